@@ -17,7 +17,7 @@ function luminance(color: string): number {
 }
 
 /**
- * Contrast ratio of two colours (WCAG 2.2, "contrast ratio"): 1 for equal ones, 21 for black on white.
+ * The contrast ratio of two colours (WCAG 2.2, "contrast ratio"), from 1 for equal colours to 21 for black on white.
  *
  * @param a `#rrggbb`
  * @param b `#rrggbb`
@@ -30,7 +30,7 @@ export function contrastRatio(a: string, b: string): number {
 /** Contrast that text must have (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
-/** Background colours of the accent colour; the same as in the style sheets of the pages. */
+/** Background colours on which the accent colour appears. They must match the style sheets of the pages. */
 const grounds = { light: ['#f6f7f9', '#ffffff'], dark: ['#14171c', '#1c2027', '#262b34'] } as const;
 
 function accentColor(scheme: keyof typeof grounds) {
@@ -80,7 +80,7 @@ export const appearanceOptions = z
 
 export type AppearanceOptions = z.infer<typeof appearanceOptions>;
 
-/** Largest logo, in bytes: every visitor loads it. */
+/** Maximum size of a logo in bytes. It is limited because every visitor loads the logo. */
 const logoLimitBytes = 512 * 1024;
 
 const logoTypes: Readonly<Record<string, string>> = {
@@ -96,7 +96,7 @@ export interface Logo {
   content: Buffer;
 }
 
-/** Reads a logo. @throws ServiceError `bad-request` saying what is wrong with it */
+/** Reads a logo. @throws ServiceError `bad-request`, which says what is wrong with the file */
 export function readLogo(path: string): Logo {
   const type = logoTypes[extname(path).toLowerCase()];
   if (!type) throw new ServiceError('bad-request', 'the logo must be an SVG, PNG, JPEG or WebP file');

@@ -21,10 +21,10 @@ import { replyFormat } from './request/reply-format.ts';
 import { pageUrlOf } from './request/request-target.ts';
 import { heldReply, heldResult } from './rest/held.ts';
 
-/** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
+/** Realm of the Basic authentication challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
 
-/** The response to a fault of a handler. Never rejects. */
+/** Returns the response to a fault of a handler. Never rejects. */
 export async function respondToFault(exchange: Exchange, error: unknown): Promise<Response> {
   const { outgoing } = exchange;
   if ((isServiceError(error, 'client-gone') && isClientGone(outgoing)) || endedClient(outgoing, error)) return RESPONSE_ALREADY_SENT;
@@ -39,8 +39,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 }
 
 /**
- * The reply to a fault: an errors body or a page. Emits the events of faults without an event of their own: `requestNotAuthorised` for every 401,
- * `badRequest`, and `internalError`.
+ * Builds the reply to a fault, as an errors body or a page. If the fault has no event of its own, it emits `requestNotAuthorised` (for
+ * every 401), `badRequest` or `internalError`.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
@@ -49,7 +49,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // 503 means that nothing was changed, so that proxies may ask another node.
+  // 503 means that nothing was changed, so that proxies may ask another node. If something was changed, the status is 500.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusOf[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
@@ -107,26 +107,32 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/** The reply to a visitor who has not given a link's password: a form, or a challenge for programs. */
+/** Builds the reply to a visitor who has not yet given a link's password. Browsers get a form, and programs get a challenge. */
 function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
   if (replyFormat(exchange) === 'html') return passwordPage(exchange, fault.details[linkPasswordDetail] === 'wrong');
   const headers = { 'www-authenticate': isForPage(exchange) ? ['session'] : ['basic realm="Link"'], 'cache-control': 'no-store' };
   return errorsReply(401, [problemItem(exchange, fault)], headers);
 }
 
-/** Both challenges (docs/spec/http.md#not-signed-in), as two lines; for pages `session` alone, or browsers would open their own password box. */
+/**
+ * Returns both challenges as two header lines (docs/spec/http.md#not-signed-in). Requests of pages get only `session`, because browsers
+ * would open their own password box for `basic`.
+ */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
   return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
 }
 
-/** The challenge for a bearer token (RFC 6750 §3). */
+/** Builds the challenge for a bearer token (RFC 6750 §3). */
 function bearerChallenge({ message, details }: ServiceError): string {
   const description = details[overDetail] ? `, error_description="${message.replace(/["\\]/g, '')}"` : '';
   return `Bearer realm="Web files access", error="invalid_token"${description}`;
 }
 
-/** Whether a page of the service asks, by a script or for a picture. Browsers omit `Sec-Fetch-Dest` for origins that are not secure. */
+/**
+ * Returns whether a page of the service sent the request, by a script or for a picture. Browsers omit `Sec-Fetch-Dest` for insecure
+ * origins.
+ */
 function isForPage(exchange: Exchange): boolean {
   return (
     (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
@@ -135,7 +141,7 @@ function isForPage(exchange: Exchange): boolean {
   );
 }
 
-/** The endpoint's message that refused clients may see (`public_error`). */
+/** Returns the endpoint's message that clients may see (`public_error`). */
 function toldMessage(fault: ServiceError): string | undefined {
   return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
 }

@@ -10,7 +10,7 @@ const overwriting = (end: 'source' | 'destination') =>
     isUsual: true,
   }) as const;
 
-/** In the order in which an explanation lists the methods. */
+/** The operations of each method on a file. An explanation lists the methods in this order. */
 const ofFiles: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'readFile' },
@@ -33,7 +33,7 @@ const ofFolders: Readonly<Record<string, RequestOperations>> = {
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a folder', anyOf: neededRights.deleteFolder } },
 };
 
-/** The operations on a file or a folder URL that can be explained, by method. */
+/** Returns the operations of each method on the URL of a file or folder, for explanations. */
 export function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
   return isFolder ? ofFolders : ofFiles;
 }
@@ -43,8 +43,8 @@ export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTI
 
 export const webdavMethods: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
 
-/** All methods that any URL of a service supports. */
+/** All methods that at least one URL of a service supports. */
 export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
-/** Methods on files and folders whose outcome the permissions decide. */
+/** Methods on files and folders whose result depends on permissions. */
 export const permittedMethods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PROPFIND', 'MKCOL', 'COPY', 'MOVE'] as const;

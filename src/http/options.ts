@@ -18,7 +18,7 @@ import {
 } from '../lib/option-types.ts';
 import { appearanceOptions } from './appearance-options.ts';
 
-/** The value of `metadata_fields`: the header and its keys; no keys = any. */
+/** The value of `metadata_fields`: the name of the header and the allowed keys. Without keys, any key is allowed. */
 export interface MetadataFields {
   header: string;
   required: boolean;
@@ -47,7 +47,7 @@ export const triggerStyles = ['primary', 'secondary', 'success', 'info', 'warnin
 export interface CustomTrigger {
   name: string;
   style: (typeof triggerStyles)[number];
-  /** UUIDs of the groups that may run it; empty = all. */
+  /** UUIDs of the groups that may run the action; if the list is empty, all groups may. */
   groups: string[];
 }
 

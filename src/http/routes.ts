@@ -55,17 +55,17 @@ import { lockMember, unlockMember } from './webdav/locks.ts';
 import { propfind, refuseProperties } from './webdav/propfind.ts';
 import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
-/** Facts of a route for `Allow`, besides its method. */
+/** Properties of a route besides its method. `Allow` depends on them, too. */
 interface RouteTraits {
-  /** The requests that the route applies to; others go on to the route that ends the pattern. */
+  /** Returns whether the route handles a request. Other requests continue to the route that ends the pattern. */
   condition?: (exchange: Exchange) => boolean;
-  /** Whether HEAD is not answered like this GET, because the GET changes something. */
+  /** Whether HEAD is refused, because the GET of this route changes something. */
   refusesHead?: boolean;
 }
 
 type AddRoute = (methods: string, patterns: string | readonly string[], handler: HttpHandler, traits?: RouteTraits) => void;
 
-/** Routes whose OPTIONS reply lists only the methods: handlers by pattern and method. */
+/** Handlers by pattern and method, for routes whose OPTIONS reply only lists the methods. */
 const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>>> = {
   '/account-service/recent': { GET: showRecent },
   '/account-service/expectations': { GET: showExpectations },
@@ -82,18 +82,18 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
 };
 
 /**
- * The Hono application that answers every URL of a service. It routes by the target that `parseRequestTarget` read once; Hono itself would
- * decode the URL again (`c.req.path`, `param`, `query`), so nothing uses that. Which of Hono's own middleware is used, and why:
+ * Creates the Hono application that answers all URLs of a service. It routes by the target that `parseRequestTarget` read once. Do not use
+ * `c.req.path`, `param` or `query`, because Hono would decode the URL again. For the reasons why it uses some of Hono's middleware, see
  * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
-  // Hono passes on the second argument of `fetch`.
+  // Hono passes the second argument of `fetch` to this function.
   const getPath = (_: Request, options?: { env?: unknown }) => canonicalPath((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
   app.use(receive);
   addRoutes(app);
   app.onError((error, c) => {
-    // RFC 9110 §15.5.6: a 405 lists the allowed methods.
+    // A 405 must list the allowed methods (RFC 9110 §15.5.6).
     if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app.routes, c);
     return respondToFault(c.env, error);
   });
@@ -101,7 +101,10 @@ export function createApp(): Hono<HttpEnvironment> {
   return app;
 }
 
-/** Adds all routes of a service. Patterns are canonical paths (`canonicalPath`); GET includes HEAD. The last route of a pattern refuses. */
+/**
+ * Adds all routes of a service. Patterns are canonical paths (`canonicalPath`). GET includes HEAD. The last route of each pattern refuses
+ * the request.
+ */
 function addRoutes(app: Hono<HttpEnvironment>): void {
   const on: AddRoute = (methods, patterns, handler, { condition, refusesHead } = {}) => {
     const route: Handler<HttpEnvironment> = ({ env }, next) =>
@@ -117,7 +120,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   // Browsers send a preflight before a request from a page of another origin.
   on('OPTIONS', '*', answerPreflight, { condition: isPreflight });
 
-  // /home/…, a file, and /home/…/, a folder. OPTIONS needs no credentials, because WebDAV clients send it before they authenticate.
+  // A file (/home/…) or a folder (/home/…/). OPTIONS needs no credentials, because WebDAV clients send it before they authenticate.
   const members = ['/file/*', '/folder/*'];
   app.options(
     '/file/*',
@@ -146,13 +149,13 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
 
   addLinkRoutes(app, on);
 
-  // /home/__svc__/…, for signed-in clients. Browsers of other origins send OPTIONS before they sign in.
+  // /home/__svc__/…, for authenticated clients. Browsers send OPTIONS for pages of other origins before they authenticate.
   const [uploads, upload] = ['/account-service/uploads', '/account-service/uploads/*'] as const;
   app.on('OPTIONS', [uploads, upload], describing(describeUploads));
   app.use(upload, answerAsTus);
   app.use('/account-service/*', authenticate);
 
-  // Uploads that may take several requests, by tus and by the draft of HTTP's own.
+  // Uploads that may take several requests, with tus or with the HTTP working group's draft.
   app.use(upload, holdSession);
   on('POST', uploads, createTusUpload, { condition: speaksTus });
   on('POST', uploads, postUpload);
@@ -166,7 +169,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   app.post(upload, overridden);
   on('ALL', upload, refuse);
 
-  // The trash: as a whole, one item, and its restoration.
+  // The trash as a whole, one item of it, and the restoration of an item.
   on('GET', '/account-service/trash', showTrash);
   on('POST', '/account-service/trash', postTrashForm);
   on('DELETE', '/account-service/trash', emptyTrash);
@@ -208,7 +211,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('GET', assetRoutes, sendAsset);
   on('ALL', assetRoutes, refuse);
 
-  // /, /home and *. Explorer and davfs2 send OPTIONS here before they request their path.
+  // /, /home and *. Windows Explorer and davfs2 send OPTIONS here before they request their own path.
   on('OPTIONS', ['/root', '/home'], (exchange) => respond(exchange, optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND')));
   on('ALL', ['/root', '/home'], redirectHome);
   on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, listMethods(app.routes, exchange))));
@@ -216,7 +219,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('ALL', '/refused', refuseTarget);
 }
 
-/** Adds the requests that visitors of links may send, below /__svc__/s/: nothing else is possible there. */
+/** Adds the requests that visitors of links may send, below /__svc__/s/. All other requests are refused there. */
 function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   const [uploads, upload] = [['/link/file/uploads', '/link/folder/uploads'], '/link/file/uploads/*'] as const;
   const dropsByTus = (exchange: Exchange) => isDrop(exchange) && speaksTus(exchange);
@@ -237,12 +240,12 @@ function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   on('ALL', '/link/*', refuse);
 }
 
-/** Ends a pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */
+/** The last route of each pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */
 function refuse({ method }: Exchange): never {
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
 }
 
-/** The value of `Allow` for the URL of a request: the methods that its pattern has. */
+/** Returns the value of `Allow` for the URL of a request, which lists the methods of its pattern. */
 function allowedMethods(routes: readonly RouterRoute[], c: Parameters<Handler<HttpEnvironment>>[0]): string {
   const pattern = routePath(c);
   return listMethods(

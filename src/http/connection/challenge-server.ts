@@ -6,15 +6,15 @@ import type { Log } from '../../lib/log.ts';
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
 
-/** Maximum number of connections, and timeouts for the header section and a whole request in milliseconds: challenges are short. */
+/** Maximum number of connections, and timeouts in milliseconds for the header section and for a whole request. Challenges are short. */
 const maxConnections = 1000;
 const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000, maxHeaderSize: 16 * 1024 };
 
-/** Where to find what a plain HTTP server answers. */
+/** The sources from which a plain HTTP server builds its replies. */
 export interface ChallengeSources {
-  /** The key authorization of a token, while an authority may look. @throws ServiceError `unavailable` */
+  /** Returns the key authorization of a token while an authority may ask for it. @throws ServiceError `unavailable` */
   find(token: string): Promise<string | undefined>;
-  /** The origin that serves a domain; undefined for a domain that is not served. */
+  /** Returns the origin that serves a domain; undefined if no service serves it. */
   originOf(domain: string): string | undefined;
 }
 
@@ -31,7 +31,7 @@ export class ChallengeServer {
     this.#log = log;
     this.#server = createServer(limits, (incoming, outgoing) => void this.#answer(incoming, outgoing));
     let open = 0;
-    // Not by `maxConnections`: node:cluster would pass the surplus between nodes for ever.
+    // Do not use `maxConnections` for this: node:cluster would pass the surplus connections from node to node for ever.
     this.#server.on('connection', (socket) => {
       if (open >= maxConnections) return void socket.destroy();
       open++;
@@ -67,7 +67,7 @@ export class ChallengeServer {
     incoming.resume();
     try {
       const { method = '', url = '', headers } = incoming;
-      // Requests with another method may carry content or credentials, which the client would send a second time after a redirect.
+      // Requests with other methods may carry content or credentials. After a redirect the client would send them a second time.
       if (method !== 'GET' && method !== 'HEAD')
         return this.#end(outgoing, 405, 'Only GET and HEAD are answered here; use https.', { allow: 'GET, HEAD' });
       const path = url.split('?', 1)[0] as string;
@@ -77,7 +77,7 @@ export class ChallengeServer {
         return this.#end(outgoing, found === undefined ? 404 : 200, found ?? 'There is no such challenge.');
       }
       const origin = this.#sources.originOf((headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase());
-      // The Host header must not choose the target of the redirect.
+      // The Host header must not choose the target of the redirect, so unknown names are refused.
       if (origin === undefined) return this.#end(outgoing, 404, 'This name is not served here.');
       const target = /^\/[!-~]*$/.test(url) ? url : '/';
       this.#end(outgoing, 308, 'Use https.', { location: `${origin}${target}` });
@@ -88,7 +88,7 @@ export class ChallengeServer {
   }
 
   #end(outgoing: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-    // Exactly the text, as authorities compare it.
+    // Send exactly the text, without a line break, because authorities compare it byte by byte.
     outgoing.writeHead(status, {
       ...headers,
       'content-type': status === 200 ? 'application/octet-stream' : 'text/plain; charset=utf-8',

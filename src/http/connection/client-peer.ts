@@ -3,18 +3,21 @@ import { peerAt } from '../../events/event-factory.ts';
 import { clientBehindProxies } from '../../lib/headers/forwarded-header.ts';
 import type { Incoming } from '../request/incoming.ts';
 
-/** The peer of a request whose connection is already gone. */
+/** The peer to report for a request whose connection is already closed. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
 
-/** The proxies whose header names the client. */
+/** The trusted proxies, and the header in which they name the client. */
 export interface ForwardedTrust {
-  /** Empty = no header is trusted. */
+  /** Name of the header; if it is empty, no header is trusted. */
   header: string;
-  /** Whether an address is a trusted proxy's. */
+  /** Returns whether an address belongs to a trusted proxy. */
   isProxy: (address: string) => boolean;
 }
 
-/** The sender of a request: the connection's peer or, if that is a trusted proxy, the client in its header (docs/spec/authentication.md#client-address). */
+/**
+ * Returns the sender of a request. That is the connection's peer, or the client named in the header if the peer is a trusted proxy
+ * (docs/spec/authentication.md#client-address).
+ */
 export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer {
   const near = nearPeer(incoming);
   if (trust.header === '' || !trust.isProxy(near.address)) return near;
@@ -23,7 +26,7 @@ export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer
   return client ? peerAt(client.address, client.port) : near;
 }
 
-/** Whether a request came through a trusted proxy. */
+/** Returns whether a request came through a trusted proxy. */
 export function isForwarded(incoming: Incoming, trust: ForwardedTrust): boolean {
   return trust.header !== '' && trust.isProxy(nearPeer(incoming).address);
 }
@@ -37,5 +40,5 @@ function nearPeer({ socket }: Incoming): EventPeer {
   return known ?? nobody;
 }
 
-/** The peers of connections. */
+/** Caches the peer of each connection. */
 const ofSockets = new WeakMap<object, EventPeer>();

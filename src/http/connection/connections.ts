@@ -6,13 +6,13 @@ import { catching } from '../../lib/catching.ts';
 /** The connections of a listener and their traffic. */
 export class Connections {
   readonly #sockets = new Set<Socket>();
-  /** Those with a verified client certificate. */
+  /** The TLS connections whose client certificate was verified. */
   readonly #authorized = new Set<TLSSocket>();
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #onFault: (error: unknown, victim: { destroy(): void }) => void;
 
-  /** @param onFault deals with a fault of what Node.js calls; must not throw */
+  /** @param onFault handles a fault in a listener that Node.js calls; must not throw */
   constructor(onFault: (error: unknown, victim: { destroy(): void }) => void) {
     this.#onFault = onFault;
   }
@@ -21,7 +21,7 @@ export class Connections {
     return this.#sockets.size;
   }
 
-  /** Connections at present, and bytes on the wire so far. */
+  /** The number of open connections, and the bytes sent and received on all connections so far. */
   get traffic(): { connections: number; receivedBytes: number; sentBytes: number } {
     let { received: receivedBytes, sent: sentBytes } = this.#endedBytes;
     for (const socket of this.#sockets) {
@@ -40,7 +40,7 @@ export class Connections {
     });
   }
 
-  /** A connection that `add` has, after its handshake. */
+  /** Registers a connection that was passed to `add` before, after its TLS handshake. */
   addSecure(socket: TLSSocket): void {
     if (!socket.authorized) return;
     this.#authorized.add(socket);
@@ -57,7 +57,7 @@ export class Connections {
   addHttp2(session: ServerHttp2Session): void {
     this.#http2Sessions.add(session);
     this.#onClose(session, () => void this.#http2Sessions.delete(session));
-    // Only the client is concerned by a broken connection; the streams on it report themselves.
+    // A broken connection affects only its client, and the streams on it report their own errors.
     session.on('error', () => {});
   }
 
@@ -68,7 +68,7 @@ export class Connections {
 
   /** Tells HTTP/2 clients to send no new requests here. */
   goAway(): void {
-    // A session that its client cut is in the set until its `close`.
+    // A session that its client cut stays in the set until its `close` event.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
@@ -77,7 +77,7 @@ export class Connections {
     for (const session of this.#http2Sessions) session.close();
   }
 
-  /** Cuts everything. */
+  /** Cuts all connections. */
   destroy(): void {
     for (const session of this.#http2Sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();

@@ -29,7 +29,7 @@ import {
   TlsWatch,
 } from './tls-context.ts';
 
-/** Time for a client to send its header section. */
+/** Maximum time for a client to send its header section. */
 const headerTimeoutMs = 30_000;
 
 /** Interval at which a drain closes idle connections. */
@@ -38,17 +38,17 @@ const drainStepMs = 50;
 const ofSocket = (socket: Socket) => socket;
 const ofFailed = (_: Error, socket: Socket) => socket;
 
-/** The listening side of one HTTP or HTTPS service; outlives reloads that keep its address. */
+/** The listening side of one HTTP or HTTPS service. It survives reloads that keep its address. */
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** The listening server: that of HTTP/1 or, for https, one that gives connections to `#tls`. */
+  /** The server that listens. For http it is the HTTP/1 server; for https it passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the handshakes with the present options; replaced when they change, because Node.js fixes some of them. */
+  /** Makes the TLS handshakes with the current options. It is replaced when they change, because Node.js fixes some of them at creation. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
-  /** Requests of HTTP/2 under way. */
+  /** The HTTP/2 requests under way. */
   readonly #streams = new Set<Outgoing>();
   #tlsContext: TlsContext | undefined;
   #tlsWatch: TlsWatch | undefined;
@@ -56,11 +56,11 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** Requests: a cut upload ends after its connection. */
+  /** The requests that are being answered. The answer to a cut upload ends later than its connection. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
-  /** @throws ServiceError `unavailable` when the TLS files cannot be used */
+  /** @throws ServiceError `unavailable` if the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
     this.#tlsChallenges = new TlsChallenges(async (domain) => this.#service.tlsChallenge?.(domain), service.clock);
@@ -92,7 +92,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Begins to accept connections. @throws ServiceError `unavailable` naming the address when it is in use or not permitted */
+  /** Starts to accept connections. @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -103,7 +103,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // Starts the timeouts of the server of HTTP/1 for connections that another one accepts.
+    // Starts the timeouts of the HTTP/1 server. It does not listen itself when another server accepts its connections.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,
@@ -111,22 +111,22 @@ export class HttpServer {
     );
   }
 
-  /** The address that clients use, with the port that the system chose for port 0. */
+  /** The URL under which clients reach the server. It has the port that the system chose if the configured port is 0. */
   get url(): string {
     return serverUrl(this.#service.options.type, this.#server);
   }
 
-  /** Connections at present, bytes on the wire and requests so far. */
+  /** The number of open connections, the bytes sent and received, and the number of requests so far. */
   get traffic(): Connections['traffic'] & { requests: number } {
     return { ...this.#connections.traffic, requests: this.#requests };
   }
 
-  /** When the certificate in use ends, as Unix time in milliseconds; undefined without TLS. */
+  /** The expiry of the certificate in use, as Unix time in milliseconds; undefined without TLS. */
   get certificateEndMs(): number | undefined {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
-  /** Continues to serve, but closes each connection after its reply, so that clients and proxies go elsewhere. */
+  /** Continues to serve, but closes each connection after its reply, so that clients and proxies switch to another node. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -136,7 +136,7 @@ export class HttpServer {
     return this.#service;
   }
 
-  /** @throws ServiceError `unavailable` when `replace` could not take over such options */
+  /** @throws ServiceError `unavailable` if `replace` could not apply these options */
   checkReplaceable(options: HttpServiceOptions): void {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
@@ -150,12 +150,12 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** A pass over the connections for a new configuration. */
+  /** Switches to the chain of a new configuration. The server calls it for services whose options stay the same. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
 
-  /** Cuts the requests of clients whose account is no longer in force (`AuthChain.inForce`). @returns their IDs */
+  /** Cuts the requests of clients whose account is no longer valid (`AuthChain.inForce`). @returns the IDs of the cut requests */
   cutOthers(): RequestTrace[] {
     const cut: RequestTrace[] = [];
     for (const outgoing of [...this.#pending.underWay(), ...this.#streams]) {
@@ -168,8 +168,9 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting, lets requests finish, and cuts the rest after `timeoutMs` or when `hurry` is aborted; all have ended then.
-   * @returns whether all finished
+   * Stops accepting and lets requests finish. It cuts the rest after `timeoutMs` or when `hurry` is aborted. All have ended when it
+   * returns.
+   * @returns whether all requests finished before they were cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
     const { clock } = this.#service;
@@ -183,7 +184,7 @@ export class HttpServer {
     const settled = () => this.#answering.ended();
     const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    // Stops its timeouts, where it did not listen itself.
+    // Stops the timeouts of the HTTP/1 server, in case it did not listen itself.
     this.#http1.close();
     return inTime;
   }
@@ -204,7 +205,7 @@ export class HttpServer {
     const idleMs = this.#idleMs;
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
-    // A large upload may take any time; a stalled one is ended by the idle timeout.
+    // A large upload may take any time. The idle timeout ends a stalled one.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);
@@ -214,7 +215,7 @@ export class HttpServer {
     return this.#service.options.idle_connection_timeout * 1000;
   }
 
-  // Bytes that the parser refused are no request; they get a bare reply and the connection ends.
+  // Bytes that the parser refused are not a request. They get a minimal reply and the connection ends.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -222,14 +223,14 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // In the middle of a reply, the client would take the bytes for content.
+    // In the middle of a reply, the client would take these bytes for content of that reply.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
   }
 
   #accept(socket: Socket): void {
-    // Not by `maxConnections`: node:cluster would pass the surplus between nodes for ever.
+    // Do not use `maxConnections` for this: node:cluster would pass the surplus connections from node to node for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     if (!this.#tls) return;
@@ -237,7 +238,7 @@ export class HttpServer {
     else this.#tls.emit('connection', socket);
   }
 
-  /** Gives a connection to the server of the agreed protocol. */
+  /** Passes a connection to the server of the negotiated protocol. */
   #handOver(socket: TLSSocket): void {
     this.#connections.addSecure(socket);
     if (socket.alpnProtocol !== 'h2') return void this.#http1.emit('connection', socket);
@@ -245,7 +246,7 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    // At the end of a flood the socket may have lost them.
+    // Keep the address, because the socket may have lost it when a flood is reported.
     const { remoteAddress, remotePort } = socket;
     const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
@@ -266,7 +267,7 @@ export class HttpServer {
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Listens to a server. A fault ends only the `victim` among the arguments. */
+  /** Adds a listener to a server. If the listener throws, only the `victim`, chosen from the arguments, is ended. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,

@@ -7,13 +7,13 @@ import type { StreamRequest } from '../request/incoming.ts';
 import { maxPending } from './pending-replies.ts';
 import { headerLimitBytes } from './refusals.ts';
 
-/** Burst of actions that cost the service more than the client… */
+/** Number of actions that a client may take at once although they cost the service more than the client. */
 const burst = 200;
 
-/** …and their sustained rate per second. Browsers and WebDAV clients stay far below. */
+/** Number of such actions per second that a client may sustain. Browsers and WebDAV clients stay far below. */
 const perSecond = 20;
 
-/** Codes of the errors with which Node.js ends a session because of its client. */
+/** Codes of the errors with which Node.js ends a session because its client misbehaved. */
 const refusals = new Set<string | undefined>(['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES']);
 
 /** A budget that refills with time. */
@@ -27,7 +27,7 @@ class Budget {
     this.#countedMs = clock.monotonicMs();
   }
 
-  /** Takes one. @returns false when nothing is left */
+  /** Takes one action from the budget. @returns false if the budget is used up */
   take(): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#left = Math.min(burst, this.#left + ((nowMs - this.#countedMs) * perSecond) / 1000);
@@ -38,11 +38,12 @@ class Budget {
 }
 
 /**
- * Ends a flooding HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7): streams that are reset before their reply (rapid reset, CVE-2023-44487), and
- * SETTINGS and PING frames, which must be answered. Also reports connections that Node.js ends.
+ * Ends a flooding HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their reply (rapid reset,
+ * CVE-2023-44487), and SETTINGS and PING frames, because each of them must be answered. Also reports connections that Node.js ends for such
+ * reasons.
  *
  * @param onFlood called once, with the client's misbehaviour
- * @param onFault deals with a fault in here; must not throw
+ * @param onFault handles a fault in this function's own listeners; must not throw
  */
 export function endFloods(
   session: ServerHttp2Session,
@@ -58,10 +59,10 @@ export function endFloods(
     isOver = true;
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Not while the surplus frame is handled: the GOAWAY would not be sent.
+    // Wait until the surplus frame is handled; otherwise the GOAWAY would not be sent.
     setImmediate(catching(() => session.destroy(), onFault));
   };
-  // Node.js ends the session itself for invalid frames and above its own limits.
+  // Node.js ends the session itself after invalid frames, and when its own limits are exceeded.
   const onError = (error: unknown) => {
     if (isOver || !refusals.has(systemErrorCode(error))) return;
     isOver = true;
@@ -87,13 +88,16 @@ const options = {
 };
 
 export interface StreamListener {
-  /** Called with a request whose client still waits for the reply. */
+  /** Called with each request whose client still waits for the reply. */
   onRequest(request: StreamRequest): void;
-  /** Deals with a fault of what Node.js calls; must not throw. */
+  /** Handles a fault in a listener that Node.js calls; must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
 }
 
-/** Speaks HTTP/2 on a connection, with Node.js's core API: the compatibility API costs a small reply a third of its time (docs/design/costs.md). */
+/**
+ * Speaks HTTP/2 on a connection, with the core API of Node.js. Its compatibility API makes small replies a third slower
+ * (docs/design/costs.md).
+ */
 export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
@@ -111,7 +115,7 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // In the next turn a stream that was reset in its own packet is already gone and costs nothing (CVE-2023-44487).
+    // Wait one turn of the event loop. A stream that its client reset in the same packet is gone then and costs nothing (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   const listener = catching(onStream, (error, stream) => onFault(error, stream));
@@ -119,11 +123,14 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
   return session;
 }
 
-/** Node.js keeps a stream that its client reset without an error code until the request is read, unknown to its writer: opened files would stay open. */
+/**
+ * Ends a stream that its client reset without an error code. Node.js would keep it until the request is read, its writer would not notice,
+ * and files would stay open.
+ */
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // A stream that the client cancelled is not an error; its writer learns of the end.
+  // A stream that the client cancelled is not an error, and its writer learns that it ended.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -16,16 +16,16 @@ const serverOptions: ServerOptions = {
   insecureHTTPParser: false,
   connectionsCheckingInterval: 1000,
   noDelay: true,
-  // Node.js would refuse it with an empty reply; `checkHead` refuses it like anything else.
+  // Node.js would refuse a request without Host with an empty reply; `checkHead` refuses it with a complete one.
   requireHostHeader: false,
 };
 
-// A property costs the garbage collector less than an entry of a WeakMap.
+// The exchange is a property of the reply, because a property costs the garbage collector less than an entry of a WeakMap.
 const exchangeKey = Symbol('exchange');
 
 type Answering = Outgoing & { [exchangeKey]?: Exchange };
 
-/** The request of a reply, once it is being answered. */
+/** Returns the exchange to which a reply belongs; undefined until the request is being answered. */
 export function exchangeOf(outgoing: Outgoing): Exchange | undefined {
   return (outgoing as Answering)[exchangeKey];
 }
@@ -34,17 +34,18 @@ type AdapterListener = (incoming: IncomingMessage, outgoing: ServerResponse) => 
 
 interface NodeServer {
   server: Server;
-  /** Has the app answer a request of HTTP/1. @param expectsContinue whether the client waits for leave to send its body */
+  /** Lets the app answer an HTTP/1 request. @param expectsContinue whether the client waits for `100 Continue` before it sends its body */
   answer(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void;
-  /** Has the app answer a request of HTTP/2. */
+  /** Lets the app answer an HTTP/2 request. */
   answerStream(request: StreamRequest, expectsContinue: boolean): void;
 }
 
 /**
- * The server of Node.js for HTTP/1, made by Hono's adapter, and the answers to streams of HTTP/2 by the same app. The caller listens, and calls `answer`
- * for each request in its turn, as the adapter knows no pipelining, congestion or `Expect`.
+ * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2 requests. The
+ * caller listens and calls `answer` for one request after the other, because the adapter does not handle pipelining, congestion or
+ * `Expect`.
  *
- * @param service called for each request, so that a reload takes effect at once
+ * @param service returns the current service; called for each request, so that a reload takes effect at once
  * @param answering counts the requests that are being answered
  */
 export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {
@@ -53,10 +54,10 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const server = createAdaptorServer({
     fetch: async (request, { outgoing }) => {
       const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
-      // Hono makes a response of a reply that went to the socket, too.
+      // Hono creates a response even if the reply was written to the socket directly.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // A native `Response` costs four times as much; and `endUnreadBody` deals with unread bodies.
+    // The adapter's light `Response` costs a quarter of the native one. `endUnreadBody` replaces its clean-up of unread bodies.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',
@@ -77,14 +78,14 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const answerStream = (request: StreamRequest, expectsContinue: boolean) => {
     const exchange = new Exchange(service, request, request.stream, expectsContinue, failRequest);
     (request.stream as Answering)[exchangeKey] = exchange;
-    // The reply went to the stream (`respond`, `stream`).
+    // `respond` and `stream` write the reply to the HTTP/2 stream.
     settle(exchange, app.fetch(requests.get(exchange.method) ?? otherRequest, exchange));
   };
   return { server, answer, answerStream };
 }
 
-/** For unknown methods: methods are case-sensitive, and `Request` would take `get` for GET. */
+/** Stands for unknown methods. Methods are case-sensitive, but `Request` would turn `get` into GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
-/** Hono reads only the method of a `Request`, since everything else is in the exchange: one object for each method is enough. */
+/** One `Request` per method is enough: Hono reads only the method of it, and everything else is in the exchange. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));

@@ -2,32 +2,32 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { catching } from '../../lib/catching.ts';
 
-/** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
+/** Maximum number of requests under way on one connection. They are pipelined requests or HTTP/2 streams. */
 export const maxPending = 128;
 
-/** A request that waits for the reply before it. */
+/** A pipelined request that waits until the replies before it are sent. */
 interface Waiting {
   outgoing: ServerResponse;
   run: () => void;
 }
 
 /**
- * Runs pipelined requests of HTTP/1 one after the other: replies are sent in order, and an early request would hold files and memory while the client
- * reads the reply before.
+ * Runs pipelined HTTP/1 requests one after the other. Replies must be sent in order, so a request that started early would hold files and
+ * memory while the client still reads the reply before it.
  */
 export class PendingReplies {
   readonly #bySocket = new Map<Socket, Waiting[]>();
   readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
-  /** @param onFault deals with uncaught faults of requests; must not throw */
+  /** @param onFault handles faults that requests do not catch; must not throw */
   constructor(onFault: (error: unknown, outgoing: ServerResponse) => void) {
     this.#onFault = onFault;
   }
 
   /**
-   * Runs a request after those before it on its connection, unless the connection ends first.
+   * Runs a request after the earlier requests of its connection, unless the connection ends first.
    *
-   * @returns false if the connection has too many already
+   * @returns false if too many requests of the connection are pending already
    */
   add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
@@ -37,13 +37,13 @@ export class PendingReplies {
     return true;
   }
 
-  /** The replies whose turn it is, of all connections. */
+  /** Yields the first pending reply of each connection, which is the one that is being written. */
   *underWay(): Generator<ServerResponse> {
     for (const [first] of this.#bySocket.values()) if (first) yield first.outgoing;
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
-    // After a reply that ends the connection no request is carried out (RFC 9112 §9.6).
+    // No request is carried out after a reply that ends the connection (RFC 9112 §9.6).
     if (!socket.writable) pending.length = 0;
     const [first] = pending;
     if (!first) return;
@@ -62,7 +62,7 @@ export class PendingReplies {
     }
   }
 
-  /** Whether a reply is being sent on a connection, so that nothing else may be written there. */
+  /** Returns whether a reply is being sent on a connection. If so, nothing else may be written there. */
   isReplying(socket: Socket): boolean {
     return this.#bySocket.get(socket)?.[0]?.outgoing.headersSent ?? false;
   }

@@ -9,16 +9,19 @@ import type { HttpService } from '../request/exchange.ts';
 import type { Incoming } from '../request/incoming.ts';
 import { maxPending } from './pending-replies.ts';
 
-/** Largest header section, in bytes (docs/spec/http.md#bad-input). */
+/** Maximum size of a header section in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;
 
-/** Replies by the codes of Node's parser; everything else is a bad request. */
+/** Replies by the error codes of the Node.js parser. Any other error is answered as a bad request. */
 const meanings: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
 };
 
-/** The whole reply to bytes that are no HTTP request. @param error of the parser @param server value of the header `server` */
+/**
+ * Returns the complete reply to bytes that are not an HTTP request. @param error the parser's error @param server value of the header
+ * `server`
+ */
 export function garbageReply(error: Error, server: string): { message: string; reply: string } {
   const [status, message] = meanings[systemErrorCode(error) ?? ''] ?? [400, 'The request is not valid HTTP.'];
   const body = JSON.stringify({ errors: [{ message }] });
@@ -32,21 +35,21 @@ export function garbageReply(error: Error, server: string): { message: string; r
   return { message, reply: `${head.join('\r\n')}\r\n\r\n${body}` };
 }
 
-/** Refuses a pipelined request of a connection with too many. */
+/** Refuses a pipelined request because its connection has too many requests under way. */
 export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.resume();
   const message = `A connection must not have more than ${maxPending} requests under way.`;
   sendReply(outgoing, false, baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
 }
 
-/** Refuses a request with an unsupported `Expect`. */
+/** Refuses a request with an unsupported `Expect` header. */
 export function refuseExpectation(service: HttpService, incoming: Incoming, outgoing: Outgoing): void {
   const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
   sendReply(outgoing, incoming.method === 'HEAD', service.baseHeaders, reply);
   noteGarbage(service, incoming.socket, 'Expectation not supported.');
 }
 
-/** Emits event `badRequest` for bytes that are no request. @param from the client's end of the connection */
+/** Emits event `badRequest` for bytes that are not a request. @param from the client's address and port */
 export function noteGarbage(
   { events, component }: HttpService,
   from: { remoteAddress?: string | undefined; remotePort?: number | undefined },

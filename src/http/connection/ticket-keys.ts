@@ -1,9 +1,9 @@
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Life of the secret of session tickets. Node.js has one key at a time, so an older ticket needs a full handshake. */
+/** Lifetime of the secret behind session tickets. Node.js holds only one key, so a client with an older ticket makes a full handshake. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
 
-/** A fresh secret for `TicketKeys`. */
+/** Creates a secret for `TicketKeys`. */
 export function newTicketSecret(): Buffer {
   return randomBytes(32);
 }
@@ -14,7 +14,10 @@ export interface TicketOptions {
   sessionIdContext: string;
 }
 
-/** The keys of TLS session tickets. All nodes derive them from one secret, in memory only and renewed, so that clients resume sessions with any node. */
+/**
+ * The keys of TLS session tickets. All nodes derive them from one secret, so clients can resume sessions with any node. The secret is kept
+ * in memory only and is renewed.
+ */
 export class TicketKeys {
   #secret: Buffer;
   readonly #listeners = new Set<() => void>();
@@ -23,26 +26,27 @@ export class TicketKeys {
     this.#secret = secret;
   }
 
-  /** Invalidates all tickets. */
+  /** Replaces the secret, which invalidates all tickets. */
   renew(secret = newTicketSecret()): void {
     this.#secret = secret;
     for (const listener of this.#listeners) listener();
   }
 
-  /** @returns stops listening */
+  /** @returns a function that removes the listener */
   onRenewal(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * The keys of one service alone: a ticket carries the verified client certificate, so it must count only where the same authorities are trusted.
-   * @param clientCa content of `tls_client_ca_path`
+   * Returns keys that only one service uses. A ticket carries the verified client certificate, so it must be accepted only where the same
+   * authorities are trusted.
+   * @param clientCa content of the file `tls_client_ca_path`
    */
   of(service: string, clientCa: Buffer | undefined): TicketOptions {
     const scope = hash('sha256', JSON.stringify([service, clientCa?.toString('base64')]), 'buffer');
     const ticketKeys = Buffer.from(hkdfSync('sha256', this.#secret, scope, 'session tickets', 48));
-    // At most 32 bytes.
+    // The context may have at most 32 bytes.
     return { ticketKeys, sessionIdContext: scope.toString('base64url').slice(0, 32) };
   }
 }

@@ -7,32 +7,35 @@ import type { Clock } from '../../lib/clock.ts';
 
 const protocol = 'acme-tls/1';
 
-/** The extension by which a client offers this protocol and no other (RFC 7301 §3.1, RFC 8737 §4). */
+/** The extension with which a client offers only this protocol (RFC 7301 §3.1, RFC 8737 §4). */
 const onlyProtocol = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(protocol)]);
 
 const handshakeRecord = 22;
 const recordHeaderBytes = 5;
 
-/** Maximum size of a record to wait for; longer data is not a record (RFC 8446 §5.1). */
+/** Maximum size of a first record in bytes. Longer data is not a record (RFC 8446 §5.1). */
 const maxRecordBytes = 2 ** 14 + recordHeaderBytes;
 
-/** Time for a client to send its first record. */
+/** Maximum time for a client to send its first record. */
 const firstRecordMs = 10_000;
 
-/** Whether the bytes are the client's complete first record, whose extensions show what the client wants, or can no longer become one. */
+/**
+ * Returns whether the bytes contain the client's complete first record, whose extensions show the offered protocols. Also true if they can
+ * no longer become a record.
+ */
 function isWhole(bytes: Buffer): boolean {
   if (bytes.length === 0) return false;
   if (bytes[0] !== handshakeRecord || bytes.length >= maxRecordBytes) return true;
   return bytes.length >= recordHeaderBytes && bytes.length >= recordHeaderBytes + bytes.readUInt16BE(3);
 }
 
-/** Answers TLS challenges (RFC 8737) on the connections of an https service; passes on other connections untouched. */
+/** Answers TLS challenges (RFC 8737) on the connections of an https service. Passes on all other connections unchanged. */
 export class TlsChallenges {
   readonly #find: (domain: string) => Promise<string | undefined>;
   readonly #clock: Clock;
   readonly #server: Server;
 
-  /** @param find the key authorization of a domain, while an authority may look */
+  /** @param find returns the key authorization of a domain while an authority may ask for it */
   constructor(find: (domain: string) => Promise<string | undefined>, clock: Clock) {
     this.#find = find;
     this.#clock = clock;
@@ -41,7 +44,7 @@ export class TlsChallenges {
     };
     this.#server = createServer({ ALPNProtocols: [protocol], SNICallback, handshakeTimeout: firstRecordMs });
     this.#server.on('tlsClientError', (_, socket) => socket.destroy());
-    // The authority needs nothing but the handshake.
+    // The handshake is all that the authority needs, so the connection ends after it.
     this.#server.on('secureConnection', (socket) => socket.on('error', () => {}).end());
   }
 

@@ -13,7 +13,7 @@ import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../../
 import type { HttpServiceOptions } from '../options.ts';
 import type { HttpService } from '../request/exchange.ts';
 
-/** Interval of the checks. A change takes effect at the next check, if the files stay as they are. */
+/** Interval of the checks in milliseconds. A changed file is used at the next check if it has not changed again by then. */
 const checkEveryMs = 2500;
 
 type TlsFiles = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path'>;
@@ -27,20 +27,23 @@ interface Watched {
   log: Log;
 }
 
-/** Polls certificate, key and client CA of a service, so that renewing them on disk is enough: notifications miss replaced files and links. */
+/**
+ * Polls the certificate, key and client CA files of a service, so that replacing them on disk is enough. File-system notifications would
+ * miss replaced files and links.
+ */
 export class TlsWatch {
   readonly #service: () => Watched;
   readonly #renew: () => void;
   readonly #timer: Timer;
-  /** Stamps of the files in use, at the last check, and of those last reported as refused. */
+  /** Stamps of the files in use, of the files at the last check, and of the files that were last reported as refused. */
   #used: string | undefined;
   #seen: string | undefined;
   #refused: string | undefined;
 
   /**
-   * @param service the present service
-   * @param renew uses all files, or throws if they cannot be used. The old files then stay in use, which is reported once
-   *   (`tlsFilesRefused`)
+   * @param service returns the current service
+   * @param renew starts to use all files, or throws if they cannot be used. The old files then stay in use, and that is reported
+   *   once (`tlsFilesRefused`)
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -49,7 +52,7 @@ export class TlsWatch {
     this.#timer = service().clock.every(checkEveryMs, () => this.check(false));
   }
 
-  /** Checks now. @param isWhole whether the files are known to be complete */
+  /** Checks the files now. @param isWhole whether the files are known to be complete */
   check(isWhole: boolean): void {
     const { options, component, events, log } = this.#service();
     const now = readStamps(options);
@@ -76,7 +79,7 @@ export class TlsWatch {
   }
 }
 
-/** @returns undefined if they cannot be reached: without the privileges of the start, or by circular links */
+/** @returns undefined if a file cannot be reached, because the privileges of the start are gone or links are circular */
 function readStamps(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
@@ -91,31 +94,34 @@ function fileStamp(path: string): string {
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }
 
-/** Ten rounds per block; AES-256, which Node.js prefers, takes fourteen. */
+/** The preferred cipher. AES-128 has ten rounds per block; AES-256, which Node.js prefers, has fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
 
-/** Does the handshakes of an https service, of connections that it is given by `emit('connection', socket)`; `alpnProtocol` is the agreed protocol. */
+/**
+ * Creates the TLS server of an https service. It gets its connections by `emit('connection', socket)`; `alpnProtocol` of the secure socket
+ * is the negotiated protocol.
+ */
 export function createTlsServer({ uuid, tickets }: HttpService, context: TlsContext): Server {
   return createServer({
     ...context,
     ...tickets.of(uuid, context.ca),
     ciphers: ciphers.join(':'),
-    // Preferred by clients without AES in hardware.
+    // ChaCha20 is used first for clients that prefer it because they have no AES in hardware.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
-    // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
+    // A certificate that cannot be verified authenticates nobody (client-certificate.ts), but the client may still use other credentials.
     ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
   });
 }
 
 /** Options of a TLS server; read again at each reload, so that a renewed certificate takes effect. */
 export interface TlsContext {
-  /** Chains and keys as PEM: the first of one belongs to the first of the other. */
+  /** Certificate chains and keys as PEM. Chains and keys at the same index belong together. */
   cert: string[];
   key: string[];
-  /** Authorities of clients as PEM. */
+  /** Authorities that sign client certificates, as PEM. */
   ca?: Buffer;
   minVersion: SecureVersion;
 }
@@ -124,17 +130,17 @@ export type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_
 
 type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 
-/** Problems that make clients refuse the certificate: files that have them do not replace files that have none. */
+/** Problems that make clients refuse a certificate. Files with such a problem do not replace files without it. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
 const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
 
 /**
- * Reads certificates, keys and client CA of an https service; with several keys OpenSSL uses one that the client supports.
+ * Reads the certificates, keys and client CA of an https service. With several keys OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
- * @param inUse the files in use: new files with a problem that these do not have are refused, too
- * @throws ServiceError `unavailable` naming the option whose file cannot be read or used, and why
+ * @param inUse the files in use. New files are refused if they have such a problem and the files in use do not
+ * @throws ServiceError `unavailable`, which names the option whose file cannot be read or used, and the reason
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {
   const readNamed = (option: TlsFile) => readSet(option, options[option], inUse === undefined);
@@ -154,21 +160,21 @@ export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsCo
   return context;
 }
 
-/** When the first certificate of a context ends. @returns Unix time in milliseconds */
+/** Returns when the first certificate of a context expires. @returns Unix time in milliseconds */
 export function contextEndMs({ cert }: TlsContext): number {
   return Math.min(...cert.map((chain) => Date.parse(new X509Certificate(chain).validTo)));
 }
 
-/** Whether the same authorities verify client certificates. */
+/** Returns whether two contexts verify client certificates with the same authorities. */
 export function hasSameAuthorities({ ca: one }: TlsContext, { ca: other }: TlsContext): boolean {
   return one === undefined || other === undefined ? one === other : one.equals(other);
 }
 
 /**
- * The context after a reload: files of changed options are read; for unchanged options `TlsWatch` finds changes.
+ * Returns the context after a reload. It reads the files only if a path changed; `TlsWatch` notices changed content.
  *
  * @param nowMs Unix time in milliseconds
- * @throws ServiceError as `readTlsContext`
+ * @throws ServiceError for the same reasons as `readTlsContext`
  */
 export function nextTlsContext(before: TlsOptions, options: TlsOptions, inUse: TlsContext, nowMs: number): TlsContext {
   const isSame = Object.values(optionOf).every((option) => before[option] === options[option]);

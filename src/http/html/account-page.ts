@@ -5,18 +5,18 @@ import { pageReply } from './page-replies.ts';
 import { escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Bodies of forms of these pages up to this size; a thousand IDs have 42 KiB. */
+/** Maximum size of form bodies of these pages, in bytes. A thousand IDs take 42 KiB. */
 export const formLimitBytes = 256 * 1024;
 
 interface AccountPage {
   url: string;
   title: string;
-  /** The outcome of the form that led here. */
+  /** The result of the form that redirected to this page. */
   flash?: Flash | undefined;
   content: Html;
 }
 
-/** The body of a page of the account beside its files: the way to it, messages, and its content. */
+/** Renders the body of a page of the account that does not show a folder, with the path to it, messages and content. */
 export function accountPage({ language }: PageContext, { url, title, flash, content }: AccountPage): Html {
   return html`<main id="main" data-may="">
 <nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
@@ -29,17 +29,17 @@ ${content}
 
 interface SelectionList {
   url: string;
-  /** Buttons for what is selected. */
+  /** Buttons that act on the selected items. */
   tools: Html;
   hint: Html | false;
   items: readonly Html[];
-  /** How many there are; the page may show fewer. */
+  /** Number of all items; the page may show fewer. */
   count: number;
-  /** In place of an empty list. */
+  /** Shown in place of an empty list. */
   none: { icon: IconName; text: string };
 }
 
-/** A form with the items of such a page, each with a checkbox; or the words for none. */
+/** Renders a form with a checkbox for each item, or a text if there are no items. */
 export function selectionList({ language }: PageContext, { url, tools, hint, items, count, none }: SelectionList): Html {
   if (items.length === 0)
     return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(none.icon)}<p class="lead">${none.text}</p>${hint}</div></div>`;
@@ -57,19 +57,19 @@ interface Question {
   url: string;
   title: string;
   question: string;
-  /** The names of what it is about. */
+  /** Names of the affected items. */
   items: readonly Html[];
   warning: string;
-  /** Further fields for the reader. */
+  /** Further fields that the user fills in. */
   fields?: Html;
   action: string;
-  /** IDs that the form sends back. */
+  /** IDs that the form sends back unchanged. */
   ids: readonly string[];
   button: Html;
   isDangerous: boolean;
 }
 
-/** The question before something is done with what a form selected, with all of it listed. */
+/** Renders the page that lists the selected items and asks before the action is done. */
 export function questionPage(context: PageContext, asked: Question): Reply {
   const { url, title, question, items, warning, fields, action, ids, button, isDangerous } = asked;
   const body = html`<main class="card roomy" id="main">

@@ -20,10 +20,10 @@ const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
   excused: 'dueExcused',
 };
 
-/** Files of one occurrence that the page names. */
+/** Maximum number of files that the page names for one occurrence. */
 const maxFiles = 10;
 
-/** GET of the page of the files that are due from the account (docs/spec/expectations.md#accounts); it needs no scripts. */
+/** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */
 export function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -70,7 +70,7 @@ function time({ language }: PageContext, iso: string): Html {
   return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
 }
 
-/** The name of a file, with a link where it is still there and may be read. */
+/** Renders the name of a file, as a link if the file still exists and the account may read it. */
 function fileLink(exchange: Exchange, path: string): Html {
   const { files } = signedIn(exchange);
   const name = bdi(path.slice(path.lastIndexOf('/') + 1));

@@ -19,10 +19,10 @@ import type { PageContext } from './pages/page.ts';
 
 const pageUrl = heldUrl('');
 
-/** Items of one page, and IDs of one form. */
+/** Maximum number of items on a page, and of IDs in a form. */
 const itemsOfPage = 1000;
 
-/** Form bodies up to this size; a thousand IDs have 40 KiB. */
+/** Maximum size of form bodies in bytes. A thousand IDs take 40 KiB. */
 const formLimitBytes = 256 * 1024;
 
 const reasonTexts: Readonly<Record<HoldReason, PageTextName>> = {
@@ -32,7 +32,7 @@ const reasonTexts: Readonly<Record<HoldReason, PageTextName>> = {
   late: 'heldLate',
 };
 
-/** GET of the page of the account's held uploads (docs/spec/inspections.md#held-uploads); it needs no scripts. */
+/** Answers GET of the page with the account's held uploads (docs/spec/inspections.md#held-uploads). The page needs no scripts. */
 export async function showHeldPage(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -84,7 +84,7 @@ function folderOf({ language }: PageContext, { path }: HeldUpload): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** POST of a form of that page: asks, then withdraws. */
+/** Answers POST of a form of that page. The first form leads to a question; the second one withdraws the uploads. */
 export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const { files, account } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -118,7 +118,7 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 303, headers });
 }
 
-/** The question before uploads are withdrawn, with all of them listed. */
+/** Renders the page that lists the selected uploads and asks before they are withdrawn. */
 function questionPage(exchange: Exchange, uploads: readonly HeldUpload[]): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;

@@ -10,7 +10,10 @@ import { assetPaths, assets } from './pages/assets.ts';
 import { html } from './pages/html.ts';
 import { apiPageHeaders } from './pages/page.ts';
 
-/** GET of the interactive API page: Swagger UI from the executable itself, no network, in the frame of every page. */
+/**
+ * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page needs no network. It has the frame of all
+ * pages.
+ */
 export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">
 <link rel="stylesheet" href="${assetPaths.frameStyle}">
@@ -22,13 +25,13 @@ export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   return respond(exchange, pageReply(pageContextOf(exchange), 200, { title: 'API', body, head }, apiPageHeaders()));
 }
 
-/** GET of the login page. */
+/** Answers GET of the login page. */
 export function showLogin(exchange: Exchange): Promise<Response> {
   const { message, clearLine } = takeLoginMessage(exchange);
   return respond(exchange, loginPageReply(exchange, 200, { message, next: nextOfQuery(exchange) }, { 'set-cookie': clearLine }));
 }
 
-/** GET of a file that pages refer to. */
+/** Answers GET of a file that pages refer to. */
 export function sendAsset(exchange: Exchange): Promise<Response> {
   const { target } = exchange;
   const asset = target.kind === 'service' ? assets.get(target.name) : undefined;

@@ -5,7 +5,7 @@ import { readSmallForm } from '../request/request-body.ts';
 import { type Language, languageFor, languages } from './pages/locales/language.ts';
 import { type Theme, themes, type View, views } from './pages/page.ts';
 
-/** Cookies that keep the user's choices. The page's script also sets those of the theme and the view. */
+/** Cookies that keep the user's choices. The page's script sets the cookies of the theme and the view, too. */
 const choiceCookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE', view: 'SVC_VIEW' } as const;
 
 /** Attributes of a cookie that is kept for one year. */

@@ -7,7 +7,7 @@ import { type Exchange, header } from '../request/exchange.ts';
 import { shownRefusal } from '../rest/held.ts';
 import { languageOf } from './page-cookies.ts';
 
-/** Translated messages; English is not here, as the service's own messages are English. */
+/** Translated messages. English has no entry, because the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
 
 /** Codes that stand for several problems. The service's own English message follows the translated text, to say which one it is. */
@@ -28,7 +28,7 @@ interface ProblemWords {
   own: string | undefined;
 }
 
-/** Returns the words for a problem, by its code. @param language tag of a language of the pages */
+/** Returns the texts for a problem by its code. @param language tag of a language of the pages */
 export function problemWords(language: string, { code, message }: Problem): ProblemWords {
   const translated = translations[language]?.[code];
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };

@@ -13,8 +13,8 @@ import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
- * GET of the page of recent changes of the account (docs/spec/http.md#recent-changes): those that it may still see, with the current state
- * of the files.
+ * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). It contains only changes of files that the
+ * account may still see, and shows their current state.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
@@ -65,10 +65,10 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   deleted: 'changeDeleted',
 };
 
-/** From this number on, consecutive changes are grouped in one item that can be opened. */
+/** Minimum number of consecutive changes that are grouped in one item, which can be opened. */
 const leastGrouped = 3;
 
-/** The same for changes of one kind in one folder within the same hour. */
+/** Returns a key that is equal for changes of one kind in one folder within the same hour. */
 function groupKey({ kind, path, destination, atMs }: RecentChange): string {
   const shown = destination ?? path;
   return JSON.stringify([kind, shown.slice(0, shown.lastIndexOf('/')), Math.floor(atMs / 3_600_000)]);
@@ -94,8 +94,7 @@ function folderLink(language: Language, files: AccountFiles, folder: VirtualPath
 }
 
 /**
- * @returns nothing for a change of something that the account may not see now
- * @returns nothing for a change of something that the account may not see at present
+ * @returns an empty list if the account may no longer see the changed member
  */
 function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
   const { kind, destination, atMs } = change;
@@ -118,7 +117,7 @@ ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}
   return [item];
 }
 
-/** A renamed member also has its earlier name, if the account may know it. */
+/** Describes a change. For a renamed member it adds the earlier name, if the account may know it. */
 function description(language: Language, files: AccountFiles, { kind, path: changed, destination }: RecentChange, path: VirtualPath): Html {
   const from = kind === 'moved' && destination !== undefined ? parsedPath(changed) : undefined;
   if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;
@@ -127,8 +126,7 @@ function description(language: Language, files: AccountFiles, { kind, path: chan
 }
 
 /**
- * @returns undefined for a path that the account may not see now
- * @returns undefined for what the account may not see at present
+ * @returns undefined if the account may no longer see the path
  */
 function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
   try {

@@ -13,18 +13,18 @@ import { folderHead, linksData, rightNames } from './pages/listing/listing-page.
 import { searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
 
-/** A search that was asked for. */
+/** A search that the client requested. */
 export interface AskedSearch {
   text: string;
-  /** Whether all files of the account are searched, not only those of the folder. */
+  /** Whether the search covers all files of the account, not only those of the folder. */
   isEverywhere: boolean;
-  /** Folder where it begins. */
+  /** The folder in which the search starts. */
   top: VirtualPath;
 }
 
 /**
- * GET of the results of a search below a folder, as a page that grows during the search. For the script of a page it is empty: the script
- * requests lines of JSON to fill it.
+ * Answers GET of a search below a folder with a page that grows during the search. If a page's script requests it, the page has no results,
+ * because the script requests them separately as lines of JSON.
  */
 export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;
@@ -51,7 +51,7 @@ ${tools(context, model, searchForm(context, path, asked))}
   const page = layout(context, { title, body, hasScript: true });
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
-  // The beginning is shown while the search continues.
+  // Sends the beginning of the page at once, while the search continues.
   return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
     startsAfter: 1,
   });
@@ -89,7 +89,7 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
 `;
 }
 
-/** A name with the searched text highlighted, if the name contains it apart from case. */
+/** Renders a name. If it contains the searched text, ignoring case, that part is highlighted. */
 function marked(name: string, text: string): Html {
   const at = name.toLowerCase().indexOf(text.toLowerCase());
   if (at < 0 || name.toLowerCase().length !== name.length) return bdi(name);

@@ -14,7 +14,7 @@ import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
 
-/** GET of the page of the links that an account created (docs/spec/links.md#lists); it needs no scripts. */
+/** Answers GET of the page of the links that an account created (docs/spec/links.md#lists). The page needs no scripts. */
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -71,14 +71,14 @@ function folderOf({ language }: PageContext, grant: Grant): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Acts on the links that a form selects. */
+/** Functions that act on the account's links. */
 export interface SharedActions {
   own(): Promise<Grant[]>;
-  /** @returns how many ended */
+  /** @returns the number of revoked links */
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** POST of a form of that page: asks for confirmation, then revokes. */
+/** Answers POST of a form of that page. It asks for confirmation, then revokes the links. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const wanted = new Set(fields.getAll('selected'));

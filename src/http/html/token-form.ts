@@ -3,10 +3,10 @@ import { escapeFormValue, Html, html } from './pages/html.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Lives that are offered, in days, beside the longest one. */
+/** Lifetimes that the form offers, in days, besides the maximum one. */
 const offeredDays = [1, 7, 30, 90, 365];
 
-/** Permissions that are offered, each by itself, in the order of the form. */
+/** The permissions that the form offers, in its order. The user chooses each one separately. */
 const rightTexts = {
   'allow-read': 'mayRead',
   'allow-list': 'mayList',
@@ -26,11 +26,11 @@ interface TokenForm {
   url: string;
   account: Account;
   services: readonly { uuid: string; type: string }[];
-  /** Fields of an order that was refused. */
+  /** The fields of a refused request, so that the user need not type them again. */
   fields: URLSearchParams | undefined;
 }
 
-/** The form for a new token: nothing typed but a name is a token with all that the account may. */
+/** Renders the form for a new token. If the user fills in only a name, the token has all rights of the account. */
 export function tokenForm({ language }: PageContext, { url, account, services, fields }: TokenForm): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
@@ -61,7 +61,7 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 </form>`;
 }
 
-/** The order for a token that such a form describes, as REST has it. */
+/** Converts the fields of the form to the JSON body that the REST API takes for a new token. */
 export function formOrder(fields: URLSearchParams): Record<string, unknown> {
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));
   const list = (name: string) => some(fields.getAll(name));

@@ -17,7 +17,7 @@ import { formOrder, tokenForm } from './token-form.ts';
 
 const tokensUrl = '/home/__svc__/tokens';
 
-/** How long the former token may stay valid beside the new one, in seconds. */
+/** The offered times for which the old token stays valid after it was replaced, in seconds. */
 const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 0, text: 'overlapNone' },
   { seconds: 3600, text: 'overlapHour' },
@@ -25,21 +25,21 @@ const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 7 * 86_400, text: 'overlapWeek' },
 ];
 
-/** The steps that forms of the page take; each checks what its client may. */
+/** The actions of the page's forms. Each of them checks the rights of its client. */
 export interface TokenActions {
   own(): Promise<Grant[]>;
   make(order: Record<string, unknown>): Promise<MadeGrant>;
   rotate(id: string, overlapS: number): Promise<MadeGrant>;
-  /** @returns how many ended, with what they made */
+  /** @returns the number of revoked tokens and links, including those that were created with a revoked token */
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** GET of the page of an account's tokens (docs/spec/tokens.md#page); it needs no scripts. */
+/** Answers GET of the page of an account's tokens (docs/spec/tokens.md#page). The page needs no scripts. */
 export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Promise<Response> {
   return respond(exchange, tokensPage(exchange, tokens));
 }
 
-/** @param refused the order that was not carried out, for another attempt */
+/** @param refused the fields of a refused request, which the form shows again */
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -64,7 +64,7 @@ ${tokenForm(context, { url: tokensUrl, account, services: offeredServices(exchan
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
 }
 
-/** Services where tokens of the account can work; none where there is no choice. */
+/** Returns the services that a token can be limited to; an empty list if there is only one. */
 function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: string; type: string }[] {
   const offered = service.fileServices.filter(({ uuid }) => !tokens.services || tokens.services.includes(uuid));
   return offered.length > 1 ? offered : [];
@@ -101,7 +101,7 @@ function pathsOf({ language }: PageContext, { paths }: Grant): Html {
   return html`${paths.map((path, index) => html`${index > 0 && ', '}${bdi(path)}`)}`;
 }
 
-/** POST of a form of that page: makes a token, or asks before it replaces or revokes some. */
+/** Answers POST of a form of that page. It creates a token, or asks before it replaces or revokes tokens. */
 export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
@@ -130,7 +130,7 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
   }
 }
 
-/** Makes a token, or shows the form again with the reason why not. */
+/** Creates a token, or shows the form again with the reason of the refusal. */
 async function create(exchange: Exchange, fields: URLSearchParams, actions: TokenActions): Promise<Reply> {
   try {
     return secretPage(pageContextOf(exchange), await actions.make(formOrder(fields)));
@@ -140,7 +140,7 @@ async function create(exchange: Exchange, fields: URLSearchParams, actions: Toke
   }
 }
 
-/** The one page that has the secret; it is kept nowhere. */
+/** Renders the only page that shows the secret. The secret is not stored anywhere. */
 function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
   const { language } = context;
   const body = html`<div id="notices" aria-live="polite"></div>

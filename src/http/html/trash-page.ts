@@ -18,10 +18,10 @@ import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Maximum number of items of a page: a form with more would be refused. */
+/** Maximum number of items on a page. A form with more items would be refused. */
 const itemsOfPage = 1000;
 
-/** GET of the page of the trash (docs/spec/files.md#trash); it needs no scripts. */
+/** Answers GET of the page of the trash (docs/spec/files.md#trash). The page needs no scripts. */
 export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -62,7 +62,7 @@ function folderOf({ language }: PageContext, { path }: Trashed): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** POST of a form of that page: restores, or asks for confirmation before it deletes for good. */
+/** Answers POST of a form of that page. It restores items, or asks for confirmation before it deletes them permanently. */
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -98,7 +98,7 @@ function done(code: FlashCode, count: number): Reply {
   return { status: 303, headers: { location: trashUrl, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
 
-/** Runs an action on each item; a page reports failures, and asks for another name if one is taken. */
+/** Runs an action on each item. If one fails, a page shows the reasons. If a name is taken, the page asks for another one. */
 async function forEach(
   exchange: Exchange,
   ids: readonly string[],
@@ -141,14 +141,14 @@ function failedItem(context: PageContext, trashed: Trashed | undefined, id: stri
   }</li>`;
 }
 
-/** A suggested name; the reader may change it. */
+/** Suggests another name, which the reader may change. */
 function otherName(name: string): string {
   const shown = name.replace(/[\u0000-\u001f\u007f]/g, '_');
   const dot = shown.lastIndexOf('.');
   return dot > 0 ? `${shown.slice(0, dot)} (2)${shown.slice(dot)}` : `${shown} (2)`;
 }
 
-/** The question before things are ended for good. */
+/** Renders the page that asks before items are deleted permanently. */
 function endQuestion(context: PageContext, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
   const { language } = context;
   const shown = items.slice(0, itemsOfPage);

@@ -7,7 +7,7 @@ import type { PageContext } from '../html/pages/page.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/** Information about a link for its visitor: from whom, until when, and the note. */
+/** Renders the information about a link for its visitor: the creator, the expiry and the note. */
 export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};
@@ -21,7 +21,7 @@ ${more}
 </div>`;
 }
 
-/** The page of a link to one file: one button, and the file itself where browsers can show it. */
+/** Renders the page of a link to one file, with a button for the download. If browsers can show the file, the page also contains it. */
 export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -36,12 +36,12 @@ ${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${ur
   return pageReply(context, 200, { title: entry.name, body });
 }
 
-/** The button for a whole folder as one archive. */
+/** Renders the button that downloads the whole folder as one archive. */
 export function downloadAll({ language }: PageContext): Html {
   return html`<p><a class="button primary" href="?zip" download>${icon('download')}${language.text('downloadAll')}</a></p>`;
 }
 
-/** The page of a link where visitors upload files; it shows no existing files. */
+/** Renders the page of a link that is for uploads. It shows no existing files. */
 export function dropPage(exchange: Exchange, visit: Visit): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -50,7 +50,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     path: visit.root,
     mayLook: false,
     mayWrite: true,
-    // Taken names get a number, so the page need not ask.
+    // Uploads with a taken name get a number, so the page need not ask.
     mayReplace: true,
     onNameTaken: 'number',
     retainDays: 0,
@@ -70,7 +70,7 @@ ${tools(context, model)}
   return pageReply(context, 200, { title: language.text('sendTo', { name }), body, hasScript: true });
 }
 
-/** A preview counts as a download, so it is for links without a limit. */
+/** Renders a preview. A preview counts as a download, so callers use it only for links without a download limit. */
 function preview(name: string, url: string): Html | undefined {
   switch (inlineKind(mediaTypeByName(name))) {
     case 'image':
@@ -84,7 +84,7 @@ function preview(name: string, url: string): Html | undefined {
   }
 }
 
-/** The page that asks for the password of a link, and reveals nothing else. */
+/** Renders the page that asks for the password of a link. It reveals nothing else about the link. */
 export function passwordPage(exchange: Exchange, isWrong: boolean): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;

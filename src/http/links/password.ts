@@ -11,19 +11,20 @@ import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { linkUrlPath } from '../request/request-target.ts';
 
-/** The cookie of a visitor who has given the password. */
+/** The cookie of a visitor who has entered the password. */
 const passwordCookie = 'SVC_LINK';
 
 const verifier = new PasswordVerifier();
 
-/** Key in `details` of an `unauthorized` fault: the password of a link is missing or wrong. */
+/** Key in `details` of an `unauthorized` fault. It is set if the password of a link is missing or wrong. */
 export const linkPasswordDetail = 'link_password';
 
 /**
- * Lets a visitor in who has the password of a link (docs/spec/links.md#password): by the cookie, by Basic with any name, or by the form.
+ * Admits a visitor who has the password of a link (docs/spec/links.md#password). The visitor proves it by the cookie, by Basic
+ * authentication with any name, or by the form.
  *
  * @returns the reply to the form, which sets the cookie; undefined for a request that may continue
- * @throws ServiceError `unauthorized` without it, `too-many-requests` after too many wrong ones for the link or from the address
+ * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong ones for the link or from the address
  */
 export async function unlock(exchange: Exchange, grant: Grant, secret: string): Promise<Response | undefined> {
   const hash = grant.link?.passwordHash;
@@ -40,7 +41,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   const path = linkUrlPath(secret, '/' as VirtualPath, true);
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
-  // `Lax`, because links are opened from mails; the cookie is useless without the secret of the URL.
+  // The cookie is `Lax`, because people open links from mails. It is useless without the secret of the URL.
   const line = `${passwordCookie}=${proofOf(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
 }
@@ -61,13 +62,13 @@ async function checkPassword(exchange: Exchange, { id }: Grant, password: string
   if (!isRight) throw passwordNeeded('wrong');
 }
 
-/** The password from the form; undefined for another request. */
+/** Returns the password of the form; undefined for requests that are not a form. */
 async function typedPassword(exchange: Exchange): Promise<string | undefined> {
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return undefined;
   return (await readSmallForm(exchange)).get('password') ?? undefined;
 }
 
-/** A value that only visitors with the password get; valid on all nodes, and until the link ends. */
+/** Returns a value that proves that its owner knew the password. It is valid on all nodes until the link ends. */
 function proofOf(secret: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(secret).digest('base64url');
 }

@@ -10,18 +10,18 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import type { MemberResult } from '../rest/member-actions.ts';
 
-/** Maximum number of files of one receipt; more would make a URL that some clients truncate. */
+/** Maximum number of files of one receipt. With more files some clients would truncate its URL. */
 export const maxReceiptFiles = 200;
 
 /** A file of a receipt. */
 interface ReceivedFile extends DroppedFile {
-  /** Arrival, Unix time in seconds with a fraction. */
+  /** Time of arrival, as Unix time in seconds with a fraction. */
   time: number;
 }
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** GET of the receipt of files that a visitor uploaded (docs/spec/links.md#receipt): a page, JSON or text. */
+/** Answers GET of the receipt of files that a visitor uploaded (docs/spec/links.md#receipt), as a page, JSON or text. */
 export async function showReceipt(exchange: Exchange): Promise<Response> {
   const visit = exchange.visit as Visit;
   const query = new URLSearchParams(exchange.target.query);
@@ -53,12 +53,12 @@ function receivedFile({ uuid, data, timestamp }: ServiceEvent): ReceivedFile {
   return { target, size: Number(data.total_write), digest, event_id: uuid, time: Math.round(Number(timestamp.timestamp) * 1000) / 1000 };
 }
 
-/** The digest as programs such as sha256sum write it. */
+/** Returns the digest in the form that programs such as sha256sum write. */
 function hexDigest({ digest }: ReceivedFile): string {
   return Buffer.from(digest['sha-256'], 'base64').toString('hex');
 }
 
-/** A line for each file: time, size in bytes, SHA-256, name. */
+/** Builds the receipt as text, with a line for each file that has time, size in bytes, SHA-256 and name. */
 function textReply(files: readonly ReceivedFile[]): Reply {
   const lines = files.map(
     (file) => `${new Date(file.time * 1000).toISOString()}\t${file.size}\t${hexDigest(file)}\t${oneLine(file.target)}\n`,
@@ -100,7 +100,7 @@ function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
 `;
 }
 
-/** The reply to a form whose files were all stored or held: the browser is sent to the receipt. */
+/** Builds the reply to a form if all its files were stored or held. It redirects the browser to the receipt. */
 export function droppedPageReply(exchange: Exchange, results: readonly MemberResult[]): Reply {
   const visit = exchange.visit as Visit;
   const files = results.flatMap(({ dropped }) => dropped ?? []).slice(0, maxReceiptFiles);

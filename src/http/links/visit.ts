@@ -14,9 +14,11 @@ import { unlock } from './password.ts';
 type LinkTarget = Extract<RequestTarget, { kind: 'link' }>;
 
 /**
- * Lets a visitor act as the maker of a link, as far as the link goes (docs/spec/links.md#visitors). Sets `exchange.client` and `exchange.visit`.
+ * Lets a visitor act as the creator of a link, within the limits of the link (docs/spec/links.md#visitors). Sets `exchange.client` and
+ * `exchange.visit`.
  *
- * @throws ServiceError `not-found` for a wrong secret, `gone` for a link that is over, `unauthorized` without its password, `too-many-requests`
+ * @throws ServiceError `not-found` for a wrong secret, `gone` for a link that has ended, `unauthorized` without its password,
+ * `too-many-requests`
  */
 export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
   const { target } = exchange;
@@ -31,9 +33,9 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Looks up the link's account in its current state, narrowed to the link. Sets `exchange.client`.
+ * Looks up the current state of the link's account, and limits its rights to those of the link. Sets `exchange.client`.
  *
- * @throws ServiceError `gone` for a link that is over, `unavailable` while its account cannot be asked about
+ * @throws ServiceError `gone` for a link that has ended, `unavailable` while the account cannot be looked up
  */
 async function enter(exchange: Exchange, grant: Grant): Promise<void> {
   const { chain, uuid, component } = exchange.service;
@@ -50,7 +52,7 @@ function linkOver(message = 'The link is over.'): ServiceError {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** The same account, whose uploads get a number if their name is taken: a visitor does not know the existing names. */
+/** Returns the same account, but its uploads get a number if their name is taken, because a visitor does not know the existing names. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
@@ -59,7 +61,7 @@ function numbering(account: Account): Account {
 
 const hourMs = 3_600_000;
 
-/** Visits whose event was emitted, so that each visitor causes one event an hour. */
+/** The visits whose event was emitted within the last hour. Each visitor causes one event per hour. */
 const opened = new ExpiringMap<true>(100_000);
 
 function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
@@ -71,10 +73,10 @@ function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
   grants.store.count(id, 'opened').catch((reason) => log.warn('a visit to a link was not counted', { reason }));
 }
 
-/** Finds the link of a secret. Wrong secrets count as guesses from the address; visitors with a right one are not blocked by that. */
+/** Finds the link of a secret. Wrong secrets count as guesses from the address. An address blocked for that can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
-  // A typo is told without a look-up.
+  // A mistyped secret is recognized without a look-up in the store.
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;
@@ -119,8 +121,7 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
 }
 
 /**
- * @throws ServiceError `gone` if nothing exists there any more
- * @throws ServiceError `gone` where nothing is any more
+ * @throws ServiceError `gone` if the file or folder does not exist any more
  */
 function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
   const entry = files.inspect(root);
@@ -135,7 +136,7 @@ function sharedPath(root: VirtualPath, { below, isFolder: isFolderUrl }: LinkTar
   return root;
 }
 
-/** @throws ServiceError `not-found` for the service's own name below the home folder */
+/** @throws ServiceError `not-found` for the service's reserved name in the home folder */
 function inside(root: VirtualPath, names: readonly string[]): VirtualPath {
   if (root === '/' && names[0] === reservedName) throw new ServiceError('not-found', 'Path not found.');
   return names.reduce<VirtualPath>(memberPath, root);

@@ -14,12 +14,12 @@ import { dropPage, filePage } from './link-pages.ts';
 import { showReceipt } from './receipt.ts';
 import { isDrop } from './visit.ts';
 
-/** GET and HEAD of a link, or of something below it (docs/spec/links.md#visitors). */
+/** Answers GET and HEAD of a link, or of a path below it (docs/spec/links.md#visitors). */
 export function getLinked(exchange: Exchange): Promise<Response> {
   const { target } = exchange;
   const visit = exchange.visit as Visit;
   if (target.kind !== 'link') throw new Error('The request is about no link.');
-  // Relative URLs of the page lead below the link.
+  // Redirect to the URL with a final slash, so that relative URLs of the page resolve to URLs below the link.
   if (target.below === '/' && !target.isFolder)
     return respond(exchange, { status: 308, headers: { location: linkUrlPath(visit.secret, target.below, true) + target.query } });
   if (isDrop(exchange)) return getDrop(exchange, visit, target.below);
@@ -33,7 +33,7 @@ function getDrop(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<
   return respond(exchange, dropPage(exchange, visit));
 }
 
-/** A page or JSON for clients that ask for it; the file itself for programs such as curl and wget, which only have the URL. */
+/** Sends a page or JSON to clients that ask for it. Programs such as curl and wget know only the URL and get the file itself. */
 function getSharedFile(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<Response> {
   if (below !== '/') return getFile(exchange);
   const type = preferredType(header(exchange, 'accept'), ['application/octet-stream', 'text/html', 'application/json']);
@@ -54,7 +54,7 @@ function getSharedFolder(
   return getFolder(exchange, below === '/' ? shownLink(visit) : {});
 }
 
-/** POST of a form: files to upload, or members of a folder to download as an archive. */
+/** Answers POST of a form, which uploads files or downloads members of a folder as an archive. */
 export function postLinked(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   const isForm = type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded';
@@ -68,7 +68,7 @@ function namesJson(exchange: Exchange): boolean {
   return preferredType(header(exchange, 'accept'), ['text/html', 'application/json']) === 'application/json';
 }
 
-/** A link in the JSON that its visitors get. */
+/** Returns the JSON that describes a link to its visitors. */
 function shownLink({ link, root }: Visit) {
   return {
     kind: link.link?.kind,

@@ -26,8 +26,8 @@ export const holdSession: HttpMiddleware = async ({ env: { client, service } }, 
 };
 
 /**
- * Returns the verified client certificate of the connection, if any, as credentials. The content is the certificate as PEM, the user name
- * its CN (docs/spec/authentication.md#client-certificates).
+ * Returns the verified client certificate of the connection as credentials, if there is one. The certificate as PEM is the content, and its
+ * CN is the user name (docs/spec/authentication.md#client-certificates).
  */
 function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { service, peer } = exchange;
@@ -54,22 +54,25 @@ export const sessionCookie = 'SVC_HTTP_SESSION';
 
 /** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token. */
 export const bearerDetail = 'bearer';
-/** Key in `details` of an `unauthorized` fault, set if the token's secret was right, so that its holder may see why it was refused. */
+/**
+ * Key in `details` of an `unauthorized` fault. It is set if the token's secret was right, so that its holder may learn the reason of the
+ * refusal.
+ */
 export const overDetail = 'over';
 
 /** Key of the endpoint's public message in `details` of an `unauthorized` fault. */
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first that the client
- * presents: `Authorization`, the session cookie, the TLS client certificate. Without any of them, the client is `anonymous`.
+ * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first of these that the
+ * client sent: `Authorization`, the session cookie, the TLS client certificate. A client without any of them is `anonymous`.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // Most requests have a session of this process or a remembered token. They are accepted without waiting for a promise.
+  // Most requests have a session of this process or a token that was checked before. They are accepted without waiting for a promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
   const token = id === undefined ? presentedToken(exchange) : undefined;
   const recalled = token === undefined ? undefined : exchange.service.chain.recallToken(token, exchange.peer.address);
@@ -85,7 +88,7 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** Returns the session cookie. It is ignored in requests of pages of other origins, which it must not authenticate. */
+/** Returns the session cookie. Requests from pages of other origins must not be authenticated by it, so it is ignored there. */
 function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
@@ -122,7 +125,7 @@ async function findClient(
   );
 }
 
-/** Accepts a token again that was accepted within the last minute, if it is still valid and the user name fits it. */
+/** Accepts a token that was already accepted within the last minute, if it is still valid and the user name belongs to it. */
 function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
   const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;
@@ -286,7 +289,7 @@ function lockGuard(exchange: Exchange, account: Account): LockGuard {
   return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
 }
 
-/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed ones become empty ones, which are never accepted. */
+/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
 export function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -7,10 +7,13 @@ import { isOwnOrigin } from '../request/own-origin.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
-/** Makes the first checks of each request. Splitting it into several Hono middlewares, with their promises, would slow small requests. */
+/**
+ * Makes the first checks of each request. They are in one middleware, because the promises of several Hono middlewares would slow small
+ * requests.
+ */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
-  // An error of the reply must only end its own connection.
+  // An error of the reply stream must end only its own connection.
   exchange.outgoing.on('error', exchange.catching(rethrow));
   observe(exchange);
   checkHead(exchange);
@@ -47,7 +50,8 @@ function checkHead(exchange: Exchange): void {
   const { incoming, outgoing } = exchange;
   if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing)) return;
   const { 'transfer-encoding': coding, upgrade } = incoming.headers;
-  // RFC 9112 §6.1: in HTTP/1.0, the end of a coded body is uncertain. A coding other than `chunked` would be stored as part of the file.
+  // In HTTP/1.0 the end of a body with a transfer coding is uncertain (RFC 9112 §6.1). A coding other than `chunked` would be stored as
+  // part of the file.
   const isCoded = coding !== undefined && (incoming.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
   // Node.js drops the data after an upgrade request in the same packet, so the connection cannot be used again.
   if (isCoded || upgrade !== undefined) outgoing.setHeader('connection', 'close');

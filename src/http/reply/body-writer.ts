@@ -4,8 +4,8 @@ import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
 /**
- * Writes a reply body in pieces. Each promise resolves once the kernel has the piece. The caller can then reuse its buffer, and does not
- * send faster than the client receives.
+ * Writes a reply body in pieces. Each promise resolves once the kernel has accepted the piece. Then the caller can reuse the buffer, and it
+ * does not send faster than the client receives.
  */
 export class BodyWriter {
   readonly #exchange: Exchange;
@@ -72,7 +72,7 @@ export class BodyWriter {
 /**
  * Sends the whole body of a reply and ends it. It costs less than a `BodyWriter`.
  * @param body bytes, or a text with one character for each byte
- * @returns false if the client disconnected before the kernel had the whole body
+ * @returns false if the client disconnected before the kernel had accepted the whole body
  */
 export function endReply(exchange: Exchange, body: Buffer | string): Promise<boolean> {
   const { outgoing } = exchange;
@@ -85,8 +85,8 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
 }
 
 /**
- * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame and reports a waiting `end` as a failure. So the stream
- * is ended only once the kernel has the body.
+ * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame, and then reports an `end` that still waits as failed. So
+ * this function ends the stream only once the kernel has accepted the body.
  */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -99,8 +99,8 @@ function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<bo
 }
 
 /**
- * Whether an ended reply is incomplete. For HTTP/1, Node.js calls a reply finished even if the connection broke before the kernel had all
- * of it, so the socket is checked, too.
+ * Returns whether a reply that was ended is incomplete. For HTTP/1, Node.js calls a reply finished even if the connection broke before the
+ * kernel had accepted all of it, so the socket is checked, too.
  */
 export function isCutShort({ incoming, outgoing }: Exchange): boolean {
   return !outgoing.writableFinished || (!isHttp2(outgoing) && incoming.socket.destroyed);

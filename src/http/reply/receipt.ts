@@ -4,7 +4,7 @@ import { formatReprDigest } from '../../lib/headers/digest-fields.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** A file that a visitor uploaded, as replies show it: without any path of the link's creator. */
+/** A file that a visitor uploaded, as replies show it. The reply must not reveal paths of the link's creator. */
 export interface DroppedFile {
   target: string;
   size: number;
@@ -15,23 +15,26 @@ export interface DroppedFile {
 /** Name of the header with the event ID of an uploaded file, for replies without a body. */
 const eventIdHeader = 'event-id';
 
-/** An upload as its reply shows it (docs/spec/links.md#drop). */
+/** Returns an upload in the form that its reply shows (docs/spec/links.md#drop). */
 export function droppedFile({ path, entry, sha256, eventUuid }: UploadResult): DroppedFile {
   const digest = { 'sha-256': sha256?.toString('base64') ?? '' };
   return { target: baseName(path), size: entry.sizeBytes, digest, event_id: eventUuid };
 }
 
-/** The same as headers. */
+/** Returns the digest and the event ID of an upload as headers. */
 export function receiptHeaders({ sha256, eventUuid }: UploadResult): ReplyHeaders {
   return { [eventIdHeader]: eventUuid, 'repr-digest': sha256 && formatReprDigest(sha256) };
 }
 
-/** The reply to a visitor's upload in one request: 201. */
+/** Builds the reply, with status 201, to an upload that a visitor sent in one request. */
 export function droppedReply(result: UploadResult, headers: ReplyHeaders): Reply {
   return jsonReply(201, { results: [droppedFile(result)] }, { ...headers, ...receiptHeaders(result), 'cache-control': 'no-store' });
 }
 
-/** The reply to the request that completes a visitor's upload in parts: 201. @param headers as `receiptHeaders` made them, and others */
+/**
+ * Builds the reply, with status 201, to the request that completes a visitor's upload in parts. @param headers those of `receiptHeaders`,
+ * and others
+ */
 export function storedReply({ path, offsetBytes, completion }: UploadRecord, headers: ReplyHeaders): Reply {
   const digest = /^sha-256=:([^:]*):$/.exec(String(headers['repr-digest'] ?? ''))?.[1] ?? '';
   const file: DroppedFile = {
@@ -43,7 +46,7 @@ export function storedReply({ path, offsetBytes, completion }: UploadRecord, hea
   return jsonReply(201, { results: [file] }, { ...headers, 'cache-control': 'no-store' });
 }
 
-/** Path and query of the receipt of uploaded files, relative to their link. */
+/** Returns the path and query of the receipt of uploaded files, relative to their link. */
 export function receiptQuery(files: readonly DroppedFile[]): string {
   return `receipt?ids=${files.map(({ event_id }) => event_id).join(',')}`;
 }

@@ -4,8 +4,8 @@ import { requestIdHeader } from '../request/request-trace.ts';
 import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 
 /**
- * Header values by name, in lower case except for those of an upload's back-end, which are as configured. Each value of a list gets its own
- * line. Each character is sent as one byte.
+ * Header values by name. Names are in lower case, except for headers of an upload's back-end, which keep their configured spelling. Each
+ * value of a list gets its own line. Each character is sent as one byte.
  */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
@@ -25,14 +25,16 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
   const lines = headerLines(requestIdOf(outgoing), base, headers);
   // Node.js writes a list of headers at once; setting each header would take twice as long.
   if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
-  // `respond` throws for a destroyed stream.
+  // `respond` would throw if the stream is destroyed.
   else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
 }
 
 /** Connection headers of HTTP/1, which an HTTP/2 stream must not have (RFC 9113 §8.2.2). */
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
-/** Converts header lines to the object for an HTTP/2 stream. Validates the values, as Node.js does so only for HTTP/1. */
+/**
+ * Converts header lines to the object that an HTTP/2 stream needs. It also validates the values, because Node.js does so only for HTTP/1.
+ */
 export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {
@@ -46,7 +48,10 @@ export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]):
   return head;
 }
 
-/** Returns the header lines of a reply as alternating names and values. `headers` override `base`, except that `vary` has both values. */
+/**
+ * Returns the header lines of a reply, with names and values alternating. `headers` override `base`, except for `vary`, which gets both
+ * values.
+ */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
@@ -77,8 +82,8 @@ function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders
 }
 
 /**
- * Encodes a text as UTF-8 and returns one character for each byte, to be sent as Latin-1. Node.js writes head and text in one encoding;
- * UTF-8 would encode the bytes of headers such as `server-path` twice.
+ * Encodes a text as UTF-8 and returns one character per byte, to be sent as Latin-1. Node.js writes head and text in one encoding, so with
+ * UTF-8 it would encode the bytes of headers such as `server-path` a second time.
  */
 export function bytesAsText(text: string): string {
   return Buffer.from(text).toString('latin1');

@@ -34,8 +34,9 @@ export function failRequest(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * The response to a request, with the headers of every reply. Replies that a `Response` cannot express go to the socket: the length of the body that HEAD
- * omits, several lines of one header, and all of HTTP/2, which has no adapter. Never rejects.
+ * Returns the response to a request, with the headers of every reply. It writes replies that a `Response` cannot express to the socket
+ * directly: the length of the body that HEAD omits, several lines of one header, and all HTTP/2 replies, which have no adapter. Never
+ * rejects.
  */
 export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -54,11 +55,11 @@ export async function respond(exchange: Exchange, reply: Reply): Promise<Respons
 }
 
 /**
- * Sends a large or generated body directly to the Node response: a web stream costs more than the transfer itself (docs/design/costs.md). HEAD gets the
- * headers alone.
+ * Sends a large or generated body directly to the Node.js response, because a web stream costs more than the transfer itself
+ * (docs/design/costs.md). HEAD gets only the headers.
  *
  * @param send writes the body, and ends the response
- * @throws what `send` throws, after cutting the connection, as the announced body is not complete (RFC 9112 §8)
+ * @throws the error of `send`. Before that, it cuts the connection, because the announced body is not complete (RFC 9112 §8)
  */
 export async function stream(exchange: Exchange, status: number, headers: ReplyHeaders, send: () => Promise<void>): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -79,13 +80,12 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
 }
 
 /**
- * @returns undefined if a header has several lines
- * @returns undefined where a header has several lines
+ * @returns undefined if a header has several lines, which a `Response` cannot express
  */
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // As bytes: for a text the adapter would encode the bytes of headers such as `server-path` again.
+  // Passes bytes, because the adapter would encode a text and with it the bytes of headers such as `server-path` a second time.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

@@ -1,34 +1,37 @@
 import type { BodyWriter } from './body-writer.ts';
 
-/** A reply body that is composed in place, in two pages: one is filled while the other is on its way to the socket. One caller at a time. */
+/** Composes a reply body in two pages: one page is filled while the other one is being sent. Only one caller may use it at a time. */
 export class PagedBody {
   readonly #writer: BodyWriter;
   #page: Buffer;
   #other: Buffer;
   #usedBytes = 0;
   #written: Promise<void> | undefined;
-  /** Bytes that the kernel has accepted. */
+  /** Number of bytes that the kernel has accepted so far. */
   sentBytes = 0;
 
-  /** @param pages free for others once the body has ended */
+  /** @param pages buffers that others may use once the body has ended */
   constructor(writer: BodyWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
   }
 
-  /** The free end of the present page. @param leastBytes its minimum: a smaller page is replaced @throws ServiceError `client-gone` */
+  /**
+   * Returns the free rest of the current page. @param leastBytes minimum length; if less is free, another page becomes current @throws
+   * ServiceError `client-gone`
+   */
   async free(leastBytes: number): Promise<Buffer> {
     if (this.rest.length < leastBytes && this.#usedBytes > 0) await this.#turn();
     if (this.#page.length < leastBytes) this.#page = Buffer.allocUnsafeSlow(leastBytes);
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** The free end of the present page, of any length. */
+  /** The free rest of the current page. It may be empty. */
   get rest(): Buffer {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** Marks the first bytes of `free`, or of `rest`, as written. */
+  /** Marks the first bytes of the buffer that `free` or `rest` returned as written. */
   use(bytes: number): void {
     this.#usedBytes += bytes;
   }
@@ -43,14 +46,14 @@ export class PagedBody {
     }
   }
 
-  /** Sends what is left and ends the body. @throws ServiceError `client-gone` */
+  /** Sends the remaining bytes and ends the body. @throws ServiceError `client-gone` */
   async end(): Promise<void> {
     if (this.#usedBytes > 0) await this.#turn();
     await this.#written;
     await this.#writer.end();
   }
 
-  // Sent a moment later, so that the next read starts first and other requests run between.
+  // Sends the page a moment later, so that the next read starts first and other requests can run in between.
   async #turn(): Promise<void> {
     await this.#written;
     const bytes = this.#page.subarray(0, this.#usedBytes);
@@ -58,27 +61,27 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // Awaited at the next turn; a failure before that must not count as unhandled.
+    // The next turn awaits this promise. A failure before that must not count as unhandled.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;
   }
 }
 
-/** Two buffers: one is filled while the other is on its way to the socket. */
+/** Two buffers for one download. One is filled while the other one is being sent. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Must be called once. @param isFree whether nothing uses them any more, so that another download may have them */
+  /** Returns the buffers; must be called once. @param isFree whether nothing uses them any more, so that another download may take them */
   release(isFree: boolean): void;
 }
 
-/** Fastest size for large bodies (docs/design/costs.md), with room for a member of an archive and its header. */
+/** Size with which large bodies are sent fastest (docs/design/costs.md). It has room for a member of an archive and its header. */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
-/** For one of very many downloads, or a stream of HTTP/2: its first window (RFC 9113 §6.9.2). */
+/** Size for further downloads and for HTTP/2 streams. It is the initial window of a stream (RFC 9113 §6.9.2). */
 const smallBytes = 64 * 1024;
 
-/** Maximum number of downloads with large buffers: slow clients keep theirs for long. */
+/** Maximum number of downloads with large buffers at a time. It is limited because slow clients keep their buffers for a long time. */
 const maxLargePairs = 32;
 
 const maxIdlePairs = 8;
@@ -86,8 +89,8 @@ const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
 /**
- * Buffers for one download of a file or an archive: large ones for the first, small ones for others, so that a thousand slow clients take 200 MiB rather
- * than 2 GiB. @param isStream whether the download is one of many on a connection
+ * Takes buffers for one download of a file or an archive. The first downloads get large buffers and further ones small buffers, so that a
+ * thousand slow clients need 200 MiB instead of 2 GiB. @param isStream whether the download is one of many on its connection
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
   if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };

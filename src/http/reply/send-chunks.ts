@@ -6,7 +6,7 @@ import { BodyWriter } from './body-writer.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { respond, stream } from './respond.ts';
 
-/** Favours speed: listings are repetitive and shrink to a tenth at any level. */
+/** Level of compression. It favours speed, because listings are so repetitive that every level shrinks them to a tenth. */
 const level = 3;
 
 /** Whether a client accepts gzip. */
@@ -15,15 +15,15 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * The same for a reply that contains an account's names. In a BREACH attack another site guesses in the URL and learns a secret from the
- * compressed length of the reply, so replies to requests from other origins are not compressed.
+ * Returns the same for a reply that contains an account's names. In a BREACH attack another site puts guesses into the URL, and learns a
+ * secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');
   return (site === undefined || site === 'same-origin' || site === 'none') && wantsGzip(exchange);
 }
 
-/** Headers of a reply that may be compressed. @param vary other headers that it depends on */
+/** Returns the headers of a reply that may be compressed. @param vary names of other request headers on which the reply depends */
 export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]): ReplyHeaders {
   return {
     'content-encoding': isCompressed ? 'gzip' : undefined,
@@ -31,7 +31,7 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they come and sends the first at once. If `chunks` throws, so does this generator. */
+/** Compresses chunks as they arrive and sends the first one at once. If `chunks` throws, this generator throws the same error. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);
@@ -40,20 +40,20 @@ async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGen
   yield* pipeline(Readable.from(chunks), gzip, () => {}) as AsyncIterable<Buffer>;
 }
 
-/** How a reply in chunks is sent. */
+/** Options for a reply in chunks. */
 export interface ChunkedReply {
   /** Default 200. */
   status?: number;
   /**
-   * Number of chunks to collect before the status is sent. An error before that becomes an error reply, a later one cuts the connection.
-   * Default 2, so that a body of one chunk gets a Content-Length; 0 for a body whose first chunk may take long.
+   * Number of chunks to collect before the status is sent. An error up to then becomes an error reply; a later error cuts the connection.
+   * The default is 2, so that a body of one chunk gets a Content-Length. Use 0 if the first chunk may take long.
    */
   startsAfter?: 0 | 1 | 2;
 }
 
 /**
- * Sends a body of text chunks as they come, compressed if possible. An empty chunk sends nothing, but checks whether the client is still
- * connected.
+ * Sends text chunks as they arrive, compressed if the client accepts it. An empty chunk sends nothing, but checks whether the client is
+ * still connected.
  */
 export async function sendChunks(
   exchange: Exchange,

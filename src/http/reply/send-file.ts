@@ -13,14 +13,14 @@ import { headerLines, http2Head, type ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
 import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 
-// A property costs the garbage collector less than an entry of a WeakMap.
+// The prepared headers are a property of the kept file, because a property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
 
 /** The headers of the last reply with a whole file, kept for the next request to the same service and path. */
 interface Prepared {
   base: ReplyHeaders;
   path: string;
-  /** Header lines for HTTP/1. `x-request-id` is the first, because each request changes its value. */
+  /** Header lines for HTTP/1. `x-request-id` comes first, because its value is changed for each request. */
   lines: OutgoingHttpHeader[];
   /** Headers for HTTP/2. */
   head: OutgoingHttpHeaders;
@@ -60,7 +60,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
-  // Shown only if some of the content still waits for the client.
+  // The download is listed only if some of its content still waits for the client.
   if (outgoing.writableLength > 0) download.show();
   return RESPONSE_ALREADY_SENT;
 }
@@ -139,7 +139,7 @@ async function sendPart(exchange: Exchange, writer: BodyWriter, download: FileDo
   else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(exchange.outgoing)));
 }
 
-// Fills one buffer while the other is sent. The read starts before the send, because sending keeps this thread busy.
+// Fills one buffer while the other one is sent. The read starts before the send, because sending keeps this thread busy.
 async function sendRange(
   writer: BodyWriter,
   send: (bytes: Buffer) => Promise<void>,
@@ -173,7 +173,7 @@ async function sendRange(
     isWhole = true;
   } finally {
     writer.settle();
-    // The caller closes the descriptor, so a read must have ended.
+    // The caller closes the descriptor after this, so wait until the pending read has ended.
     await reading.catch(() => {});
     buffers.release(isWhole);
   }

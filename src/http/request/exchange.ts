@@ -32,7 +32,7 @@ import type { Incoming } from './incoming.ts';
 import { linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
-/** Headers for the pages of links: their URLs hold a secret, which must not reach other servers or search engines. */
+/** Headers for the pages of links. Their URLs contain a secret, which must not reach other servers or search engines. */
 const linkHeaders: ReplyHeaders = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow, noarchive' };
 
 /** One HTTP or HTTPS service, shared by its requests. A reload of the configuration replaces the whole object. */
@@ -44,13 +44,16 @@ export interface HttpService {
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
-  /** Ends all sessions of an account (by UUID), on all services, except one. @throws ServiceError `unavailable`; then they end later */
+  /**
+   * Ends all sessions of an account (by UUID) on all services, except one session. @throws ServiceError `unavailable`; the sessions then
+   * end later
+   */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
   readonly grants: Grants;
   /** Returns the recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
-  /** Finds the events of files that visitors uploaded by a link, for their receipt. @throws ServiceError `unavailable` */
+  /** Finds the events of files that visitors uploaded through a link, for the receipt. @throws ServiceError `unavailable` */
   readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
   /** Returns the files that an account is expected to send. @throws ServiceError `unavailable` */
   readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
@@ -102,7 +105,8 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current returns the present service; the request keeps the first one, except to find out whether an account is still valid
+   * @param current returns the current service. The request keeps the first one, and uses a later one only to check whether an account is
+   * still valid
    * @param onFault handles faults in functions that `catching` wraps; must not throw
    */
   constructor(
@@ -173,7 +177,7 @@ export class Exchange {
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // Here, `*` means all headers, because requests with credentials are never allowed (Fetch, CORS protocol).
+  // The value `*` means all headers here, because requests with credentials are never allowed (Fetch, CORS protocol).
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
@@ -185,12 +189,12 @@ export class Exchange {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
-  /** Returns the account of an identity in the present configuration; undefined if it is not valid any more. */
+  /** Returns the account of an identity in the current configuration; undefined if it is not valid any more. */
   inForce(identity: Identity): Account | undefined {
     return this.#current().chain.inForce(identity, this.peer.address);
   }
 
-  /** Returns the context for events of this request; before authentication, it has only the address of the client. */
+  /** Returns the context for events of this request. Before authentication, it contains only the address of the client. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { listenToBody, readSmallForm, smallBodyLimitBytes } from './request-body.ts';
 
-/** Limits of one form, sizes in bytes. A larger form is an attack or a mistake. */
+/** Limits of one form, with sizes in bytes. A larger form is an attack or a mistake. */
 const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
 
 /** Fields of a form, each with its values in order. */
@@ -40,7 +40,7 @@ export interface FormFile {
 /**
  * Reads a form, sent as `multipart/form-data` or URL-encoded. Its files are read as streams, one after the other.
  *
- * @param onFile called for each file, with the fields that precede it; the next file follows when the promise resolves
+ * @param onFile called for each file, with the fields that precede it. The next file follows once the returned promise resolves
  * @throws ServiceError `bad-request` for a malformed form, `too-large`, `client-gone`
  */
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
@@ -52,7 +52,7 @@ export async function readForm(exchange: Exchange, onFile: (file: FormFile, fiel
   return fields;
 }
 
-/** Events of the parser for exceeded limits. */
+/** Events that the parser emits when a limit is exceeded. */
 const tooMany = [
   ['fieldsLimit', 'fields'],
   ['filesLimit', 'files'],
@@ -123,7 +123,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
       limits,
       highWaterMark: 1024 * 1024,
       fileHwm: 1024 * 1024,
-      // `bareFileName` removes paths from names; it knows both kinds of separators.
+      // Keeps paths in names. `bareFileName` removes them, and it knows both kinds of separators.
       preservePath: true,
     });
   } catch (error) {

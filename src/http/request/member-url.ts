@@ -16,24 +16,24 @@ export class FolderRedirect extends Error {
 }
 
 /**
- * The redirect to the `/` form of a folder (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for other methods; the query
- * is kept.
+ * Builds the redirect to a folder's URL with a final `/` (docs/spec/http.md#redirects-to-folders). The status is 302 for GET and HEAD, and
+ * 307 for other methods. The query is kept.
  */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
   return { status, headers: { location: exchange.urlOf(path, true) + exchange.target.query } };
 }
 
-/** Turns the fault `is-folder` into the redirect. */
+/** Converts the fault `is-folder` to the redirect; returns other errors unchanged. */
 export function redirectFolder(path: VirtualPath, error: unknown): unknown {
   return isServiceError(error, 'is-folder') ? new FolderRedirect(path) : error;
 }
 
-/** A URL of a member; `isFolder` says that it ends in `/`. */
+/** The URL of a member. `isFolder` is true if it ends in `/`. */
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
 
 /**
- * The member of the account at a URL in a request header; the URL is absolute, or only a path.
+ * Returns the member of the account that a request header names by a URL. The URL is absolute or only a path.
  *
  * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `never-allowed`, `name-reserved`
  */

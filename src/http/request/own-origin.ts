@@ -10,7 +10,7 @@ interface ServiceRequest {
   readonly service: { readonly options: { readonly accepted_origins: readonly string[] }; readonly proxies: ForwardedTrust };
 }
 
-/** Requested hosts (`name` or `name:port`): the request's own, behind a trusted proxy also the forwarded one. */
+/** Returns the requested hosts (`name` or `name:port`): the host of the request and, behind a trusted proxy, also the forwarded one. */
 function requestedHosts(exchange: ServiceRequest): string[] {
   const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {
@@ -20,8 +20,9 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 }
 
 /**
- * Whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
- * request asked for, in either scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
+ * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests). It does if `accepted_origins` has it, or if
+ * its host and port are those of the request. A proxy may end TLS, so the scheme may be http or https, but not http if `accepted_origins`
+ * has the host with https.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;
@@ -30,14 +31,17 @@ export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }
   return requestedHosts(exchange).some((own) => URL.canParse(`${protocol}//${own}`) && new URL(`${protocol}//${own}`).host === host);
 }
 
-/** Whether the authority of a URL is this service's, or in `accepted_origins`. A proxy may end TLS, so the default ports of both schemes are ignored. */
+/**
+ * Returns whether the authority of a URL is this service's own, or is in `accepted_origins`. A proxy may end TLS, so default ports of both
+ * schemes are ignored.
+ */
 export function isOwnAuthority(exchange: ServiceRequest, authority: string): boolean {
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
   const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);
   return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));
 }
 
-/** The origin of URLs for other people */
+/** Returns the origin for URLs that are sent to other people. */
 export function publicOrigin({ incoming, service: { options } }: { incoming: Incoming; service: { options: HttpServiceOptions } }): string {
   const [accepted] = options.accepted_origins;
   if (options.public_url !== '') return options.public_url;

@@ -15,8 +15,8 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /**
- * Conditions of a change whose outcome reveals whether the member exists. `If` is not among them, as it may hold lock tokens; for `If`, a
- * hidden member counts as absent.
+ * Conditions whose result reveals whether the member exists. `If` is not one of them, because it may contain lock tokens; it treats a
+ * hidden member as absent.
  */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
@@ -48,16 +48,17 @@ interface ConditionalRequest {
   headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** Checks the present state of the path. Throws ServiceError `precondition-failed` if a condition is not met. */
+/** Checks the current state of the member. @throws ServiceError `precondition-failed` if a condition is not met */
 export type Preconditions = (current: Entry | undefined) => void;
 
 /**
  * Reads the preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have
  * no entity tag.
  *
- * @param asked the conditions to use instead of those of this request
- * @returns checks the preconditions; call it with the state of the request's own resource, while the change holds its lock
- * @throws ServiceError `bad-request` for a malformed `If` or one with a foreign URL, `forbidden` for conditions on a hidden member
+ * @param asked the conditions to use in place of those of this request
+ * @returns a function that checks the preconditions. Call it with the current state of the request's own resource, while the change holds
+ * its lock
+ * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(
   exchange: Exchange,
@@ -101,7 +102,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
   return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], entryValidators(entry).etag);
 }
 
-// A hidden member counts as absent, because a condition must not reveal that it exists.
+// A hidden member is treated as absent, because a condition must not reveal that it exists.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return signedIn(exchange).files.inspect(path);

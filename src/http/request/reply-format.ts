@@ -8,7 +8,7 @@ const htmlType = 'text/html';
 const jsonType = 'application/json';
 const zipType = 'application/zip';
 
-/** Whether a reply is a page or JSON (docs/spec/http.md#reply-format). */
+/** Returns whether a reply is sent as a page or as JSON (docs/spec/http.md#reply-format). */
 export function replyFormat(exchange: Exchange): ReplyFormat {
   return chosenFormat(exchange, 'json');
 }
@@ -18,15 +18,15 @@ export function folderFormat(exchange: Exchange): FolderFormat {
   return preferredType(header(exchange, 'accept'), [htmlType, jsonType, zipType]) === zipType ? 'zip' : chosenFormat(exchange, 'html');
 }
 
-/** Whether a client asks for JSON by name. Other clients are redirected, as browsers expect. */
+/** Returns whether a client explicitly asks for JSON. Other clients are redirected, as browsers expect. */
 export function asksForJson(exchange: Exchange): boolean {
   return replyFormat(exchange) === 'json' && namesType(header(exchange, 'accept'), jsonType);
 }
 
 /**
- * Chooses JSON for a request with a JSON body. Otherwise `Accept` decides, and without it, the content type `text/html` asks for a page.
- * The content type of a form decides nothing, as scripts send forms, too.
- * @param otherwise the format for a request without any preference
+ * Chooses JSON for a request with a JSON body. Otherwise `Accept` decides. Without `Accept`, the content type `text/html` selects a page.
+ * The content type of a form decides nothing, because scripts send forms, too.
+ * @param otherwise the format for a request that states no preference
  */
 function chosenFormat(exchange: Exchange, otherwise: ReplyFormat): ReplyFormat {
   const contentType = mediaTypeOfRequest(exchange);

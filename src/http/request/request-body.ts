@@ -7,7 +7,7 @@ import { JsonLimitError, parseJson } from '../../lib/json.ts';
 import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
 
-/** A refused body up to this size is read, so that the connection can be used again. */
+/** Maximum size, in bytes, of a refused body that is read to its end so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
 /** Maximum number of pieces of a refused body that are read. */
@@ -17,8 +17,8 @@ const maxDrainedPieces = 10_000;
 const lingerMs = 2000;
 
 /**
- * Handles an unread request body before the reply. A small body is read and dropped. After a large body, the connection is closed once the
- * reply is sent and the client had time to read it: closing at once would reset it, and the reply would be lost (RFC 9112 §9.6).
+ * Handles an unread request body before the reply. A small body is read and dropped. After a large body the connection is closed, but only
+ * once the reply is sent and the client had time to read it. Closing at once would reset the connection and lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -34,7 +34,7 @@ export function endUnreadBody(exchange: Exchange): void {
   };
   incoming.on('data', exchange.catching(onPiece));
   const socket: Socket = incoming.socket;
-  // Node.js would destroy the socket while the client has not yet read the reply from its receive buffer.
+  // Do not let Node.js destroy the socket: the client may not yet have read the reply from its receive buffer.
   socket.destroySoon = () => socket.end();
   const cut = exchange.catching(() => socket.destroy());
   service.clock.after(lingerMs, cut);
@@ -57,8 +57,8 @@ interface BodyListener {
 }
 
 /**
- * Starts to read a request body, directly from the Node.js request (docs/design/costs.md). Also handles a client that disconnected during
- * its authentication, which Node.js does not report again.
+ * Starts to read a request body directly from the Node.js request (docs/design/costs.md). It also handles a client that disconnected during
+ * authentication, because Node.js does not report that again.
  *
  * @returns a function that stops reading and removes the listeners
  */
@@ -106,13 +106,15 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** A body in more pieces than this is refused if they are smaller, on average, than `smallPieceBytes`. */
+/** Maximum number of pieces of a body, unless their average size is at least `smallPieceBytes`. */
 const maxPieces = 4096;
 
-/** Smallest average size of pieces, in bytes. Each piece costs as much as kilobytes of content. */
+/** Minimum average size of pieces in bytes. Handling a piece costs as much as kilobytes of content. */
 const smallPieceBytes = 16;
 
-/** Returns the announced length of the body; undefined for a chunked one. @throws ServiceError `bad-request` if it is not a number */
+/**
+ * Returns the announced length of the body in bytes; undefined for a chunked body. @throws ServiceError `bad-request` if it is not a number
+ */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');
   if (text === undefined) return undefined;
@@ -148,7 +150,7 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
   });
 }
 
-/** Reads a URL-encoded form with a few fields. @param limitBytes the default is ample for two percent-encoded fields of 150 characters */
+/** Reads a URL-encoded form with a few fields. @param limitBytes the default is enough for two percent-encoded fields of 150 characters */
 export async function readSmallForm(exchange: Exchange, limitBytes = 16 * 1024): Promise<URLSearchParams> {
   return new URLSearchParams((await readSmallBody(exchange, limitBytes)).toString('utf8'));
 }
@@ -166,7 +168,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     return parseJson(text);
   } catch (error) {
     if (error instanceof JsonLimitError) throw new ServiceError('bad-request', `The request body is not valid JSON: ${error.message}`);
-    // The parser's message and the logged cause would show a part of the text, which may be a password.
+    // Do not include the parser's message or the cause: they would show a part of the text, which may be a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
 }

@@ -15,32 +15,35 @@ export function linkUrlPath(secret: string, below: VirtualPath, isFolder: boolea
 
 /** A parsed request target. */
 export type RequestTarget =
-  /** A file or folder of the account. `isFolder`: the URL ends in `/`. */
+  /** A file or folder of the account. `isFolder` is true if the URL ends in `/`. */
   | { kind: 'member'; path: VirtualPath; isFolder: boolean; query: string }
   /** `/__svc__/<name>`. */
   | { kind: 'service'; name: string; query: string }
   /** `/home/__svc__/<name>`. */
   | { kind: 'account-service'; name: string; query: string }
-  /** `/__svc__/s/<secret>`, or a path below it. `isFolder`: the URL ends in `/`. The secret must not appear in a log, event or message. */
+  /**
+   * `/__svc__/s/<secret>`, or a path below it. `isFolder` is true if the URL ends in `/`. The secret must not appear in a log, event or
+   * message.
+   */
   | { kind: 'link'; secret: string; below: VirtualPath; isFolder: boolean; query: string }
   /** `/` itself. */
   | { kind: 'root'; query: string }
-  /** `/home` without its slash. */
+  /** `/home` without a final slash. */
   | { kind: 'home'; query: string }
   /** `/.well-known/<name>` (RFC 8615). */
   | { kind: 'well-known'; name: string; query: string }
-  /** `*` of an OPTIONS request. */
+  /** `*`, the target of an OPTIONS request for the whole server. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, with the error that says why. */
+  /** An invalid target, with the error that gives the reason. */
   | { kind: 'refused'; fault: unknown; query: '' };
 
 /** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
 export function readTarget(method: string, raw: string): RequestTarget {
   try {
     const target = parseRequestTarget(raw);
-    // A PROPFIND of a folder without the final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders). This holds for
-    // the home folder, too.
+    // A PROPFIND of a folder without the final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders). The same applies
+    // to the home folder.
     if (target.kind !== 'home' || method !== 'PROPFIND') return target;
     return { kind: 'member', path: pathFromSegments([]), isFolder: false, query: target.query };
   } catch (fault) {
@@ -48,7 +51,7 @@ export function readTarget(method: string, raw: string): RequestTarget {
   }
 }
 
-/** Returns the path of a target for `routes.ts`. A prefix for each kind keeps names of files from matching other routes. */
+/** Returns the path of a target for `routes.ts`. Each kind has its own prefix, so names of files cannot match other routes. */
 export function canonicalPath(target: RequestTarget): string {
   switch (target.kind) {
     case 'member':
@@ -94,11 +97,11 @@ export function parseRequestTarget(raw: string): RequestTarget {
   return { kind: 'member', path: pathFromSegments(segments.slice(1)), isFolder, query };
 }
 
-// Matches the URLs of most files: nothing to decode, no query, and no segment that is empty or begins with a dot.
+// Matches the URLs of most files: nothing needs decoding, there is no query, and no segment is empty or begins with a dot.
 const plainFile = /^\/home(\/[\w~!$&'()*+,;=:@-][\w.~!$&'()*+,;=:@-]{0,254})+$/;
 
 function splitTarget(raw: string): { path: string; query: string } {
-  // RFC 9112 §3.2.2: a server must accept the absolute form.
+  // A server must accept the absolute form (RFC 9112 §3.2.2).
   const target = raw.startsWith('/') ? raw : raw.replace(/^https?:\/\/[^/?#]*/i, '');
   if (target === '' && raw !== '') return { path: '/', query: '' };
   if (target.startsWith('?')) return { path: '/', query: target };
@@ -108,7 +111,7 @@ function splitTarget(raw: string): { path: string; query: string } {
   return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
-/** Decodes one segment, which may have percent codes and raw bytes. @throws ServiceError `name-invalid` */
+/** Decodes one segment, which may contain percent codes and raw bytes. @throws ServiceError `name-invalid` */
 function decodeSegment(segment: string): string {
   if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) {
     checkDots(segment);
@@ -133,26 +136,29 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** Returns the path of a command's target, a member's name in the folder. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of the member that a command names, in the folder. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);
 }
 
-/** Returns the path of a member selected in a listing; its name may contain `\`. @throws ServiceError `name-invalid` or `name-reserved` */
+/**
+ * Returns the path of a member that was selected in a listing. Its name may contain `\`. @throws ServiceError `name-invalid` or
+ * `name-reserved`
+ */
 export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
   checkMemberName(name);
   if (folder === '/' && name === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
   return memberPath(folder, name);
 }
 
-/** Returns the URL path of a virtual path, below `/home`, with a final `/` for folders. */
+/** Returns the URL path of a virtual path. It begins with `/home`, and ends in `/` for folders. */
 export function memberUrlPath(path: VirtualPath, isFolder: boolean): string {
   const encoded = `/home${path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${encoded}/` : encoded;
 }
 
-/** Builds the URL of an account's page, with its query, from a parsed target; undefined for other targets. */
+/** Rebuilds the URL of an account's page, with its query, from a parsed target; undefined for other targets. */
 export function pageUrlOf(target: RequestTarget): string | undefined {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
@@ -161,8 +167,8 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
 }
 
 /**
- * Returns the value of a `server-path` header (docs/spec/http.md#server-path): the path in UTF-8, one character for each byte. Headers
- * cannot hold control characters or a final space; if the path has any, they and `%` are percent-encoded.
+ * Returns the value of a `server-path` header (docs/spec/http.md#server-path), which is the path in UTF-8 with one character per byte.
+ * Headers cannot contain control characters or a final space. If the path has any of them, they and `%` are percent-encoded.
  */
 export function serverPathValue(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;

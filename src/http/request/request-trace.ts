@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestTrace } from '../../events/event.ts';
 import { parseTraceparent } from '../../lib/headers/trace-context.ts';
 
-/** The header in which a client or its proxy sends a request ID. Every reply has it, too. */
+/** The header in which a client or its proxy sends a request ID. Every reply has the header, too. */
 export const requestIdHeader = 'x-request-id';
 
 /** Matches request IDs that are safe in a log: they cannot break a line or fill the disk. */
@@ -21,7 +21,7 @@ export type RequestObserver = (facts: RequestFacts, trace: RequestTrace) => void
 
 export type RequestStyle = 'rest' | 'webdav' | 'browser' | 'service';
 
-/** Returns the request ID from the headers, or a new one, and the `traceparent` if there is one. */
+/** Returns the request ID of the headers, or a new one, and the `traceparent` if there is one. */
 export function requestTrace(headers: IncomingHttpHeaders): RequestTrace {
   const given = headers[requestIdHeader];
   const id = typeof given === 'string' && requestIdText.test(given) ? given : randomUUID();

@@ -5,7 +5,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 
-/** GET of the expected files of the account (docs/spec/expectations.md#accounts). */
+/** Answers GET of the files that the account is expected to send (docs/spec/expectations.md#accounts). */
 export async function showExpectations(exchange: Exchange): Promise<Response> {
   const { account } = signedIn(exchange);
   if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');

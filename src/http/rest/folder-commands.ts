@@ -27,26 +27,26 @@ import {
   transferMembers,
 } from './member-actions.ts';
 
-/** One command of a request. A single target is a list of one. */
+/** One command of a request. If the request has a single target, `targets` contains only that one. */
 export interface FolderCommand {
   command: string;
   targets: string[];
-  /** For `move` and `copy`: the destination as the request has it. */
+  /** The destination of `move` and `copy`, as the request states it. */
   destination?: string;
-  /** For `move` and `copy`: whether files there are replaced. */
+  /** For `move` and `copy`, whether files at the destination may be replaced. */
   overwrite?: boolean;
 }
 
-/** Media type of a reply that has a line for each finished target. */
+/** Media type of a reply that contains one line per finished target. */
 const linesType = 'application/x-ndjson';
 
-/** Shortest time between two progress lines of a copy, in milliseconds. */
+/** Minimum time between two progress lines of a copy, in milliseconds. */
 const progressEveryMs = 200;
 
 /** Maximum number of targets in one request; a request with more is refused as malformed. */
 const maxTargets = 10_000;
 
-/** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
+/** Commands that every folder has. Custom triggers add their own (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];
@@ -119,7 +119,7 @@ async function* runAll(
 /**
  * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
- * @throws ServiceError `bad-request` with the name of the wrong member; no command has run then
+ * @throws ServiceError `bad-request`, which names the wrong member. No command has run in that case
  */
 export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!isObject(body)) throw malformed('The body must be an object with the member "commands".');

@@ -25,10 +25,12 @@ interface PreparedBody {
   epilogue?: Buffer;
 }
 
-/** Content security policy of files. No uploaded file may run as a page of this origin, whichever type the browser takes it for. */
+/**
+ * Content security policy of files. No uploaded file may run as a page of this origin, even if the browser takes it for a different type.
+ */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Policy of a PDF for `?inline=frame`. It lacks the sandbox, in which browsers show no PDF, but still allows only inline styles. */
+/** Policy of a PDF for `?inline=frame`. Browsers show no PDF in a sandbox, so there is none, but only inline styles are allowed. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
 /** Returns the headers that describe a file. */
@@ -95,7 +97,8 @@ async function sendContent(exchange: Exchange): Promise<Response> {
 /** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // With `cors_origins`, the headers depend on the origin; for links, they lack `server-path`. Neither can be prepared once for all.
+  // With `cors_origins`, the headers depend on the origin. For links, `server-path` is missing. In both cases the headers cannot be
+  // prepared once for all requests.
   if (target.query !== '' || target.kind === 'link' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);

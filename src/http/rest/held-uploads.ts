@@ -7,13 +7,13 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { heldCollection, isReached, ownHeld } from './held.ts';
 
-/** GET of the collection: the account's own held uploads. */
+/** Answers GET of the collection with the account's own held uploads. */
 export async function listHeld(exchange: Exchange): Promise<Response> {
   if (replyFormat(exchange) === 'html') return showHeldPage(exchange);
   return respond(exchange, jsonReply(200, { held: (await ownHeld(exchange)).map(shownHeld) }, uncached));
 }
 
-/** GET of a held upload. */
+/** Answers GET of a held upload. */
 export async function showHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
   const record = await files.environment.held.find(requestedId(exchange), account.uuid);
@@ -21,7 +21,7 @@ export async function showHeld(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(200, shownHeld(record), uncached));
 }
 
-/** DELETE of a held upload: its account withdraws it. */
+/** Answers DELETE of a held upload, with which its account withdraws it. */
 export async function withdrawHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
   const id = requestedId(exchange);

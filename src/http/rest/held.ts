@@ -9,7 +9,7 @@ import { reservedName } from '../request/request-target.ts';
 /** Name of the collection of held uploads below `/home/__svc__/`. */
 export const heldCollection = 'held';
 
-/** The path of a held upload's URL. */
+/** Returns the URL path of a held upload. */
 export function heldUrl(id: string): string {
   return `/home/${reservedName}/${heldCollection}/${id}`;
 }
@@ -17,45 +17,45 @@ export function heldUrl(id: string): string {
 /** A held upload that is reported to the client as a success. */
 export interface HeldResult {
   id: string;
-  /** Virtual path. */
+  /** Virtual path of the file. */
   path: string;
 }
 
-/** The held upload that an error reports; undefined for other errors, and if the client is to be told of a failure. */
+/** Returns the held upload that an error reports as a success. Undefined for other errors, and if the client must get a failure. */
 export function heldResult(error: unknown): HeldResult | undefined {
   if (!isHeld(error) || error.code !== 'held') return undefined;
   return { id: error.details.held_id as string, path: error.details.held_path as string };
 }
 
-/** The reply to a request whose file is held: 202 (docs/spec/inspections.md#what-clients-hear). */
+/** Builds the reply, with status 202, to a request whose file is held (docs/spec/inspections.md#what-clients-hear). */
 export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers: Reply['headers'] = {}): Reply {
-  // A visitor sees no path of the link's creator, and has no page of held uploads.
+  // A visitor must not see paths of the link's creator, and has no page of held uploads.
   if (visit)
     return jsonReply(202, { results: [{ target: baseName(path as VirtualPath), held: id }] }, { ...headers, 'cache-control': 'no-store' });
   return jsonReply(202, { results: [{ target: path, held: id }] }, { ...headers, location: heldUrl(id), 'cache-control': 'no-store' });
 }
 
-/** The account's own held uploads; for the holder of a token those that it reaches. */
+/** Returns the account's own held uploads. For a token it returns only those that the token can reach. */
 export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   const { account, files } = signedIn(exchange);
   return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
-/** Whether the client may reach a path: a token or link may exclude it. */
+/** Returns whether the client may reach a path. A token or link may exclude it. */
 export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
 }
 
-/** Facts about a refusal that a client gets in addition to the neutral message. */
+/** Details of a refusal that a client gets in addition to the neutral message. */
 export interface ShownRefusal {
-  /** UUID of the inspection. */
+  /** UUID of the inspection that refused the file. */
   inspection?: string;
   message?: string | undefined;
   response?: unknown;
 }
 
-/** The message of the inspection that refused a file, as far as the service shows it (`public_error`). */
+/** Returns what the service shows of an inspection's refusal (`public_error`). */
 export function shownRefusal(exchange: Exchange, { details }: Pick<ServiceError, 'details'>): ShownRefusal {
   if (typeof details.inspection !== 'string') return {};
   const { inspection } = details;

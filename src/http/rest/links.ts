@@ -16,7 +16,7 @@ import { linkUrlPath, reservedName } from '../request/request-target.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 
-/** POST of a link (docs/spec/links.md#making-links): 201 with its URL, which is never shown again. */
+/** Answers POST of a link (docs/spec/links.md#making-links). The reply, with status 201, is the only one that shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
   requireLinks(exchange);
@@ -36,7 +36,7 @@ async function makeLink(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(201, { id, url, ...shown }, headers));
 }
 
-/** @throws ServiceError `never-allowed` for an account without links, and for a client without the right to share */
+/** @throws ServiceError `never-allowed` for an account that must not have links, or a client without the right to share */
 function requireLinks(exchange: Exchange): void {
   const { account, files } = signedIn(exchange);
   const { links, method, permissions } = account;
@@ -46,7 +46,7 @@ function requireLinks(exchange: Exchange): void {
     throw new ServiceError('never-allowed', 'The account may not share files (`allow-share`).');
 }
 
-/** A link as its maker sees it. */
+/** Returns the JSON that describes a link to its creator. */
 function shownLink(grant: Grant) {
   const { id, link, paths, createdMs, expiresMs, name, downloads = 0, used } = grant;
   return {
@@ -65,12 +65,12 @@ function shownLink(grant: Grant) {
   };
 }
 
-/** The valid links of the account, newest first. */
+/** Returns the valid links of the account, newest first. */
 function ownLinks(exchange: Exchange): Promise<Grant[]> {
   return exchange.service.grants.list('link', signedIn(exchange).account);
 }
 
-/** GET of the links that the account created. */
+/** Answers GET of the links that the account created. */
 export async function listLinks(exchange: Exchange): Promise<Response> {
   requireLinks(exchange);
   const links = await ownLinks(exchange);
@@ -78,14 +78,14 @@ export async function listLinks(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(200, { links: links.map(shownLink) }, uncached));
 }
 
-/** POST to the collection: a request for a link as JSON, or a form of the page. */
+/** Answers POST to the collection: a JSON request for a new link, or a form of the page. */
 export function postLinks(exchange: Exchange): Promise<Response> {
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return makeLink(exchange);
   requireLinks(exchange);
   return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
 }
 
-/** DELETE of a link: 204. The link has ended for everybody then, and running downloads are cut. */
+/** Answers DELETE of a link with 204. Then the link has ended for all visitors, and their downloads are cut. */
 export async function revokeLink(exchange: Exchange): Promise<Response> {
   const { target } = exchange;
   const id = target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';

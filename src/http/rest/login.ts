@@ -24,7 +24,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
     throw error;
   });
-  // The previous session must not outlive the login that replaces it (session fixation).
+  // The new login replaces the previous session, so that session must end (session fixation).
   const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
   if (previous) await exchange.service.sessions.end(previous);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address, header(exchange, 'user-agent'));

@@ -12,24 +12,25 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
 import { type HeldResult, heldResult } from './held.ts';
 
-/** Folder commands and actions of a form that take members to another folder (docs/spec/files.md#folder-commands). */
+/** Names of the folder commands and form actions that move or copy members to another folder (docs/spec/files.md#folder-commands). */
 const transferKinds = ['move', 'copy'] as const;
 export type TransferKind = (typeof transferKinds)[number];
 
 interface Transfer {
   kind: TransferKind;
   destination: VirtualPath;
-  /** Whether a file may replace a file there. */
+  /** Whether a file may replace an existing file at the destination. */
   overwrite: boolean;
 }
 
-/** Whether a command or an action of this name takes members to another folder. */
+/** Returns whether a command or form action moves or copies members to another folder. */
 export function isTransfer(name: string): name is TransferKind {
   return transferKinds.some((kind) => kind === name);
 }
 
 /**
- * The `destination` of a transfer: `/home/…`, or a path relative to the folder of the request. Like the names of targets it is not percent-encoded.
+ * Returns the folder that the `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. Names are not
+ * percent-encoded, like those of targets.
  * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
  */
 export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {
@@ -43,7 +44,7 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies each named member of a folder, under its own name, into another folder, one after the other; the copy of a folder reports
+ * Moves or copies the named members of a folder to another folder, one after the other. They keep their names. The copy of a folder reports
  * its progress.
  *
  * @param stop interrupts a copy
@@ -68,7 +69,7 @@ export async function* transferMembers(
   }
 }
 
-/** @throws ServiceError `exists` for a name that is taken */
+/** Moves or copies one member. @throws ServiceError `exists` if the name is taken at the destination */
 async function* transferMember(
   files: AccountFiles,
   path: VirtualPath,
@@ -82,46 +83,46 @@ async function* transferMember(
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
-    // Without the header `Overwrite` the client has set no condition.
+    // The client sent no `Overwrite` header, so the fault must not say that its condition failed.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
   }
 }
 
-/** The custom triggers that the client's group may run, in configured order (service option `triggers`). */
+/** Returns the custom triggers that the client's group may run, in configured order (service option `triggers`). */
 export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
   if (exchange.visit) return [];
   const { groupUuid } = signedIn(exchange).account;
   return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
 }
 
-/** A trigger by its exact name, if the client may run it. */
+/** Returns the trigger with this exact name, if the client may run it. */
 export function findTrigger(exchange: Exchange, name: string): CustomTrigger | undefined {
   return allowedTriggers(exchange).find((trigger) => trigger.name === name);
 }
 
-/** The outcome of one member of a folder that a form or a folder command names. */
+/** The result of a form or folder command for one member of a folder. */
 export interface MemberResult {
   target: string;
-  /** Undefined for a success. */
+  /** Undefined if the action succeeded. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload that it became; not a problem. */
+  /** The held upload, if the file became one. That is not a problem. */
   held?: HeldResult | undefined;
-  /** The file that a visitor dropped. */
+  /** The file that a visitor uploaded. */
   dropped?: DroppedFile | undefined;
-  /** How far it has come, before its outcome. */
+  /** Progress of the action. A result with progress precedes the final one. */
   progress?: CopyProgress;
 }
 
-/** One outcome for each problem of a member, or its success. */
+/** Yields a result for each problem of a member, or one result for its success. */
 function* outcomes(target: string, problems: readonly Problem[]): Generator<MemberResult> {
   if (problems.length === 0) yield { target, problem: undefined, status: 200 };
   else for (const problem of problems) yield { target, problem, status: 422 };
 }
 
-/** The errors body with all members, those without a problem included. */
+/** Builds the errors body with all members, including those without a problem. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
@@ -130,13 +131,13 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 }
 
 /**
- * @returns the problems of an action that succeeded otherwise
- * @returns the problems of an action that did the rest
+ * @returns the problems that remain although the rest of the action succeeded
  */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
 /**
- * Runs an action on each named member of a folder, one after the other, and yields each outcome. An error of one does not stop the others.
+ * Runs an action on the named members of a folder, one after the other, and yields their results. An error of one member does not stop the
+ * others.
  */
 export function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   return eachResult(names, (name) => action(targetPath(folder, name)));
@@ -156,14 +157,14 @@ export async function* eachResult(
   }
 }
 
-/** All results, for replies whose status depends on them. */
+/** Collects all final results, for replies whose status depends on them. */
 export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
   const all: MemberResult[] = [];
   for await (const result of results) if (!result.progress) all.push(result);
   return all;
 }
 
-/** A refusal as the result of a member. @throws other errors again */
+/** Converts a refusal to the result of a member. @throws other errors unchanged */
 export function memberFailure(target: string, error: unknown): MemberResult {
   const held = heldResult(error);
   if (held) return { target, problem: undefined, status: 202, held };
@@ -172,7 +173,8 @@ export function memberFailure(target: string, error: unknown): MemberResult {
 }
 
 /**
- * Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each remaining path
+ * Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each path that
+ * remains
  */
 export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
   const entry = files.inspect(path, 'deleteMember');
@@ -183,7 +185,7 @@ export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?
   return files.deleteFolder(path, { stop });
 }
 
-/** Restores an item of the trash. @returns its path now */
+/** Restores an item of the trash. @returns the path of the restored item */
 export function restoreMember(files: AccountFiles, id: string, wanted?: string): Promise<VirtualPath> {
   const verify = (to: VirtualPath) => {
     if (pathSegments(to)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');

@@ -13,13 +13,13 @@ import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
 import { postFolderCommands } from './folder-commands.ts';
 import { sendZip } from './zip-download.ts';
 
-/** The members of one entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */
+/** Returns the members of one entry in the JSON listing (docs/spec/files.md#listings). Times are in seconds, with milliseconds. */
 function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
 }
 
-/** GET and HEAD of a folder as JSON, streamed. @param facts members before `content` */
+/** Answers GET and HEAD of a folder with JSON, as a stream. @param facts JSON members that precede `content` */
 async function sendJsonListing(exchange: Exchange, facts: object): Promise<Response> {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -41,11 +41,14 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
 
 const linesType = 'application/x-ndjson';
 
-/** The text to search for in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`); empty without a search. */
+/**
+ * Returns the requested search in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`). The text is empty
+ * without a search.
+ */
 function askedSearch({ target, path }: Exchange): AskedSearch {
   const query = new URLSearchParams(target.query);
   const isEverywhere = query.get('scope') === 'everywhere';
-  // Visitors of a link search nothing.
+  // Visitors of a link cannot search.
   return {
     text: target.kind === 'link' ? '' : (query.get('search') ?? '').trim(),
     isEverywhere,
@@ -58,7 +61,7 @@ function asksForLines(exchange: Exchange): boolean {
   return namesType(header(exchange, 'accept'), linesType);
 }
 
-/** GET of search results: a line of JSON for each, sent as soon as it is found (docs/spec/files.md#listings). */
+/** Answers GET of a search with a line of JSON for each result, sent as soon as it is found (docs/spec/files.md#listings). */
 function sendFoundLines(exchange: Exchange, { top, text }: AskedSearch): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
   return sendChunks(exchange, headers, lines(exchange.files.search(top, text)), { startsAfter: 0 });
@@ -69,7 +72,7 @@ async function* lines(search: Search): AsyncGenerator<string> {
   if (search.isTruncated) yield '{"truncated":true}\n';
 }
 
-/** GET and HEAD of a folder, in the form that the client asks for. @param facts members that precede those of its JSON */
+/** Answers GET and HEAD of a folder in the format that the client asks for. @param facts JSON members that precede those of the folder */
 export async function getFolder(exchange: Exchange, facts: object = {}): Promise<Response> {
   const format = folderFormat(exchange);
   const search = askedSearch(exchange);
@@ -89,14 +92,14 @@ export async function getFolder(exchange: Exchange, facts: object = {}): Promise
   }
 }
 
-/** POST to a folder: a form of the pages, or commands. */
+/** Answers POST to a folder, which is a form of the pages or a list of commands. */
 export async function postFolder(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   if (type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded') return handleFormPost(exchange);
   return postFolderCommands(exchange);
 }
 
-/** A POST to a folder whose URL lacks the final slash is redirected. */
+/** Redirects a POST to a folder whose URL lacks the final slash. */
 export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, client } }, next) => {
   if (method === 'POST' && target.kind === 'member' && client?.files.inspect(target.path)?.isFolder) throw new FolderRedirect(target.path);
   return next();

@@ -110,7 +110,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  *
  * @returns a sentence for each unmet rule, or for a wrong current password; empty if the password was changed
  * @throws ServiceError `never-allowed` if the group forbids it or the password is not managed here; `too-many-requests` after wrong current
- *   passwords, which count like failed logins; `not-durable` if the password was changed but may not survive a power failure
+ * passwords, which count like failed logins; `not-durable` if the password was changed but may not survive a power failure
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;
@@ -128,7 +128,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
-  // Renews the session before the new password becomes valid, so that the session never ends in between.
+  // Renew the session before the new password becomes valid, so that the session never ends in between.
   const announce = async (fingerprints: readonly string[]) => {
     if (!exchange.inForce(identity)) throw new ServiceError('unauthorized', 'The session is not valid.');
     if (session) await sessions.renew(session, fingerprints);
@@ -138,7 +138,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
   const problems = isCurrent
     ? await change().catch((error) => {
         if (!(error instanceof UnsyncedChange)) throw error;
-        // The new password is already valid.
+        // The new password is already valid, so this is not a refusal.
         unsynced = error;
         return [];
       })

@@ -17,7 +17,10 @@ import { memberUrlPath, serverPathValue } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 import { checkDigest, checkReceivedLength, checkRequestBytes, receiveBody } from './upload-stream.ts';
 
-/** MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a body. */
+/**
+ * Answers MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201 for a new folder, 405 if the name exists, 409 without a parent, 415 with a
+ * body.
+ */
 export async function makeCollection(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
@@ -32,7 +35,7 @@ export async function makeCollection(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201 });
 }
 
-/** DELETE of a file: 204 (docs/spec/files.md#deletion). */
+/** Answers DELETE of a file with 204 (docs/spec/files.md#deletion). */
 export async function deleteFile(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const conditions = await preconditions(exchange, path);
@@ -42,14 +45,14 @@ export async function deleteFile(exchange: Exchange): Promise<Response> {
   try {
     await exchange.files.deleteFile(path, verify);
   } catch (error) {
-    // Explorer and others name folders without the final slash and do not follow redirects.
+    // Windows Explorer and other clients omit the final slash of a folder and do not follow redirects.
     if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange);
     throw redirectFolder(path, error);
   }
   return respond(exchange, { status: 204 });
 }
 
-/** DELETE of a folder, recursive: 204, or 422 with an item for each path left (docs/spec/files.md#deletion). */
+/** Answers DELETE of a folder with all its content: 204, or 422 with an item for each path that remains (docs/spec/files.md#deletion). */
 export async function deleteFolder(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const left = await exchange.files.deleteFolder(path, { verify: await preconditions(exchange, path) });
@@ -59,8 +62,8 @@ export async function deleteFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * The headers of an upload's reply that come from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or the
- * configured ones with event `backendReplyInvalid`. The file is stored either way.
+ * Returns the headers of an upload's reply that come from the API back-end (docs/spec/delivery.md#upload-back-end). If the back-end's reply
+ * is not valid, it returns the configured headers and emits `backendReplyInvalid`. The file is stored in both cases.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;
@@ -84,8 +87,8 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
 }
 
 /**
- * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Refusals come before the body is read; the old file stays
- * until the new one is complete and verified.
+ * Answers PUT of a file with 201, for a new file and for a replaced one (docs/spec/files.md#uploads). A refusal is sent before the body is
+ * read. The old file stays until the new one is complete and verified.
  */
 export async function putFile(exchange: Exchange): Promise<Response> {
   const { path, service, files } = exchange;
@@ -121,12 +124,12 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
-/** Headers for a file that was stored under another name than requested (`on_name_taken`). */
+/** Returns headers that name the file if it was stored under another name than requested (`on_name_taken`). */
 function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
 
-/** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
+/** Answers PUT of a folder with 201 (docs/spec/files.md#folders). A body is refused, because a folder has no content. */
 export async function putFolder(exchange: Exchange): Promise<Response> {
   if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder must not have a body; the URL of a file has no final "/".');
   await exchange.files.createFolder(exchange.path);
@@ -134,7 +137,8 @@ export async function putFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * RFC 9110 §14.4: a partial PUT taken for a whole one destroys the file. §8.4: an encoded body stored as it is would be served as plain.
+ * Refuses headers that would damage the file. A partial PUT that is taken for a complete one would destroy it (RFC 9110 §14.4). An encoded
+ * body that is stored unchanged would be served as if it were plain (§8.4).
  */
 export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
@@ -153,7 +157,7 @@ function integrityHeaders(exchange: Exchange) {
   };
 }
 
-/** MKCOL with a body is refused for the body, also where there is no MKCOL (docs/spec/webdav.md#mkcol). */
+/** Refuses MKCOL with a body with the same status, even where MKCOL is not supported (docs/spec/webdav.md#mkcol). */
 export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
   if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
   return next();

@@ -3,7 +3,7 @@ import { knownMethods } from '../method-names.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
-/** Time in seconds that browsers remember the answer; a reload may remove an origin. */
+/** Time in seconds for which browsers keep the answer. It is short, because a reload of the configuration may remove an origin. */
 const rememberedS = 600;
 
 /** Whether a request is a CORS preflight (Fetch) from an allowed origin. */
@@ -11,7 +11,10 @@ export function isPreflight(exchange: Exchange): boolean {
   return exchange.corsOrigin !== undefined && header(exchange, 'access-control-request-method') !== undefined;
 }
 
-/** Answers a browser that asks whether a page of an origin of `cors_origins` may send a request: it may, as far as this goes. */
+/**
+ * Answers a browser that asks whether a page of an origin in `cors_origins` may send a request. It may; the request itself is checked
+ * later.
+ */
 export function answerPreflight(exchange: Exchange): Promise<Response> {
   const headers = {
     'access-control-allow-methods': [...knownMethods].join(', '),
@@ -21,16 +24,16 @@ export function answerPreflight(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204, headers });
 }
 
-/** The redirect to the home folder. */
+/** Redirects to the home folder. */
 export function redirectHome(exchange: Exchange): Promise<Response> {
   const { method, isHead, target } = exchange;
   return respond(exchange, { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } });
 }
 
-/** Days after which a fetched `security.txt` counts as stale; RFC 9116 §2.5.5 wants less than a year. */
+/** Days after which a fetched `security.txt` counts as stale. RFC 9116 §2.5.5 recommends less than a year. */
 const securityTextDays = 90;
 
-/** `security.txt` with the contact of the configuration (RFC 9116). @throws ServiceError `not-found` without one */
+/** Sends `security.txt` with the contact of the configuration (RFC 9116). @throws ServiceError `not-found` without a contact */
 export function sendSecurityText(exchange: Exchange): Promise<Response> {
   const { securityContact, clock } = exchange.service;
   if (securityContact === '') throw new ServiceError('not-found', 'Path not found.');
@@ -40,17 +43,17 @@ export function sendSecurityText(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 200, headers, body: `Contact: ${securityContact}\nExpires: ${expires}\nPreferred-Languages: en\n` });
 }
 
-/** The target `*` with a method other than OPTIONS. @throws ServiceError `bad-request` */
+/** Refuses the target `*` for methods other than OPTIONS. @throws ServiceError `bad-request` */
 export function refuseServerTarget(): never {
   throw new ServiceError('bad-request', 'The target "*" is only for OPTIONS.');
 }
 
-/** A target that could not be read. @throws the reason */
+/** Refuses a target that could not be read. @throws the error with the reason */
 export function refuseTarget({ target }: Exchange): never {
   throw target.kind === 'refused' ? target.fault : new ServiceError('bad-request', 'The request target is not understood.');
 }
 
-/** Unknown URLs below `/home/__svc__/` (docs/spec/http.md#urls). @throws ServiceError `name-reserved` */
+/** Refuses unknown URLs below `/home/__svc__/` (docs/spec/http.md#urls). @throws ServiceError `name-reserved` */
 export function refuseReserved(): never {
   throw new ServiceError('name-reserved', 'This name is reserved.');
 }

@@ -16,7 +16,7 @@ import { hasBody, readJsonBody } from '../request/request-body.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 
-/** GET of the account's valid tokens; the holder of a token sees those created with it. */
+/** Answers GET of the account's valid tokens. If the client itself uses a token, it sees only the tokens created with that one. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   const tokens = await ownTokens(exchange);
@@ -24,7 +24,7 @@ export async function listTokens(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(200, { tokens: tokens.map(shownToken) }, uncached));
 }
 
-/** POST to the collection: an order for a token as JSON, or a form of the page. */
+/** Answers POST to the collection: a JSON request for a new token, or a form of the page. */
 export async function postTokens(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -38,7 +38,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** DELETE of a token: it and all grants created with it have ended when the reply arrives. */
+/** Answers DELETE of a token. The token and all grants created with it have ended before the reply is sent. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
   if (account.grant?.token !== requestedId(exchange)) requireTokens(exchange);
@@ -47,7 +47,7 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204 });
 }
 
-/** POST of a rotation: 201 with a new token that replaces the old one. */
+/** Answers POST of a rotation with 201 and a new token that replaces the old one. */
 export async function rotateToken(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   const grant = ownToken(exchange);
@@ -63,7 +63,7 @@ function ownTokens(exchange: Exchange): Promise<Grant[]> {
   return exchange.service.grants.list('token', signedIn(exchange).account);
 }
 
-/** Makes a token (docs/spec/tokens.md#making-one); its secret is told in the reply alone. */
+/** Creates a token (docs/spec/tokens.md#making-one). Only the reply to this request shows its secret. */
 async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>): Promise<MadeGrant> {
   const { account, context } = signedIn(exchange);
   const { grants } = exchange.service;
@@ -78,7 +78,7 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
   return exchange.service.grants.rotate(id, limits, account.name, context);
 }
 
-/** @throws ServiceError `never-allowed` for an account without tokens, and for a client that may make none anywhere */
+/** @throws ServiceError `never-allowed` for an account that must not have tokens, or a client that may create none anywhere */
 function requireTokens(exchange: Exchange): void {
   const { account, files } = signedIn(exchange);
   const { tokens, method, permissions } = account;
@@ -89,8 +89,9 @@ function requireTokens(exchange: Exchange): void {
 }
 
 /**
- * @param paths undefined: all that the client reaches
- * @throws ServiceError `unprocessable` for a path where the client itself may nothing, `never-allowed` where it may not make tokens
+ * @param paths if undefined, the token is for all paths that the client can reach
+ * @throws ServiceError `unprocessable` for a path where the client itself has no rights, `never-allowed` for a path where it may not create
+ * tokens
  */
 function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undefined): void {
   const { account, files } = signedIn(exchange);
@@ -106,8 +107,8 @@ function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undef
 }
 
 /**
- * The token of the URL. @throws ServiceError `not-found`, also for a token of another account, and one that was not created with the
- * client's token
+ * Returns the token that the URL names. @throws ServiceError `not-found`, also for a token of another account or one that was not created
+ * with the client's token
  */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);

@@ -12,19 +12,19 @@ import { hasBody, readJsonBody } from '../request/request-body.ts';
 import { serverPathValue } from '../request/request-target.ts';
 import { restoreMember } from './member-actions.ts';
 
-/** An item of the trash as replies show it (docs/spec/files.md#trash): `deleted` in seconds with milliseconds. */
+/** Returns an item of the trash as replies show it (docs/spec/files.md#trash). `deleted` is in seconds, with milliseconds. */
 function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Trashed) {
   return { id, path, size: sizeBytes, is_directory: isFolder, deleted: Math.round(deletedMs) / 1000, by: origin.account.name };
 }
 
-/** GET of the trash: the items that the account may restore, newest first. */
+/** Answers GET of the trash with the items that the account may restore, newest first. */
 export async function showTrash(exchange: Exchange): Promise<Response> {
   if (replyFormat(exchange) === 'html') return showTrashPage(exchange);
   const trash = (await signedIn(exchange).files.trash.list()).map(shownTrashed);
   return respond(exchange, jsonReply(200, { trash }, { 'cache-control': 'no-store' }));
 }
 
-/** DELETE of the trash: 204, or 422 with an entry for each item that the account may not delete. */
+/** Answers DELETE of the trash with 204, or 422 with an item for each one that the account may not delete. */
 export async function emptyTrash(exchange: Exchange): Promise<Response> {
   const left = await signedIn(exchange).files.trash.empty();
   if (left.length === 0) return respond(exchange, { status: 204 });
@@ -37,13 +37,13 @@ export async function emptyTrash(exchange: Exchange): Promise<Response> {
   );
 }
 
-/** DELETE of one thing in the trash. */
+/** Answers DELETE of one item of the trash. */
 export async function endTrashed(exchange: Exchange): Promise<Response> {
   await signedIn(exchange).files.trash.end(trashedId(exchange));
   return respond(exchange, { status: 204 });
 }
 
-/** POST of a restoration, to another path if the body names one: 201 with the path. */
+/** Answers POST of a restoration with 201 and the path. If the body names another path, the item is restored there. */
 export async function restoreTrashed(exchange: Exchange): Promise<Response> {
   const wanted = await wantedPath(exchange);
   const path = await restoreMember(signedIn(exchange).files, trashedId(exchange), wanted);

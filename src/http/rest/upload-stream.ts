@@ -8,8 +8,8 @@ import { listenToBody } from '../request/request-body.ts';
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once and leaves them empty, as V8 would let many megabytes of garbage pile up. It transfers the memory
- * to a closed port: the message is dropped, but the memory is detached anyway (HTML, "transferable objects").
+ * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. It posts the memory to
+ * a closed port. That drops the message, but still detaches the memory (HTML, "transferable objects").
  *
  * @param buffers a buffer that shares its memory with others is left unchanged
  */
@@ -25,13 +25,13 @@ export function freeBuffers(buffers: readonly Buffer[]): void {
   );
 }
 
-/** Maximum of data held for one body, in bytes: the data being written and the data received meanwhile. */
+/** Maximum number of bytes held for one body. They are the bytes being written and those received meanwhile. */
 const heldBytes = 2 * 1024 * 1024;
 
-/** Maximum of data held for all bodies together, in bytes. If there are many bodies, each gets an equal share. */
+/** Maximum number of bytes held for all bodies together. If there are many bodies, each one gets an equal share. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** Maximum number of pieces held for one body. A client may send single bytes, each of which takes some hundred bytes of memory. */
+/** Maximum number of pieces held for one body. A client may send single bytes, and each piece needs some hundred bytes of memory. */
 const heldPieces = 2048;
 
 /** Number of bodies that are being received. */
@@ -40,9 +40,9 @@ let streaming = 0;
 /**
  * Writes a request body into an upload.
  *
- * @param limitBytes largest body that the service accepts, 0 = no limit
+ * @param limitBytes size of the largest body that the service accepts; 0 for no limit
  * @returns the length of the body, in bytes
- * @throws ServiceError `client-gone`, `too-large`, and what `upload.write` throws
+ * @throws ServiceError `client-gone`, `too-large`, and the errors of `upload.write`
  */
 export async function receiveBody(
   exchange: Exchange,
@@ -64,7 +64,7 @@ export async function receiveBody(
   return receivedBytes;
 }
 
-/** Returns the whole body if it arrived together with the headers, as small ones do. */
+/** Returns the whole body if it arrived together with the headers, as small bodies do. */
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
@@ -76,8 +76,8 @@ function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
 }
 
 /**
- * Streams a request body into an upload. The data received during a write is written by the next one. A client that is faster than the
- * disk has to wait.
+ * Streams a request body into an upload. The next write takes all data that arrived during the current one. A client that is faster than
+ * the disk has to wait.
  *
  * @param take called with each chunk; may throw to refuse it
  */
@@ -137,7 +137,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   });
 }
 
-/** @param limitBytes largest body that the service accepts, 0 = no limit @throws ServiceError `too-large` */
+/** @param limitBytes size of the largest body that the service accepts; 0 for no limit @throws ServiceError `too-large` */
 export function checkRequestBytes(sizeBytes: number, limitBytes: number): void {
   if (limitBytes > 0 && sizeBytes > limitBytes)
     throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
@@ -149,7 +149,7 @@ export function checkDigest(verifier: DigestVerifier | undefined): void {
   if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
 }
 
-/** @throws ServiceError `length-mismatch` if the client sent another number of bytes than it announced */
+/** @throws ServiceError `length-mismatch` if the client did not send as many bytes as it announced */
 export function checkReceivedLength(exchange: Exchange, receivedBytes: number): void {
   const announced = header(exchange, 'content-length');
   if (announced !== undefined && Number(announced) !== receivedBytes) {

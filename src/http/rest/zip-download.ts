@@ -34,10 +34,10 @@ interface ZipMember {
 }
 
 /**
- * Gathers the members of an archive. Links and unreadable members are omitted.
+ * Collects the members of an archive. Links and unreadable members are omitted.
  *
  * @param names as for `sendZip`
- * @param topName the path, as a list of names, under which the members of a whole folder are archived
+ * @param topName names of the path under which the archive contains the members of a whole folder
  * @param checkClient called between members; throws once the client is gone
  * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
@@ -104,11 +104,11 @@ function zipMember(nameInArchive: string, folder: VirtualPath, { name, isFolder,
 /** Up to this size, in bytes, a synchronous read is faster than the thread pool (docs/design/costs.md). */
 const atOnceBytes = 128 * 1024;
 
-/** Minimum free space in the send buffer for a read, in bytes. */
+/** Minimum free space in the send buffer, in bytes, for which a read is worthwhile. */
 const leastReadBytes = 64 * 1024;
 
 /**
- * Streams a folder, or some of its members, as a ZIP archive without compression, so its exact length is known before the first byte.
+ * Streams a folder, or some of its members, as a ZIP archive. It is not compressed, so its exact length is known before the first byte.
  * Links and unreadable members are omitted (docs/spec/files.md#archives).
  *
  * @param names the members, relative to the folder; without them, the whole folder is sent, with full virtual paths as names
@@ -201,12 +201,12 @@ function isQuick(entry: ZipEntry): boolean {
 }
 
 /**
- * Adds as many small members of one folder to the current buffer as fit.
+ * Adds as many small members of one folder as fit into the current buffer.
  *
- * @param start index of the first member, which fits
+ * @param start index of the first member, for which there must be room
  * @param readInto reads a member of the folder
  * @param foreignNames names of members that are mounted from elsewhere
- * @returns the number of members added; 0 if the first must be sent separately
+ * @returns the number of added members; 0 if the first one must be sent separately
  */
 function putQuick(
   zip: ZipWriter,
@@ -249,7 +249,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
   }
 }
 
-// The header holds the CRC of the content after it. So the content is read first, leaving space for the header in the buffer.
+// The header contains the CRC of the content that follows it. So the content is read first, to a place behind the space for the header.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);
@@ -281,7 +281,7 @@ async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body
   await body.add(zip.end());
 }
 
-/** Returns the archive's name: that of its only member, or that of the folder. */
+/** Returns the name of the archive, which is the name of its only member or of the folder. */
 function archiveName(folder: VirtualPath, names: readonly string[] | undefined): string {
   const [only = '', ...others] = names ?? [];
   return (others.length === 0 && only) || baseName(folder) || 'home';

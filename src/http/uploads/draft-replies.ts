@@ -8,12 +8,15 @@ import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** `ServerResponse` uses it for its own interim replies (100, 102, 103); Node.js 20 has no public method for others. */
+/** `ServerResponse` uses this method for its own interim replies (100, 102, 103). Node.js 20 has no public method for other ones. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }
 
-/** Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun or the client speaks HTTP/1.0, which has none. */
+/**
+ * Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun. Clients with HTTP/1.0 get none, because that version has no
+ * interim replies.
+ */
 function send104({ incoming, outgoing }: Exchange, version: number, state: Readonly<Record<string, string>>): void {
   if (outgoing.headersSent) return;
   const headers = { 'upload-draft-interop-version': String(version), ...state };
@@ -26,10 +29,10 @@ function send104({ incoming, outgoing }: Exchange, version: number, state: Reado
   (outgoing as unknown as RawReply)._writeRaw(`HTTP/1.1 104 Upload Resumption Supported\r\n${lines.join('')}\r\n`, 'latin1');
 }
 
-/** Base of the draft's problem types (IANA registry of RFC 9457). */
+/** Base URL of the draft's problem types (IANA registry of RFC 9457). */
 const problemTypes = 'https://iana.org/assignments/http-problem-types#';
 
-/** The headers with the progress of an upload. */
+/** Returns headers that describe the progress of an upload. */
 export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplete: boolean): Record<string, string> {
   return {
     'upload-offset': String(record.offsetBytes),
@@ -38,7 +41,7 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
   };
 }
 
-/** The value of `Upload-Limit` for an upload of this account; without a record for one that has not begun. */
+/** Returns the value of `Upload-Limit` for an upload of this account. @param record undefined for an upload that has not begun */
 export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   const { fileWriteSizeBytes } = signedIn(exchange).account;
   return limitField({
@@ -48,7 +51,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   });
 }
 
-/** Tells a client that understands it the URL of its upload. @returns whether it was sent */
+/** Sends the URL of its upload to a client that understands the interim reply. @returns whether it was sent */
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
@@ -56,27 +59,27 @@ export function announceUpload(exchange: Exchange, { record }: ResumableUpload):
   return true;
 }
 
-/** Sends a client that understands it the number of bytes of its upload on disk. */
+/** Sends the number of stored bytes to a client that understands the interim reply. */
 export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
   const version = interopVersion(exchange);
   if (version === undefined) return;
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-/** The reply about a failed upload, while its record is kept. */
+/** Builds the reply about a failed upload. It can be sent until the record of the upload is removed. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
 }
 
-/** An offset that is not the upload's. */
+/** Builds the reply to a request whose offset does not match the upload. */
 export function offsetProblem(exchange: Exchange, record: UploadRecord, providedBytes: number): Reply {
   const title = 'offset from request does not match offset of resource';
   const members = { 'expected-offset': record.offsetBytes, 'provided-offset': providedBytes };
   return problemReply(409, 'mismatching-upload-offset', title, members, stateHeaders(exchange, record, false));
 }
 
-/** Lengths that contradict one another, or the content. */
+/** Builds the reply to lengths that contradict each other or the content. */
 export function lengthProblem(isOver: boolean): Reply {
   const headers = { 'upload-complete': completeField(isOver) };
   return problemReply(400, 'inconsistent-upload-length', 'inconsistent length values for upload', {}, headers);
@@ -90,7 +93,7 @@ function problemReply(status: number, type: string, title: string, members: obje
   };
 }
 
-/** An error whose reply says whether the upload has ended, and the limits if one was exceeded. */
+/** Adds to an error whether the upload has ended, and the limits if one of them was exceeded. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {
@@ -99,7 +102,7 @@ export function afterFault(exchange: Exchange, error: unknown, record?: UploadRe
   });
 }
 
-/** Adds headers to the reply that a fault gets. */
+/** Adds headers to the reply with which a fault is answered. */
 export function withHeaders(error: unknown, headers: Readonly<Record<string, string>>): unknown {
   if (error instanceof ServiceError) error.details.reply_headers = headers;
   return error;

@@ -33,15 +33,15 @@ import {
 } from './upload-request.ts';
 
 /**
- * Whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version, and so can
- * resume it.
+ * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version,
+ * because only such clients can resume it.
  */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);
 }
 
-/** Handles PUT of a file, or of its first part, by a client that can resume the upload (docs/spec/uploads.md#the-draft). */
+/** Handles PUT of a file, or of its first part, from a client that can resume the upload (docs/spec/uploads.md#the-draft). */
 export function putUpload(exchange: Exchange): Promise<Response> {
   return createUpload(exchange, exchange.path);
 }
@@ -139,7 +139,10 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204, headers });
 }
 
-/** Returns headers for a client that lost the first reply: whether the upload is held, and the receipt for a visitor. */
+/**
+ * Returns the headers that a client may have missed with the first reply. They say whether the upload is held; a visitor also gets the
+ * receipt.
+ */
 function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
   return visit ? headers : { held: headers.held };
 }
@@ -152,7 +155,7 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
 
 /** Cancels the upload of the URL, or removes the record of a finished one. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // Newer requests have to wait for this one. Ending this one instead would lose its reply without undoing its effect.
+  // Newer requests have to wait for this one. If they ended it, its reply would be lost although its effect remains.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
@@ -186,7 +189,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Returns the reply if a request cannot continue an upload; the upload is then released or ended. Otherwise returns undefined. */
+/** Returns the reply to a request that cannot continue an upload, and releases or ends the upload; otherwise undefined. */
 async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {

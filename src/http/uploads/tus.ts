@@ -15,18 +15,18 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** The reply to OPTIONS for a URL where uploads begin, with the limits that apply to all accounts. */
+/** Adds the upload limits that apply to all accounts to the reply to OPTIONS, for URLs where uploads begin. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
 }
 
-/** The reply to OPTIONS of the collection of uploads, and of an upload. @param allow the methods of the URL */
+/** Builds the reply to OPTIONS of the collection of uploads or of one upload. @param allow the methods of the URL */
 export function describeUploads(exchange: Exchange, allow: string): Reply {
   return withUploadLimit(exchange, { status: 204, headers: { allow, ...tusDescription } });
 }
 
-/** Treats a POST as another method, for clients that can only send POST (tus 1.0.0, X-HTTP-Method-Override). */
+/** Treats a POST as another method, for tus clients that can send only POST (tus 1.0.0, X-HTTP-Method-Override). */
 export const overridden: HttpMiddleware = async ({ env: exchange }, next) => {
   const handlers: Readonly<Record<string, HttpHandler>> = { PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload };
   const handler = speaksTus(exchange) ? handlers[header(exchange, 'x-http-method-override')?.trim().toUpperCase() ?? ''] : undefined;
@@ -37,7 +37,10 @@ function isOverridden(exchange: Exchange): boolean {
   return header(exchange, 'x-http-method-override') !== undefined;
 }
 
-/** POST of tus to the collection of uploads: creates an upload, perhaps with its first content (docs/spec/uploads.md#tus). */
+/**
+ * Handles POST with tus to the collection of uploads. It creates an upload, which may already contain the first content
+ * (docs/spec/uploads.md#tus).
+ */
 export const createTusUpload = tus(async (exchange: Exchange) => {
   const lengthBytes = bytesField(exchange, 'upload-length');
   if (defersLength(exchange) === (lengthBytes !== undefined))
@@ -67,10 +70,10 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
   }
 });
 
-/** tus 1.0.0, checksum: the digest of a request is not that of its content. */
+/** Status for a request whose content does not have the announced digest (tus 1.0.0, checksum). */
 const checksumMismatch = 460;
 
-/** An error that finally ended or prevented an upload. tus clients repeat a 409 or 423 for ever, so it gets another status. */
+/** An error that ended an upload for good or prevented it. tus clients repeat a 409 or 423 for ever, so they get another status. */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -80,13 +83,13 @@ class UploadOver extends Error {
   }
 }
 
-/** Marks an error that ended the upload; the reply to another error has the upload's state. */
+/** Marks an error that ended the upload. For other errors the reply contains the state of the upload. */
 function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   if (!isServiceError(error) || error.code === 'client-gone') return error;
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** Marks an error that prevented an upload. */
+/** Marks an error that prevented an upload, if tus clients would repeat its status for ever. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusOf[error.code] === 409 ? new UploadOver(error) : error;
 }
@@ -96,7 +99,7 @@ function statusOfEnd(code: ErrorCode): number {
   return code === 'not-found' ? 410 : 422;
 }
 
-/** A handler of tus requests: checks the version, and answers errors as tus clients understand them. */
+/** Wraps a handler of tus requests. It checks the version, and converts errors to replies that tus clients understand. */
 export function tus(handler: HttpHandler): HttpHandler {
   return async (exchange: Exchange) => {
     try {
@@ -119,23 +122,23 @@ export function tus(handler: HttpHandler): HttpHandler {
 
 const uncached = { 'cache-control': 'no-store' };
 
-/** The version of tus that is spoken. */
+/** The supported version of tus. */
 const tusVersion = '1.0.0';
 
 const algorithms = { sha1: 20, sha256: 32, md5: 16 } as const;
 
-/** The content type of every request that brings content. */
+/** The content type of every tus request that contains content. */
 const tusContentType = 'application/offset+octet-stream';
 
-/** Whether a request is one of tus. */
+/** Returns whether a client uses tus for a request. */
 export function speaksTus(exchange: Exchange): boolean {
   return header(exchange, 'tus-resumable') !== undefined;
 }
 
-/** Headers of every reply to a request of tus, and to OPTIONS. */
+/** Headers of all replies to tus requests and to OPTIONS. */
 const tusHeaders = { 'tus-resumable': tusVersion } as const;
 
-/** Marks every reply to a request of tus, errors included. */
+/** Adds the tus headers to all replies to tus requests, including errors. */
 export const answerAsTus: HttpMiddleware = ({ env: exchange }, next) => {
   if (speaksTus(exchange)) exchange.protocolHeaders = tusHeaders;
   return next();
@@ -149,7 +152,7 @@ export const tusDescription = {
   'tus-checksum-algorithm': Object.keys(algorithms).join(','),
 } as const;
 
-/** Refuses other versions of tus. @throws ServiceError `precondition-failed` with `Tus-Version` */
+/** Refuses other versions of tus. @throws ServiceError `precondition-failed` with the header `Tus-Version` */
 export function checkTusVersion(exchange: Exchange): void {
   if (header(exchange, 'tus-resumable')?.trim() === tusVersion) return;
   throw new ServiceError('precondition-failed', `This version of tus is not supported, ${tusVersion} is.`, {
@@ -157,7 +160,7 @@ export function checkTusVersion(exchange: Exchange): void {
   });
 }
 
-/** A number of bytes. @returns undefined when the header is missing @throws ServiceError `bad-request` for anything but a number */
+/** Reads a number of bytes. @returns undefined if the header is missing @throws ServiceError `bad-request` if it is not a number */
 export function bytesField(exchange: Exchange, name: 'upload-offset' | 'upload-length'): number | undefined {
   const text = header(exchange, name);
   if (text === undefined) return undefined;
@@ -165,7 +168,7 @@ export function bytesField(exchange: Exchange, name: 'upload-offset' | 'upload-l
   return Number(text);
 }
 
-/** Whether the length comes later. @throws ServiceError `bad-request` for another value than 1, or none beside the length */
+/** Returns whether the client will send the length later. @throws ServiceError `bad-request` if the header has a value other than 1 */
 export function defersLength(exchange: Exchange): boolean {
   const text = header(exchange, 'upload-defer-length');
   if (text === undefined) return false;
@@ -173,7 +176,10 @@ export function defersLength(exchange: Exchange): boolean {
   return true;
 }
 
-/** `Upload-Checksum`: the digest of the content of a request. @throws ServiceError `bad-request` if it is malformed, not supported or a trailer */
+/**
+ * Reads `Upload-Checksum`, the digest of a request's content. @throws ServiceError `bad-request` if it is malformed, unsupported or a
+ * trailer
+ */
 export function readChecksum(exchange: Exchange): ExpectedDigest[] {
   if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(header(exchange, 'trailer') ?? ''))
     throw new ServiceError('bad-request', 'Upload-Checksum is not supported as a trailer.');
@@ -190,13 +196,13 @@ export function readChecksum(exchange: Exchange): ExpectedDigest[] {
   return [{ field: 'Upload-Checksum', algorithm, expected }];
 }
 
-/** The offset of an upload, and when it expires. */
+/** Returns headers with the offset of an upload and the time when it expires. */
 export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Record<string, string> {
   const expires: Record<string, string> = outcome ? {} : { 'upload-expires': formatHttpDate(expiresMs) };
   return { 'upload-offset': String(offsetBytes), ...expires };
 }
 
-/** HEAD of tus: the state of the upload. */
+/** Handles HEAD with tus, which returns the state of the upload. */
 export const showTusUpload = tus(async (exchange: Exchange) => {
   const record = await requestedRecord(exchange);
   const { lengthBytes, outcome, notes } = record;
@@ -210,13 +216,13 @@ export const showTusUpload = tus(async (exchange: Exchange) => {
   return respond(exchange, { status: 200, headers });
 });
 
-/** DELETE of tus: cancels the upload, or removes the record of one that is over. */
+/** Handles DELETE with tus, which cancels the upload or removes the record of a finished one. */
 export const endTusUpload = tus(async (exchange: Exchange) => {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 });
 
-/** PATCH of tus: more content. The upload is complete with the last byte. */
+/** Handles PATCH with tus, which adds content. The upload is complete when its last byte has arrived. */
 export const appendTusUpload = tus(async (exchange: Exchange) => {
   checkTusContentType(exchange);
   checkRequestSize(exchange);
@@ -250,13 +256,13 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
   }
 });
 
-/** @throws ServiceError `media-type-unsupported` for content of another type than that of tus */
+/** @throws ServiceError `media-type-unsupported` for content whose type is not that of tus */
 export function checkTusContentType(exchange: Exchange): void {
   if (mediaTypeOfRequest(exchange) !== tusContentType)
     throw new ServiceError('media-type-unsupported', `The content of a request is ${tusContentType}.`);
 }
 
-// A wrong offset is the only conflict that clients can solve: they ask for the offset and continue.
+// A wrong offset is the only conflict that clients can resolve: they request the current offset and continue from there.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw uploadOver(outcome);

@@ -20,21 +20,21 @@ import { checkDigest, checkReceivedLength, receiveBody } from '../rest/upload-st
 import { uploadLimit } from './draft-replies.ts';
 import { keptConditions, representationDigests } from './upload-request.ts';
 
-/** How a request brings content. */
+/** Describes how a request sends content. */
 interface ContentRequest {
-  /** Digests of this content alone; if one differs, all of it is discarded. */
+  /** Digests of only this request's content. If one of them differs, the whole content of the request is discarded. */
   digests: readonly ExpectedDigest[];
-  /** Also receives the content, for example for a digest. */
+  /** A second receiver of the content, for example to compute a digest. */
   observer?: DigestVerifier | undefined;
-  /** Whether content after the announced end ends the upload, and not only the request. */
+  /** Whether content beyond the announced end of the upload ends the upload; otherwise it only fails the request. */
   overrunEnds: boolean;
 }
 
 /**
- * Appends the content of a request to an upload. Content that came before the client went away is kept for another request, unless a digest covers
- * all of it. An upload that its client does not know ends with any fault.
+ * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept for another request, unless
+ * a digest covers all of it. Any fault ends an upload whose client does not know its URL.
  *
- * @throws ServiceError; the upload is over then, or released for another request
+ * @throws ServiceError; then the upload has ended, or it was released for another request
  */
 export async function receiveContent(exchange: Exchange, upload: ResumableUpload, request: ContentRequest): Promise<void> {
   const { digests, observer } = request;
@@ -60,13 +60,13 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // An error of this request only; a correct one may continue.
+  // Only this request is wrong, so a corrected one may continue the upload.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);
 }
 
-/** Refuses a request with a larger announced body than the service takes. @throws ServiceError `too-large` */
+/** Refuses a request whose announced body is larger than the service accepts. @throws ServiceError `too-large` */
 export function checkRequestSize(exchange: Exchange): void {
   const limitBytes = exchange.service.options.maximum_request_size;
   if (limitBytes > 0 && (announcedLength(exchange) ?? 0) > limitBytes)
@@ -86,13 +86,13 @@ function combined(first: DigestVerifier | undefined, second: DigestVerifier | un
   };
 }
 
-/** Reads the whole content of an upload for the announced digests and the requested one. */
+/** Reads the whole content of an upload, to check the announced digests and to compute the requested one. */
 export interface WholeContent extends DigestVerifier {
-  /** Undefined if it was not requested. */
+  /** The SHA-256 digest of the content; undefined if it was not requested. */
   sha256(): Buffer | undefined;
 }
 
-/** Undefined if the request that began the upload announced and requested no digest. */
+/** Undefined if the request that began the upload neither announced nor requested a digest. */
 export function wholeContent(notes: Readonly<Record<string, string>>): WholeContent | undefined {
   const digests = representationDigests(notes);
   const hash = wantsReprDigest(notes['want-repr-digest']) ? createHash('sha256') : undefined;
@@ -109,11 +109,11 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 }
 
 /**
- * Completes an upload that has all its content, in the way every upload is committed.
+ * Completes an upload whose content has all arrived. It is committed in the same way as any other upload.
  *
- * @param seen digests of the request that brought all the content; without it the content is read again
- * @returns the headers of the reply to a PUT of the whole
- * @throws ServiceError; the upload is over then, unless the fault may pass
+ * @param seen digests, if one request sent the whole content. Without it, the content is read again
+ * @returns the headers that the reply to a PUT of the whole file would have
+ * @throws ServiceError; then the upload has ended, unless the fault may be temporary
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
   const { modifiedMs } = upload.record;
@@ -139,7 +139,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
-    // The file is stored, even if its record cannot be updated: the clean-up of uploads will notice.
+    // The file is stored even if its record cannot be updated. The clean-up of uploads will notice that.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {
@@ -160,7 +160,7 @@ function headerLines(headers: ReplyHeaders): [string, string][] {
   });
 }
 
-/** The headers of a reply that was kept. */
+/** Converts the stored lines of a reply to headers. */
 export function headersOfLines(lines: readonly (readonly [string, string])[]): ReplyHeaders {
   const headers: Record<string, string[]> = {};
   for (const [name, value] of lines) headers[name] = [...(headers[name] ?? []), value];

@@ -9,7 +9,10 @@ import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { linkUrlPath, reservedName } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 
-/** Reads `Upload-Metadata` of tus 1.0.0: keys with UTF-8 values in Base64, by commas; a value may be missing. @throws ServiceError `bad-request` */
+/**
+ * Reads `Upload-Metadata` of tus 1.0.0: keys separated by commas, each with an optional UTF-8 value in Base64. @throws ServiceError
+ * `bad-request`
+ */
 function parseUploadMetadata(text: string): Map<string, string> {
   const metadata = new Map<string, string>();
   if (text.trim() === '') return metadata;
@@ -30,10 +33,10 @@ function malformed(what: string): ServiceError {
 }
 
 /**
- * Reads the target of a POST to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of
- * `Content-Disposition`; in the `folder` named by `Upload-Metadata` or the query, else in the home folder.
+ * Reads the target of a POST to the collection of uploads. The name is `path` or `filename` of `Upload-Metadata`, or the `filename` of
+ * `Content-Disposition`. The folder is `folder` of `Upload-Metadata` or of the query, else the home folder.
  *
- * @returns the path, and upload metadata as the header of `metadata_fields` would have it
+ * @returns the path, and the upload metadata in the syntax of the header of `metadata_fields`
  * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
  */
 export function postTarget(exchange: Exchange): { path: VirtualPath; metadataValue: string | undefined } {
@@ -62,7 +65,7 @@ function checkedPath(text: string): VirtualPath {
   return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
 }
 
-/** The file name of a `Content-Disposition` (RFC 6266); `filename*` counts before `filename`. */
+/** Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`. */
 function dispositionFileName(text: string): string | undefined {
   const extended = /;\s*filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)/i.exec(text)?.[1];
   if (extended !== undefined) return decoded(extended);
@@ -79,40 +82,43 @@ function decoded(text: string): string {
   }
 }
 
-// The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A malformed value counts
-// as absent, as the draft says.
+// The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload). tus 1.0.0 has some of them, too. A malformed value
+// is treated as absent, as the draft requires.
 
-/** The supported versions of the draft: the two that tus-js-client offers, and that of July 2026. */
+/** The supported versions of the draft: two that tus-js-client offers, and the current ones as of July 2026. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
-/** The version of the draft that the client speaks, if it is supported. */
+/** Returns the draft version that the client uses; undefined if it is not supported. */
 export function interopVersion(exchange: Exchange): number | undefined {
   const version = integerField(exchange, 'upload-draft-interop-version');
   return version !== undefined && interopVersions.has(version) ? version : undefined;
 }
 
-/** `Upload-Complete`: whether the request brings the end of the content. */
+/** Reads `Upload-Complete`. @returns whether the request contains the end of the content; undefined without a valid header */
 export function uploadComplete(exchange: Exchange): boolean | undefined {
   const match = /^ *\?([01]) *(?:;.*)?$/.exec(header(exchange, 'upload-complete') ?? '');
   return match ? match[1] === '1' : undefined;
 }
 
-/** The value of an integer field: `Upload-Offset` and `Upload-Length` are in bytes. */
+/** Reads an integer field. `Upload-Offset` and `Upload-Length` are in bytes. */
 export function integerField(
   exchange: Exchange,
   name: 'upload-draft-interop-version' | 'upload-offset' | 'upload-length',
 ): number | undefined {
-  // RFC 9651 §3.3.1: 15 digits at most.
+  // An integer has at most 15 digits (RFC 9651 §3.3.1).
   const match = /^ *(\d{1,15}) *(?:;.*)?$/.exec(header(exchange, name) ?? '');
   return match ? Number(match[1]) : undefined;
 }
 
-/** The value of `Upload-Complete`. */
+/** Returns the value of `Upload-Complete`. */
 export function completeField(isComplete: boolean): string {
   return isComplete ? '?1' : '?0';
 }
 
-/** The value of `Upload-Limit`: bytes of the whole, bytes of one request, seconds that it is kept; undefined or 0 bytes are no limit. */
+/**
+ * Returns the value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined or 0 means no
+ * limit.
+ */
 export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: number; 'max-age'?: number | undefined }): string {
   const members = Object.entries(limits).filter(([name, value]) => value !== undefined && (value > 0 || name === 'max-age'));
   return members.length === 0 ? 'min-size=0' : members.map(([name, value]) => `${name}=${value}`).join(', ');
@@ -121,19 +127,19 @@ export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: nu
 /** Name of the collection of uploads below `/home/__svc__/`. */
 const collection = 'uploads';
 
-/** The path of an upload's URL. */
+/** Returns the URL path of an upload. */
 export function uploadUrl({ visit }: Exchange, id: string): string {
   if (visit) return linkUrlPath(visit.secret, `/${collection}/${id}` as VirtualPath, false);
   return `/home/${reservedName}/${collection}/${id}`;
 }
 
-/** The ID in the URL that a request is about. */
+/** Returns the ID of the upload that the URL of a request names. */
 export function requestedUploadId({ target }: Exchange): string {
   if (target.kind === 'link') return target.below.slice(collection.length + 2);
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Headers of the request that begins an upload that count at its end: conditions, and digests of the whole. */
+/** Headers of the request that begins an upload which are needed when it is complete: conditions, and digests of the whole content. */
 const keptHeaders = [
   'if',
   'if-match',
@@ -148,8 +154,8 @@ const keptHeaders = [
 /**
  * Reads a request that begins an upload.
  *
- * @param notes values that the protocol needs later
- * @param metadataValue upload metadata from elsewhere than its header
+ * @param notes further values that the protocol needs later
+ * @param metadataValue upload metadata that did not arrive in its own header
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */
 export async function uploadOrder(
@@ -163,7 +169,7 @@ export async function uploadOrder(
     const value = header(exchange, name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  // The receipt of a visitor's uploads has their digests.
+  // The receipt of a visitor's uploads contains their digests, so they are always computed.
   const ofLink = exchange.visit ? { 'want-repr-digest': 'sha-256=10' } : {};
   const kept = { ...notes, ...Object.fromEntries(headers), ...ofLink };
   representationDigests(kept);
@@ -177,17 +183,17 @@ export async function uploadOrder(
   };
 }
 
-/** The conditions under which an upload was begun, for its end. */
+/** Returns the conditions that the client set when it began an upload. They are checked when the upload is complete. */
 export function keptConditions(exchange: Exchange, { path, notes }: UploadRecord): Promise<Preconditions> {
   return preconditions(exchange, path, { method: 'PUT', headers: notes });
 }
 
-/** The digests of the whole. @throws ServiceError `bad-request` when one is malformed */
+/** Returns the announced digests of the whole content. @throws ServiceError `bad-request` if one is malformed */
 export function representationDigests(notes: Readonly<Record<string, string>>): ExpectedDigest[] {
   return parseExpectedDigests({ 'repr-digest': notes['repr-digest'], 'oc-checksum': notes['oc-checksum'] });
 }
 
-/** The digests of what one request brings. @throws ServiceError `bad-request` when one is malformed */
+/** Returns the announced digests of one request's content. @throws ServiceError `bad-request` if one is malformed */
 export function contentDigests(exchange: Exchange): ExpectedDigest[] {
   return parseExpectedDigests({ 'content-digest': header(exchange, 'content-digest'), 'content-md5': header(exchange, 'content-md5') });
 }

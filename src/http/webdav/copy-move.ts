@@ -16,7 +16,7 @@ interface TransferRequest {
   /** Whether the destination's URL ends in `/`. */
   namesFolder: boolean;
   rules: ReplacementRules;
-  /** `X-OC-Mtime`, Unix time in milliseconds. */
+  /** The value of `X-OC-Mtime` as Unix time in milliseconds. */
   modifiedMs: number | undefined;
 }
 
@@ -28,7 +28,7 @@ interface TransferRequest {
 export function transferRequest(exchange: Exchange): TransferRequest {
   const { target, method } = exchange;
   const depth = header(exchange, 'depth')?.trim().toLowerCase() ?? 'infinity';
-  // RFC 4918 §9.9.2: a folder is moved as a whole, so a MOVE of one allows no other depth.
+  // A folder is moved as a whole, so MOVE of a folder allows only depth `infinity` (RFC 4918 §9.9.2).
   const isKnown = method === 'COPY' || !(target.kind === 'member' && target.isFolder) ? ['0', 'infinity'] : ['infinity'];
   if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
   const overwrite = header(exchange, 'overwrite')?.trim();
@@ -38,7 +38,7 @@ export function transferRequest(exchange: Exchange): TransferRequest {
     destination: path,
     namesFolder: isFolder,
     rules: {
-      // RFC 4918 §10.6: a missing header means T. Here, a missing header still replaces no folder.
+      // A missing header means `T` (RFC 4918 §10.6). Unlike the RFC, this service replaces a folder only with an explicit `T`.
       mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
       acrossKinds: exchange.service.options.webdav_compatibility,
     },
@@ -93,7 +93,8 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, isFolder, false));
 }
 
-// With `webdav_compatibility`, the final slash of a folder may be missing: clients like Windows Explorer omit it and follow no redirect.
+// With `webdav_compatibility`, the final slash of a folder may be missing, because clients such as Windows Explorer omit it and follow no
+// redirect.
 function checkForm(exchange: Exchange, source: Entry, request: TransferRequest): void {
   const { target, service } = exchange;
   const isCompatible = service.options.webdav_compatibility;

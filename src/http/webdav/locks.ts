@@ -26,7 +26,7 @@ function activeLock({ owner, isDeep, expiresMs, token }: FileLock, href: string,
   ]);
 }
 
-/** Values of `lockdiscovery` (RFC 4918 §15.8) for a resource and its members. */
+/** Values of `lockdiscovery` (RFC 4918 §15.8) for a resource and for its members. */
 interface LockDiscovery {
   self: string;
   ofMember: (entry: Entry) => string;
@@ -52,15 +52,15 @@ export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFol
   };
 }
 
-/** Longest lifetime of a lock without a refresh, in seconds. Locks of a client that disconnected end after it. */
+/** Maximum lifetime of a lock without a refresh, in seconds. It ends the locks of clients that disconnected. */
 const longestLockS = 3600;
 
-/** Lifetime of a lock for which the client requests none, in seconds. */
+/** Lifetime of a lock in seconds, if the client requests none. */
 const usualLockS = 600;
 
 /**
- * Handles LOCK (RFC 4918 §9.10) of class 2 clients. Takes an exclusive write lock; a request without a body refreshes one. If there is no
- * file of that name yet, creates an empty one (§7.3).
+ * Handles LOCK (RFC 4918 §9.10) of class 2 clients. It takes an exclusive write lock; a request without a body refreshes one. If the file
+ * does not exist yet, it creates an empty file (§7.3).
  */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -76,8 +76,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock may exist although the call failed. The request counts as a change, so that the reply is 500: proxies repeat a 503 at
-    // another node, where the client's own lock would refuse it.
+    // The lock may exist although the call failed. So the request counts as a change and gets a 500. Proxies would repeat a request after a
+    // 503 at another node, where the client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
@@ -103,7 +103,7 @@ async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: File
   }
 }
 
-/** Handles UNLOCK (RFC 4918 §9.11). Replies 204, or 409 if the token is not that of a lock of this path. */
+/** Handles UNLOCK (RFC 4918 §9.11). Replies 204, or 409 if no lock of this path has the token. */
 export async function unlockMember(exchange: Exchange): Promise<Response> {
   const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
   if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
@@ -117,7 +117,7 @@ function lockDepth(exchange: Exchange): boolean {
   return depth === 'infinity';
 }
 
-/** Returns the first valid value of `Timeout` (RFC 4918 §10.7) in seconds, restricted to the limits of the service. */
+/** Returns the first valid value of `Timeout` (RFC 4918 §10.7) in seconds, adjusted to the limits of the service. */
 function requestedTimeoutS(text: string | undefined): number {
   for (const item of text?.split(',') ?? []) {
     const match = /^\s*(?:(infinite)|second-(\d{1,10}))\s*$/i.exec(item);

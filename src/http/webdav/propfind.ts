@@ -26,7 +26,8 @@ const denial = 'Properties cannot be changed.';
 
 /**
  * Refuses every PROPPATCH with 403 and event `propertiesDenied` (docs/spec/webdav.md#proppatch). With `webdav_compatibility`, the reply is
- * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), as some clients take a bare 403 for a failed upload.
+ * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), because some clients take a plain 403 for a failed
+ * upload.
  */
 export async function refuseProperties(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -63,11 +64,11 @@ type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'p
 /** Maximum number of properties in one request, because the reply repeats them for every member of the folder. */
 const maxProperties = 250;
 
-/** Maximum length of all names and namespaces in one request, in characters, for the same reason. */
+/** Maximum number of characters of all names and namespaces in one request, for the same reason. */
 const longestNames = 32 * 1024;
 
 /**
- * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). A missing body means all properties. Unknown elements are ignored (§17).
+ * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). Without a body, all properties are requested. Unknown elements are ignored (§17).
  *
  * @throws ServiceError `bad-request` unless the body is a `propfind` with exactly one of `allprop`, `propname` and `prop`
  */
@@ -82,9 +83,11 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   return { kind: 'allprop', include: propertyNames(davChild(root, 'include')?.children) };
 }
 
-/** Returns the names of the elements in a `prop` or `include`, without duplicates. @throws ServiceError `bad-request` above the limits */
+/**
+ * Returns the names of the elements in a `prop` or `include`, without duplicates. @throws ServiceError `bad-request` if there are too many
+ */
 export function propertyNames(elements: readonly XmlElement[] = []): PropertyName[] {
-  // Keeps the names of each namespace in their own set, because joining each name with a namespace of a megabyte would take long.
+  // The names of each namespace are in a set of their own. Joining each name with a namespace of a megabyte would take too long.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
   let characters = 0;
@@ -127,8 +130,8 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). Streams the 207 reply in blocks, in the order of `openListing`, so that
- * memory use does not grow with the folder. A folder's URL without the final slash is answered with `Content-Location`, not redirected.
+ * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). It streams the 207 reply in blocks, in the order of `openListing`, so
+ * memory use does not grow with the folder. A folder's URL without the final slash is not redirected, but answered with `Content-Location`.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;
@@ -159,7 +162,7 @@ export async function propfind(exchange: Exchange): Promise<Response> {
   );
 }
 
-// A virtual folder whose real folder is missing is listed, but no disk space can be determined for it.
+// A virtual folder is listed even if its real folder is missing, but then its disk space is unknown.
 async function folderSpace(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
   try {
     return await files.space(path);
@@ -213,7 +216,7 @@ function propertyWriter(request: PropfindRequest): Writer {
   }
 }
 
-// Writes a propstat for each namespace, so that no name occurs twice in the first: many clients ignore namespaces and read only that one.
+// Writes one propstat per namespace. Many clients ignore namespaces and read only the first propstat, so no name may occur twice in it.
 function byNamespace(wanted: readonly Property[], textOf: (property: Property) => string | undefined): string {
   let own = '';
   let extra = '';
@@ -226,7 +229,7 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
   return propstat(own, 200) + propstat(extra, 200);
 }
 
-// Writes unknown properties, and known ones that an entry lacks, to a separate propstat with 404 (RFC 4918 §9.1.1).
+// Writes the properties that are unknown or that an entry does not have to a separate propstat with 404 (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
   const wanted = names.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
   const unknown = names

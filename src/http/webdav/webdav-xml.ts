@@ -3,16 +3,18 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readSmallBody } from '../request/request-body.ts';
 
-/** Limits of one document. WebDAV bodies have few elements and attributes, and parsing many would take long. */
+/** Limits of one document. WebDAV bodies have few elements and attributes, and parsing many of them would take long. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
   attributesOfOne: 64,
   depth: 50,
   nameCharacters: 256,
-  /** Limit of all text, including CDATA sections and white space. It is low because the parser joins text character by character. */
+  /**
+   * Maximum length of all text, including CDATA sections and white space. It is low because the parser joins text character by character.
+   */
   textCharacters: 256 * 1024,
-  /** Comments, CDATA sections and processing instructions. */
+  /** Maximum number of comments, CDATA sections and processing instructions. */
   opaqueParts: 1000,
 } as const;
 
@@ -25,7 +27,7 @@ const opaque = [
 
 /**
  * Scans an XML document before it is parsed.
- * @returns the reason to refuse it (a limit, a part without an end, or text around the root); undefined if it can be parsed
+ * @returns the reason to refuse it, which is a limit, a part without an end, or text outside the root; undefined if it can be parsed
  */
 export function xmlRefusal(text: string): string | undefined {
   let elements = 0;
@@ -70,7 +72,7 @@ function hasText(text: string, start: number, end: number): boolean {
   return /[^ \t\r\n]/.test(text.slice(start, end));
 }
 
-/** Matches a start tag with a short name. Long names are refused because the parser keeps the names of all ancestors for each element. */
+/** Matches a start tag with a short name. Long names are refused because the parser stores the names of all ancestors with each element. */
 const shortName = new RegExp(`<[^\\s>]{0,${xmlLimits.nameCharacters}}[\\s>]`, 'y');
 
 /** Matches in a start tag: its end, quoted values, equals signs, and the space before an attribute name. */
@@ -102,15 +104,15 @@ export const davNamespace = 'DAV:';
 
 /** An element of a request body, with its namespace resolved. */
 export interface XmlElement {
-  /** Empty for an element in no namespace. */
+  /** Empty if the element has no namespace. */
   namespace: string;
   name: string;
   children: XmlElement[];
-  /** Its own text, without that of its children. */
+  /** Text of the element itself, without the text of its children. */
   text: string;
 }
 
-// The parser keeps the order and interprets nothing. Entities were refused before, and text is only used as a name or an owner.
+// The parser keeps the order and interprets nothing. Entities have been refused before. The text is used only as a name or an owner.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
@@ -125,7 +127,7 @@ const parserOptions = {
   maxNestedTags: xmlLimits.depth,
 } as const;
 
-/** Created for the first body. */
+/** The parser, created when the first body arrives. */
 let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
@@ -149,7 +151,7 @@ export async function readXmlBody(exchange: Exchange): Promise<XmlElement | unde
   return bytes.length === 0 ? undefined : parseXml(decode(bytes));
 }
 
-// RFC 4918 §8.2: XML processors must read UTF-8 and UTF-16.
+// XML processors must read UTF-8 and UTF-16 (RFC 4918 §8.2).
 function decode(bytes: Buffer): string {
   const encoding = bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
   try {
@@ -204,7 +206,7 @@ function extendScope(attributes: readonly [string, string][], outer: Scope): Sco
   for (const [name, value] of attributes) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
     const prefix = name.slice('xmlns:'.length);
-    // A declaration cannot remove a prefix (Namespaces in XML 1.0 §5), declare `xmlns`, or give `xml` another namespace.
+    // A declaration must not remove a prefix, declare `xmlns`, or bind `xml` to another namespace (Namespaces in XML 1.0 §5).
     if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== xmlScope.declared.get('xml'))))
       throw malformed(`The namespace prefix "${shown(prefix)}" is declared wrongly.`);
     if (name.endsWith(':')) throw malformed('A namespace declaration has no prefix.');
@@ -233,7 +235,7 @@ function resolve(qualified: string, scope: Scope, isAttribute: boolean): { names
 
 const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Replaces XML's five predefined entities and character references. Others are refused, as they need a document type. */
+/** Replaces the five predefined entities of XML and character references. Other entities are refused, because they need a document type. */
 function unescaped(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {
@@ -249,13 +251,13 @@ function attributeValue(text: string): string {
   return unescaped(text);
 }
 
-/** Whether XML allows a code point, as a character or as a reference (XML 1.0 §2.2). */
+/** Returns whether XML allows a code point, as a character or as a reference (XML 1.0 §2.2). */
 function isCharacter(code: number): boolean {
   if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;
   return code <= 0xd7ff || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff);
 }
 
-// Shortens a text from the request, as an event and a reply will contain it.
+// Shortens a text of the request, because an event and a reply will contain it.
 function shown(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

@@ -4,7 +4,8 @@ import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
 /**
- * The menu of a page: account, colours, language, password, API and logout. A popover opens, closes and returns the focus without a script.
+ * The menu of a page with account, colours, language, password, API and logout. It is a popover, which opens, closes and restores the focus
+ * without a script.
  */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
@@ -56,11 +57,11 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** The page that a choice returns to; without it the page's script handles the choice. */
+  /** URL of the page to which a choice returns. Without it the page's script handles the choice. */
   url?: string;
 }
 
-/** The choice of colours. */
+/** Renders the buttons with which the user chooses the colours. */
 export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   const buttons = themes.map(
     (choice) =>
@@ -69,7 +70,7 @@ export function themeChoice({ language, theme, url }: ChoiceContext): Html {
   return choiceForm('theme', language.text('theme'), url, buttons);
 }
 
-/** The choice of the language. */
+/** Renders the buttons with which the user chooses the language. */
 export function languageChoice({ language, url }: ChoiceContext): Html {
   const buttons = languages.map(
     ({ tag, name }) =>

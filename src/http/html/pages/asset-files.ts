@@ -3,11 +3,11 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { PackedFile } from 'svc:swagger-ui';
 import webFiles from 'svc:web-files';
 
-/** A file that pages refer to, under a name that changes with its content. */
+/** A file that pages refer to. Its name changes with its content. */
 export interface Asset {
   contentType: string;
   body: () => Buffer;
-  /** The same as gzip. */
+  /** Returns the body compressed with gzip. */
   packed: () => Buffer;
 }
 
@@ -16,15 +16,15 @@ const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; cha
 /** The files that the pages of a service refer to. */
 export class AssetFiles {
   readonly #root: string;
-  /** By their names below the root. */
+  /** The files by their names below the root. */
   readonly all = new Map<string, Asset>();
 
-  /** @param root URL path of the folder in which they stand, with `/` at its end */
+  /** @param root URL path of the folder that contains the files, with `/` at its end */
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** @param content a text, or what the build packed @returns URL path of the file */
+  /** Adds a file. @param content a text, or a file that the build compressed @returns URL path of the file */
   add(name: string, extension: keyof typeof contentTypes, content: string | PackedFile): string {
     const isText = typeof content === 'string';
     const path = `assets/${name}.${(isText ? digest(content) : content.digest).slice(0, 12)}.${extension}`;
@@ -34,9 +34,9 @@ export class AssetFiles {
   }
 
   /**
-   * Adds scripts that refer to each other by their names, in a folder whose name changes with any of them.
+   * Adds scripts that import each other by name. Their folder has a name that changes when one of them changes.
    *
-   * @returns URL path of the first
+   * @returns URL path of the script `first`
    */
   addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>): string {
     const digests = Object.values(scripts).map((file) => file.digest);
@@ -47,28 +47,28 @@ export class AssetFiles {
   }
 }
 
-/** A file of src/web that the build embedded. @param name its path in src/web, such as `shared/page.css` */
+/** Returns a file of src/web, which the build embedded. @param name its path below src/web, such as `shared/page.css` */
 export function webFile(name: string): string {
   const text = webFiles[name];
   if (text === undefined) throw new Error(`The build put no ${name} in.`);
   return text;
 }
 
-/** The styles of the pages' frame. */
+/** The style sheets of the frame of all pages. */
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**
- * The style sheet of a kind of pages: the shared styles and its own. The order matters: rules for narrow screens come last.
+ * Builds the style sheet of a kind of page from the shared styles and its own. The order matters: rules for narrow screens come last.
  *
- * @param content styles of the content, which dialogs stand above
- * @param screens styles that stand above dialogs
+ * @param content styles of the page content, which must come before the styles of dialogs
+ * @param screens styles that must come after those of dialogs
  */
 export function styleSheet(content: readonly string[], screens: readonly string[]): string {
   const frame = [...Object.values(frameStyles), 'shared/card.css'];
   return [...frame, ...content, 'shared/dialogs.css', ...screens, 'shared/motion.css'].map(webFile).join('\n');
 }
 
-/** URL path of the texts of a script in another language than English; the English texts are in the script itself. */
+/** Returns the URL path of a script's texts in a language other than English. The script itself contains the English texts. */
 export function scriptTextsPath(script: string, tag: string): string {
   return script.replace('/page.js', `/${tag}.js`);
 }
@@ -82,7 +82,7 @@ export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   };
 }
 
-/** Compresses content at the first request, better than the build does. */
+/** Compresses content at its first request, with a higher level than the build uses. */
 function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
   return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };

@@ -7,7 +7,7 @@ import { pageStart } from './page.ts';
 
 /** The content of a page, without its frame. */
 export interface PageModel {
-  /** Title of the page. The window shows it before the title of the service. */
+  /** Title of the page. The browser window shows it before the title of the service. */
   title: string;
   body: Html;
   refreshTo?: string | undefined;

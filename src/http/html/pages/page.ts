@@ -3,24 +3,24 @@ import type { ReplyHeaders } from '../../reply/reply.ts';
 import { type Html, html, icon } from './html.ts';
 import type { Language } from './locales/language.ts';
 
-/** Colours of the pages: those of the system, or the reader's choice. */
+/** Colours of the pages: as the system is set, or as the reader chose. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-/** Facts about the reader and the service that every page needs. */
+/** Data about the reader and the service that every page needs. */
 export interface PageContext {
   language: Language;
   theme: Theme;
   appearance: Appearance;
   /** Path and query of the page itself. */
   url: string;
-  /** URL path of a file or folder for the reader. */
+  /** Returns the URL path under which the reader finds a file or folder. */
   urlOf: (path: VirtualPath, isFolder: boolean) => string;
-  /** The folder that is the root for the reader, and its name; undefined for the home folder. */
+  /** The folder that is the root for a visitor of a link, and its name; undefined for readers who see the home folder. */
   linked: { root: VirtualPath; name: string } | undefined;
   /** Whether the menu links to the API description. */
   showApiLink: boolean;
-  /** The client, once it is authenticated. */
+  /** The authenticated account; undefined before the login. */
   account: PageAccount | undefined;
 }
 
@@ -34,37 +34,37 @@ export interface Appearance {
   logoPath: string | undefined;
 }
 
-/** Who is signed in, and what the menu offers. */
+/** Describes the signed-in account, and which entries the menu has for it. */
 export interface PageAccount {
   name: string;
   isAnonymous: boolean;
   mayChangePassword: boolean;
-  /** Whether what it deletes goes to a trash. */
+  /** Whether members that the account deletes go to a trash. */
   hasTrash: boolean;
-  /** Whether inspections judge some of what it uploads. */
+  /** Whether inspections judge some of the account's uploads. */
   isInspected: boolean;
-  /** Whether there is a limit for the size of its files together. */
+  /** Whether the total size of the account's files is limited. */
   hasQuota: boolean;
-  /** Whether it may make links to some of its files. */
+  /** Whether the account may create links to some of its files. */
   mayShare: boolean;
   mayMakeTokens: boolean;
   maySeeRecent: boolean;
-  /** Whether it may see which of its files are due. */
+  /** Whether the account may see which of its files are due. */
   maySeeDue: boolean;
   hasSession: boolean;
 }
 
-/** How a listing can be shown. */
+/** The views of a listing. */
 export const views = ['list', 'grid'] as const;
 export type View = (typeof views)[number];
 
-/** The links to both views; the one of the current view is hidden. */
+/** Renders the links to both views. Styles hide the link of the current view. */
 export function viewSwitch({ language }: PageContext) {
   return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
 <a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
 }
 
-/** The beginning of every page, up to the title in its head. */
+/** Renders the beginning of every page, up to the title in its head. */
 export function pageStart({ language, theme }: { language: Language; theme: Theme }): Html {
   return html`<!doctype html>
 <html lang="${language.tag}" dir="ltr"${theme !== 'system' && html` data-theme="${theme}"`}>
@@ -81,23 +81,26 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // The preview of a PDF. No page lets itself be framed.
+  // Frames show previews of PDF files only, as no page of the service may be framed.
   "frame-src 'self'",
-  // The script parses a drawing by requesting a blob that it made.
+  // The script requests a blob that it created itself, in order to parse an SVG drawing.
   "connect-src 'self' blob:",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ].join('; ');
 
-/** Headers of every page: nothing from other origins, no inline code, no frames, no cache, and no script that turns text into HTML. */
+/**
+ * Returns the headers of every page. They forbid content of other origins, inline code, frames, caching, and scripts that turn text into
+ * HTML.
+ */
 export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
-  // The URL of a link's page is a secret, so no request may carry it as a referrer.
+  // The URL of a link's page is a secret, so no request may contain it as its referrer.
   if (linked) return { ...pageHeaders({ linked: undefined }), 'referrer-policy': 'no-referrer' };
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }
 
-/** Headers of the API page: Swagger UI turns text into HTML and sanitizes it itself. */
+/** Returns the headers of the API page. They let Swagger UI turn text into HTML, which it sanitizes itself. */
 export function apiPageHeaders(): ReplyHeaders {
   return headersWith(policy);
 }

@@ -58,7 +58,7 @@ export interface FolderModel {
   /** Number of days for which new files cannot be changed or deleted; 0 without retention. */
   retainDays: number;
   mayCreateFolder: boolean;
-  /** The metadata that uploads may have, and its header; null without metadata. */
+  /** The metadata that uploads may have, and the name of its header; null if uploads have no metadata. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   flash: { isError: boolean; text: string } | undefined;
   /** Information about the link, for its visitors. */

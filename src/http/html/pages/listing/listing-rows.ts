@@ -7,8 +7,8 @@ import type { ListingModel } from './listing-model.ts';
 import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
- * The end of a listing: the number of members, links to other pages of a very large folder or a word about an empty one, and the number of
- * unreadable names. If the script adds the rows, it has their number.
+ * Renders the end of a listing with the number of members and of unreadable names. A very large folder also has links to its other pages,
+ * and an empty folder has a text. If the script adds the rows, it finds their number here.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
@@ -37,7 +37,7 @@ ${before >= 1 && link(before, 'prev', 'previousPage')}<span>${language.text('pag
 </nav>`;
 }
 
-/** The rows of one page in chunks, then the end of the table and of the listing. */
+/** Yields the rows of one page in chunks, then the end of the table and of the listing. */
 export async function* listingRows(
   context: PageContext,
   model: ListingModel,
@@ -60,7 +60,10 @@ export async function* listingRows(
   yield `${count === 0 ? '' : '</tbody>'}</table>${listingEnd(context, model, range).text}`;
 }
 
-/** The rows of one page for the script, a line of JSON for each: name, icon classes, size in bytes, modification in Unix time. */
+/**
+ * Yields the rows of one page for the script, one line of JSON per row with name, icon classes, size in bytes and modification as Unix
+ * time.
+ */
 export async function* listingLines({ entries, page }: Pick<ListingModel, 'entries' | 'page'>): AsyncGenerator<string> {
   for await (const batch of inRange(entries, rangeOfPage(page))) {
     yield batch.map((entry) => `${JSON.stringify([entry.name, iconClasses(entry), entry.sizeBytes, modifiedSeconds(entry)])}\n`).join('');
@@ -87,12 +90,12 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
 /** Names that need no escaping in HTML, in unquoted attributes and in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Names that need no escaping in HTML and in quoted attributes, and read from left to right: nearly all others. */
+/** Nearly all other names. They need no escaping in HTML and in quoted attributes, and are read from left to right. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
- * One row, in as few bytes as HTML allows (no end tags, no quotes, relative links), as rows are most of a large page. The script adds the roles of cells
- * for browsers that forget them when a table is laid out as a grid.
+ * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because rows are most of a large page. Some
+ * browsers forget the roles of cells when a table is laid out as a grid, so the script adds them.
  */
 function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
   const { name } = entry;

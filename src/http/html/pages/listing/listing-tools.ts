@@ -50,7 +50,10 @@ function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
-/** The tools of a folder, as forms that work without a script. The script replaces those of class `plain`. @param more other tools */
+/**
+ * Renders the tools of a folder as forms that work without a script. The script replaces the forms of class `plain`. @param more further
+ * tools
+ */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`<div class="tools" id="tools">
@@ -85,7 +88,7 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
-/** The form that searches a folder with everything below it, or all folders. @param asked the last search */
+/** Renders the form that searches a folder and everything below it, or all folders. @param asked the previous search */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }): Html {
   const hint = language.text('searchHint');
   const option = (value: string, label: string, isChosen: boolean) =>

@@ -35,7 +35,9 @@ export const languages = [
   { tag: 'es', name: 'Español' },
 ] as const;
 
-/** Maximum number of cached dates, and of sizes. Without a cache, formatting takes longer than the rest of a listing row. */
+/**
+ * Maximum number of cached date texts, and of cached size texts. Without a cache, formatting takes longer than the rest of a listing row.
+ */
 const maxTexts = 2_000;
 
 const dayMinutes = 24 * 60;
@@ -49,7 +51,7 @@ class DateTexts {
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** The texts before, between and after date and time; undefined for a language whose format does not have the date before the time. */
+  /** The texts before, between and after date and time; undefined for a language that writes the time before the date. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -140,7 +142,7 @@ function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberF
 }
 
 const made = new Map<string, Language>();
-/** Maximum number of cached languages. There is a limit because each region adds one, and clients may send any region. */
+/** Maximum number of cached languages. Each region adds one, and clients may send any region, so the cache must be limited. */
 const maxKept = 30;
 
 /**
