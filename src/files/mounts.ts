@@ -72,8 +72,8 @@ export class Mounts {
   }
 
   /**
-   * The mounts for a part of the account's files. Each path keeps its place in the tree, like a virtual folder. No other file of the account
-   * is reachable, not even through a symbolic link.
+   * The mounts for a part of the account's files. Each path keeps its place in the tree, like a virtual folder. No other file of the
+   * account is reachable, not even through a symbolic link.
    */
   part(paths: readonly VirtualPath[]): Mounts {
     const folders = new Map<VirtualPath, string>();

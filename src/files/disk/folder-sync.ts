@@ -6,8 +6,8 @@ import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 const syncs = new Map<string, SharedRuns<number>>();
 
 /**
- * Resolves when all current names in the folder are on disk. Calls during a sync of the same folder share the next sync, so many small
- * uploads into one folder need few syncs.
+ * Resolves when all current names in the folder are on disk. Calls during a sync of the same folder share the next sync. So a few syncs
+ * are enough for many small uploads into one folder.
  *
  * @param fd descriptor of the folder, which must stay open until the promise settles
  * @throws the error of fsync(2); all calls that share the sync get it

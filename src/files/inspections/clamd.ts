@@ -4,25 +4,25 @@ import type { Clock } from '../../lib/clock.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
-/** Longest reply that is read; clamd sends a line. */
+/** Maximum length of a reply. clamd sends one line. */
 const longestReplyCharacters = 4096;
 
 /**
- * A clamd that has enough replies and closes at once, and a write that meets the closed end loses the reply. So what broke while it was sent is
- * sent again, with pauses near the place where it broke.
+ * When clamd has read enough, it replies and closes the connection at once. A write after that loses the reply. So if a connection breaks
+ * during sending, the content is sent again, with pauses near the place where it broke.
  */
 const maxAttempts = 6;
 
-/** The system's buffers of a connection hold at most this much: clamd closed no earlier before the break. */
+/** Maximum size of the system's buffers of a connection. clamd closed the connection at most this many bytes before the break. */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
-/** Pause before each chunk of a second attempt; each further attempt adds as much. */
+/** Pause after each chunk in the second attempt. It grows by this time with each further attempt. */
 const pauseMilliseconds = 5;
 
-/** The connection ended while content was sent. */
+/** Thrown if the connection ended while content was sent. */
 class BrokenError extends Error {}
 
-/** Asks a clamd (man clamd(8), INSTREAM). */
+/** Lets a clamd inspect files (man clamd(8), INSTREAM). */
 export class ClamdInspector implements Inspector {
   readonly #options: ClamdInspectionOptions;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class ClamdInspector implements Inspector {
       let sentBytes = 0;
       const afterChunk = async (bytes: number) => {
         sentBytes += bytes;
-        // Reads a reply that has arrived before the next write.
+        // Before the next write, this lets the socket read a reply that has arrived.
         if (sentBytes < slowFrom) await setImmediate();
         else await this.#clock.sleep((attempt - 1) * pauseMilliseconds, signal);
       };
@@ -112,11 +112,11 @@ export class ClamdInspector implements Inspector {
   }
 }
 
-/** Sends content in chunks, each after its length; the empty one ends it. */
+/** Sends content in chunks. The length of each chunk precedes it; the length 0 ends the content. */
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
-    // The callback comes once the chunk may be overwritten.
+    // The callback of `write` means that the buffer of the chunk may be overwritten.
     const written = new Promise<true>((resolve) => {
       socket.cork();
       socket.write(lengthOf(chunk.length));

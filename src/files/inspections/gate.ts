@@ -15,7 +15,11 @@ export function isHeld(error: unknown): error is ServiceError {
   return isServiceError(error) && typeof error.details.held_id === 'string';
 }
 
-/** UUIDs of the inspections of a file: of each virtual path of the account that leads to it. @param realPath links of its folder resolved */
+/**
+ * UUIDs of a file's inspections, from the rules for all virtual paths that lead to it.
+ *
+ * @param realPath with links of its folder resolved
+ */
 export function inspectionsOf(
   { account, mounts }: Pick<AccountPaths, 'account' | 'mounts'>,
   path: VirtualPath,
@@ -27,10 +31,10 @@ export function inspectionsOf(
 }
 
 /**
- * The gate that an upload has to pass.
+ * Creates the gate that an upload has to pass.
  *
- * @param path the path that the file is to get; it may change until then
- * @returns undefined for an account none of whose files are inspected
+ * @param path returns the final path of the file, which may change during the upload
+ * @returns undefined if no files of the account are inspected
  */
 export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options: GateOptions = {}): Gate | undefined {
   if (paths.account.inspections.isEmpty) return undefined;
@@ -61,7 +65,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
   };
 }
 
-/** Refuses a name if other inspections apply to it than those that the file has passed. @param uuids of the inspections passed */
+/** Refuses a name to which an inspection applies that the file has not passed. @param uuids UUIDs of the inspections passed */
 export function recheckFor(
   paths: AccountPaths,
   path: () => VirtualPath,
@@ -70,7 +74,7 @@ export function recheckFor(
 ): Leave['recheck'] {
   return (name) => {
     const folder = content.folder();
-    // The folder is being moved, or was moved to a path with more inspections.
+    // A temporary name in the path means that the folder is being moved. It may also have been moved to a path with more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
     if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
       throw new ServiceError('unavailable', 'The inspections of the path have changed meanwhile; try again.');
@@ -78,15 +82,15 @@ export function recheckFor(
   };
 }
 
-/** The gate for content that was judged already. @param uuids of the inspections that it has passed */
+/** The gate for content that was already inspected. @param uuids UUIDs of the inspections that it has passed */
 export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: ReadonlySet<string>): Gate {
   return async (content) => ({ recheck: recheckFor(paths, () => path, content, uuids), given: async () => {} });
 }
 
-/** Content of one chunk; memory stays flat for files of any size. */
+/** Size of a chunk. Memory use does not depend on the size of the file. */
 const chunkBytes = 256 * 1024;
 
-/** A file at a hidden path, which can be read several times. */
+/** Makes the content of a hidden file readable for inspections, several times if necessary. */
 export function inspectedContent(
   { account, context, environment }: AccountPaths,
   path: VirtualPath,
@@ -139,7 +143,7 @@ export function inspectedContent(
   };
 }
 
-/** Has content judged, and emits the events of what failed or was refused. @throws ServiceError `unavailable` when the service stops */
+/** Runs inspections on content. Emits the events of failures and of a refusal. @throws ServiceError `unavailable` if the service stops */
 export async function judgeContent(
   paths: AccountPaths,
   path: VirtualPath,
@@ -162,7 +166,7 @@ export async function tellVerdicts(paths: AccountPaths, path: VirtualPath, judge
   await paths.emitDurable(eventIds.uploadRefused, path, { inspection, message, response });
 }
 
-/** The error for a refused file. What the inspection says is shown only where `public_error` says so. */
+/** The error for a refused file. It contains the message of the inspection only if `public_error` allows it. */
 export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'shown'>): ServiceError {
   return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
 }

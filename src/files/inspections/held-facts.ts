@@ -4,28 +4,28 @@ import { type PermissionOptions, Permissions } from '../../accounts/permissions.
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { HoldReason, Verdict } from './verdict.ts';
 
-/** How a held upload may end without a file. */
+/** The ways in which a held upload may end without a file. */
 export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 'refused';
 
-/** Facts of a held upload beside its content. */
+/** The facts about a held upload that its record contains. */
 export interface HeldFacts {
   readonly state: 'inspecting' | 'held';
   readonly reason: HoldReason;
-  /** Since when, Unix time in milliseconds. */
+  /** Time since which it is held, Unix time in milliseconds. */
   readonly sinceMs: number;
-  /** SHA-256 in Base64. */
+  /** SHA-256 of the content in Base64. */
   readonly digest: string;
   readonly inspections: readonly string[];
   readonly verdicts: readonly Verdict[];
   /** The account at the time of the upload; a release uses its rights. */
   readonly account: AccountSnapshot;
-  /** The state of the name when a client set conditions (`stateAt`); a release replaces nothing else. */
+  /** The state of the target (`stateAt`) when a client set conditions. A release replaces only a target in this state. */
   readonly expected?: string | undefined;
-  /** The name by which inspections judge it, if its path has a temporary one. */
+  /** The name that inspections see, if the path has a temporary name. */
   readonly toldAs?: string | undefined;
-  /** Where a file lay that was moved. */
+  /** The former path of a file that was moved. */
   readonly movedFrom?: VirtualPath | undefined;
-  /** The process that inspects it at present. */
+  /** The process that currently inspects the upload. */
   readonly inspector?: { readonly process: string; readonly untilMs: number } | undefined;
 }
 
@@ -35,7 +35,7 @@ export function accountSnapshot({ permissions, inspections, ...account }: Accoun
   return { ...account, permissions: permissions.options, inspections: inspections.options };
 }
 
-/** The account of a record. */
+/** Restores the account from the snapshot in a record. */
 export function accountOfSnapshot({ permissions, inspections, ...account }: AccountSnapshot): Account {
   const { name } = account;
   return { ...account, permissions: new Permissions(permissions, name), inspections: new InspectionRules(inspections, name) };

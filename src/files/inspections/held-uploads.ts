@@ -21,25 +21,25 @@ import type { Inspections } from './inspections.ts';
 import { contentOf, dropIfEnded, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
-/** How often held uploads without a running inspection are looked for. */
+/** Interval at which a single process looks for held uploads whose inspection is not running. */
 const resumeEveryMs = 10_000;
 
-/** Maximum number of held uploads that are inspected again at the same time: each has a file open. */
+/** Maximum number of held uploads that are inspected again at the same time. Each needs an open file. */
 const resumedAtOnce = 16;
 
-/** A process that inspects a held upload renews its claim within this time. */
+/** A process that inspects a held upload renews its lease within this time. */
 const leaseMs = 60_000;
 
-/** If the content of a record does not appear within this time, it is lost. */
+/** If the content of a new record does not appear within this time, it counts as lost. */
 const contentWithinMs = 60_000;
 
-/** How a held upload ends. */
+/** Facts about the end of a held upload. */
 interface HeldEnding {
   how: HeldEnd;
   by?: Decider;
   details: string;
   inspection?: string;
-  /** Where its content is, if its folder was moved. */
+  /** The current path of the content, if its folder was moved. */
   contentPath?: string;
 }
 
@@ -48,11 +48,11 @@ interface HeldDependencies {
   inspections: Inspections;
   environment: () => FilesEnvironment;
   server: EventServer;
-  /** Whether no other process has the same store. */
+  /** Whether no other process uses the same store. */
   isAlone: boolean;
 }
 
-/** The uploads that inspections hold. */
+/** Manages the uploads that inspections hold. */
 export class HeldUploads implements Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
@@ -60,7 +60,7 @@ export class HeldUploads implements Holding {
   readonly #environment: () => FilesEnvironment;
   readonly #isAlone: boolean;
   readonly #process = randomUUID();
-  /** Those that this process inspects, by ID. */
+  /** The running inspections of this process, by the ID of the held upload. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #timers: Timer[] = [];
   #isStopped = false;
@@ -116,7 +116,7 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // A newer upload of the name may have ended this one before its content was here.
+      // A newer upload for the same name may have ended this one before its content was renamed.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -149,7 +149,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // An inspection that is under way finds the other name at its end.
+    // A running inspection notices the new name when it ends.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }
@@ -221,7 +221,7 @@ export class HeldUploads implements Holding {
     );
   }
 
-  /** Runs an action on a held upload. @throws ServiceError `not-found`, also if somebody else has decided about it meanwhile */
+  /** Runs an action on a held upload. @throws ServiceError `not-found`, also if the upload has been released or ended meanwhile */
   async #whileIts(id: string, action: (hold: UploadHold, record: HeldUpload) => Promise<unknown>): Promise<void> {
     await this.find(id);
     const hold = await this.store.hold(id, () => {});
@@ -233,7 +233,7 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /** Inspects again the uploads whose inspecting process is gone, and ends those that lost their content. */
+  /** Inspects uploads again whose inspecting process has stopped, and ends uploads whose content is lost. */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {
@@ -272,7 +272,7 @@ export class HeldUploads implements Holding {
     return this.#follow(id, judged, { uuids, name: toldName(record) });
   }
 
-  /** Applies a judgement once it is there. */
+  /** Applies a judgement when it is complete. */
   #follow(id: string, judged: Promise<Judgement | undefined>, by: Judged): Promise<void> {
     const applied = judged
       .then((judgement) => judgement && this.#apply(id, judgement, by))
@@ -295,7 +295,7 @@ export class HeldUploads implements Holding {
     await tellVerdicts(paths, record.path, judgement);
     if (outcome === 'accept') {
       const { path } = record;
-      // Its folder may have been moved to a path with more inspections.
+      // The folder of the upload may have been moved to a path with more inspections.
       if ([...inspectionsOf(paths, path, targetOf(record))].some((uuid) => !uuids.has(uuid))) {
         hold.release();
         return this.#inspect(record);
@@ -303,7 +303,7 @@ export class HeldUploads implements Holding {
       try {
         return await this.#release(hold, { passed: uuids });
       } catch (error) {
-        // Such as a full quota: people decide.
+        // The release failed, for example because of a full quota. The upload stays held until an administrator decides.
         const details = { inspection: '', verdict: 'failure', effect: 'hold', message: (error as Error).message } as const;
         return this.#settle(id, 'failure', [...verdicts, { ...details, timeMs: this.#environment().clock.nowMs() }]);
       }
@@ -327,7 +327,7 @@ export class HeldUploads implements Holding {
     });
   }
 
-  /** Ends the hold as well. */
+  /** Releases a held upload, and also `hold`. */
   async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {

@@ -8,57 +8,58 @@ import type { HeldFacts } from './held-facts.ts';
 import type { Inspections } from './inspections.ts';
 import type { InspectedContent, Judgement } from './verdict.ts';
 
-/** Content that is whole and on disk, but has no name yet. */
+/** Content that is complete and on disk, but does not have its final name yet. */
 export interface HiddenContent {
-  /** Real path of its folder at this moment. */
+  /** The current real path of its folder. */
   folder(): string;
-  /** Its hidden name. */
+  /** The hidden name of the content. */
   readonly hiddenName: string;
-  /** The name that it is to get. */
+  /** The final name of the file. */
   readonly name: string;
   readonly sizeBytes: number;
   /** Unix time in milliseconds. */
   readonly modifiedMs: number;
-  /** The file that it would replace. */
+  /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames it to another hidden name that is kept. The file is renamed when the call returns, and on disk when the promise resolves. */
+  /** Renames the content to a hidden name for held content. Renamed when the call returns; on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
-/** The leave to give content its name. */
+/** The permission to give content its final name. */
 export interface Leave {
   /**
-   * Checks that no other inspections apply now or to the final name. Called right before the rename.
+   * Checks that no further inspection applies to the final name. Called right before the rename.
    *
-   * @returns the real path of the folder that was checked. The rename takes the content from there: if another node moves the folder after
-   * the check, it fails (ENOENT). @throws ServiceError `unavailable`
+   * @returns the real path of the folder that was checked. The rename takes the content from this path, so that it fails (ENOENT) if
+   *   another node moves the folder after the check
+   * @throws ServiceError `unavailable`
    */
   recheck(name: string): string;
-  /** To be called when it has its name. */
+  /** Called after the content has its final name. */
   given(): Promise<void>;
 }
 
-/** Judges content. @throws ServiceError `unprocessable` for a refusal, `held` when the content is held for review */
+/** Inspects content. @throws ServiceError `unprocessable` if it is refused, `held` if it is held for review */
 export type Gate = (content: HiddenContent) => Promise<Leave>;
 
-/** Facts of an upload that are kept with a held upload. */
+/** Facts about an upload that a gate needs, and that the record of a held upload keeps. */
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
-  /** Where a file lay that is moved. */
+  /** The former path of a file that is being moved. */
   movedFrom?: VirtualPath | undefined;
   /** Whether the client set conditions, so that a release may replace only the same file. */
   isConditional?: boolean;
-  /** Whether it is only the beginning of a file, which cannot be judged. */
+  /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
-  /** The name that inspections are told: that of the path without the part that makes it a temporary one. */
+  /** The name that inspections see: the name of the file without the part that marks it as temporary. */
   toldAs?: string | undefined;
 }
 
-/** A file as inspections see it; `moveTo` names its new hidden path. */
+/** A file for inspections. `moveTo` sets its new hidden path after a rename. */
 export interface MovableContent extends InspectedContent {
   moveTo(realPath: string): void;
 }
 
-/** A held upload. */
+/** The record of a held upload. */
 export type HeldUpload = UploadRecord & { readonly held: HeldFacts };
 
 /** An upload to be held. */
@@ -74,22 +75,22 @@ export interface NewHold {
   judgement: Extract<Judgement, { outcome: 'hold' }>;
   uuids: ReadonlySet<string>;
   options: GateOptions;
-  /** Its hidden name in the hold; by default a new one. */
+  /** The hidden name while the upload is held; by default a new one. */
   kept?: string;
 }
 
-/** Who decides; undefined for the service itself. */
+/** The administrator who decides about a held upload; undefined for the service itself. */
 export type Decider = { administrator: string } | undefined;
 
 /** The content of a held upload. */
 export interface HeldContent {
   readonly path: VirtualPath;
   readonly sizeBytes: number;
-  /** Opens it when the first chunk is asked for, and closes it at the end. */
+  /** Opens the file when the first chunk is read, and closes it at the end. */
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** The held uploads, for all code that may hold one. */
+/** Manages held uploads. */
 export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
@@ -97,38 +98,46 @@ export interface Holding {
   /** Continues the work that an earlier process did not finish, now and periodically. */
   start(): void;
   stop(): Promise<void>;
-  /** Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; then nothing is kept */
+  /** Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; the content is then not held */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
-   * Ends held uploads of a name when a newer upload gets that name. @param target real path @param exceptId the newer upload, if it is
-   * held, too
+   * Ends held uploads for a name, because a newer upload is for the same name.
+   *
+   * @param target real path of the name
+   * @param exceptId ID of the newer upload, if it is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
   /** All held uploads, or those of an account (by UUID). */
   list(accountUuid?: string): Promise<HeldUpload[]>;
-  /** @throws ServiceError `not-found`, also for those of another account */
+  /** @throws ServiceError `not-found`, also for a held upload of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
-  /** The held upload of an account (by UUID) that is to get a name. @param target real path */
+  /** The held upload of an account (by UUID) for a name. @param target real path of the name */
   at(target: string, accountUuid: string): Promise<HeldUpload | undefined>;
   /**
    * Gives a held upload another name in its folder.
    *
-   * @param isFree whether that name must be free at a release
-   * @returns the error that tells the client @throws ServiceError `not-found`
+   * @param isFree whether that name must be free when the upload is released
+   * @returns the error that tells the client that the file is held
+   * @throws ServiceError `not-found`
    */
   rename(id: string, paths: NewHold['paths'], path: VirtualPath, isFree: boolean): Promise<ServiceError>;
   /** The content of a held upload. @throws ServiceError `not-found` */
   content(id: string): Promise<HeldContent>;
-  /** Gives a held upload its name, after all checks except inspections. @throws ServiceError; it stays held then */
+  /** Gives a held upload its name, after all checks except inspections. @throws ServiceError; the upload then stays held */
   release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload without a file. @throws ServiceError `not-found` */
   discard(id: string, by: Decider, reason?: string): Promise<void>;
-  /** Ends a held upload for its account; a moved file goes back to its former path. @throws ServiceError `not-found` */
+  /** Ends a held upload at the request of its account. A moved file gets its former path back. @throws ServiceError `not-found` */
   withdraw(id: string, account: { uuid: string }): Promise<void>;
-  /** Has a held upload inspected again, in the background. @throws ServiceError `not-found` */
+  /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
   /** Updates the paths of held uploads after their folder was moved. */
   follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void>;
-  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn where its content is, if it is in the trash */
+  /**
+   * Ends the held uploads of a folder that was removed.
+   *
+   * @param realPath former real path of the folder
+   * @param contentIn its current real path, if it is in the trash
+   */
   loseFolder(realPath: string, contentIn: string | undefined): Promise<void>;
 }

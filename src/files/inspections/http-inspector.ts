@@ -12,12 +12,12 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
 const maxReplyBytes = 1024 * 1024;
 
-/** Size of the header `Inspection` before it is encoded; servers take heads of 16 KiB and more. */
+/** Maximum size of the header `Inspection` before it is encoded. Servers accept request heads of at least 16 KiB. */
 const maxHeaderBytes = 8 * 1024;
 
 const jsonType = 'application/json; charset=utf-8';
 
-/** Asks a remote HTTP endpoint (docs/spec/inspections.md#request). */
+/** Lets a remote HTTP endpoint inspect files (docs/spec/inspections.md#request). */
 export class HttpInspector implements Inspector {
   readonly #uuid: string;
   readonly #options: HttpInspectionOptions;
@@ -111,7 +111,7 @@ export class HttpInspector implements Inspector {
   }
 }
 
-/** Milliseconds after which a busy endpoint wants to be asked again. */
+/** Milliseconds after which a busy endpoint allows another request (`Retry-After`). */
 function retryAfterMs(result: RemoteResult): number | undefined {
   if (result.kind !== 'reply' || result.status !== 503) return undefined;
   const seconds = result.headers.find(([name]) => name === 'retry-after')?.[1];

@@ -11,7 +11,7 @@ import { HttpInspector } from './http-inspector.ts';
 import type { HeldOptions, InspectionConfiguration } from './options.ts';
 import { type Answer, type InspectedContent, type Inspector, type Judgement, judge, type Verdict } from './verdict.ts';
 
-/** How often a failed start test is repeated. */
+/** Interval at which a failed start test is repeated. */
 const testAgainMs = 60_000;
 
 interface InspectionDependencies {
@@ -19,7 +19,7 @@ interface InspectionDependencies {
   clock: Clock;
   log: Log;
   urlHealth: (uuid: string) => UrlHealth;
-  /** Called for each verdict, for figures. `durationMs` is undefined for a file that was not sent. */
+  /** Called for each verdict, to update statistics. `durationMs` is undefined for a file that was not sent. */
   onVerdict?: ((inspection: string, verdict: Answer['verdict'], durationMs: number | undefined) => void) | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface InspectionSetup {
   held: HeldOptions;
 }
 
-/** Makes the client of an inspection. @throws ServiceError `unavailable` when a CA file cannot be read */
+/** Creates the client of an inspection. @throws ServiceError `unavailable` if a CA file cannot be read */
 export function createInspector(
   uuid: string,
   options: InspectionConfiguration,
@@ -40,7 +40,7 @@ export function createInspector(
   return new HttpInspector(uuid, options, health, dependencies);
 }
 
-/** One configured inspection: its client, and who waits for it. */
+/** One configured inspection: its client, and the queue of files that wait for it. */
 class Inspection {
   readonly uuid: string;
   readonly options: InspectionConfiguration;
@@ -50,7 +50,7 @@ class Inspection {
   readonly #dependencies: InspectionDependencies;
   #again: Timer | undefined;
   #isStopped = false;
-  /** Why the test at the start failed; undefined when it did not. */
+  /** The reason why the last start test failed; undefined if it succeeded. */
   fault: string | undefined;
 
   constructor(uuid: string, options: InspectionConfiguration, dependencies: InspectionDependencies) {
@@ -65,7 +65,7 @@ class Inspection {
     return this.options.name || this.uuid;
   }
 
-  /** Tests the inspection, repeatedly until it works. Files are sent to it in any case; a file is not accepted until it has been judged. */
+  /** Tests the inspection until it works. Files are sent to it even if the test fails, because only its verdict can accept a file. */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
     const reason = await this.#inspector.test();
@@ -77,12 +77,12 @@ class Inspection {
     this.#again = this.#dependencies.clock.after(testAgainMs, () => void this.start());
   }
 
-  /** Why it does not work; undefined when it does. */
+  /** Tests the inspection. @returns the reason why it does not work; undefined if it works */
   test(): Promise<string | undefined> {
     return this.#inspector.test();
   }
 
-  /** Ends its connections once all files under way are done. */
+  /** Closes the connections after all running inspections have ended. */
   stop(): void {
     this.#isStopped = true;
     this.#again?.cancel();
@@ -129,7 +129,7 @@ class Inspection {
   }
 }
 
-/** The inspections of the configuration in force. */
+/** The inspections of the current configuration. */
 export class Inspections {
   readonly #dependencies: InspectionDependencies;
   #inspections = new Map<string, Inspection>();
@@ -144,7 +144,12 @@ export class Inspections {
     return this.#held;
   }
 
-  /** Makes the clients of a configuration. @returns puts them in force @throws ServiceError `unavailable` when a CA file cannot be read */
+  /**
+   * Creates the clients of a configuration.
+   *
+   * @returns a function that activates them
+   * @throws ServiceError `unavailable` if a CA file cannot be read
+   */
   prepare({ inspections, held }: InspectionSetup): () => void {
     const next = Object.entries(inspections).flatMap(([uuid, options]) =>
       options.enabled ? [[uuid, new Inspection(uuid, options, this.#dependencies)] as const] : [],
@@ -158,23 +163,23 @@ export class Inspections {
     };
   }
 
-  /** Stops all running inspections; held uploads are inspected again at the next start. */
+  /** Stops all running inspections. The next start inspects the held uploads again. */
   stop(): void {
     this.#stop.abort(new Error('The service stops.'));
     for (const inspection of this.#inspections.values()) inspection.stop();
   }
 
-  /** Faults of inspections, by UUID. */
+  /** The reasons of failed start tests, by UUID of the inspection. */
   get faults(): Record<string, string> {
     return Object.fromEntries([...this.#inspections.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
   }
 
   /**
-   * Has a file inspected by all these inspections in parallel.
+   * Runs the given inspections on a file in parallel.
    *
-   * @param account whose queue is used if files have to wait
+   * @param account account whose place in the queue is used if files have to wait
    * @param isWaitedFor whether a client waits, so that the file is held if an inspection is late
-   * @returns undefined when the service stops meanwhile
+   * @returns undefined if the service stops meanwhile
    */
   async judge(uuids: readonly string[], content: InspectedContent, account: string, isWaitedFor: boolean): Promise<Judgement | undefined> {
     const cancel = new AbortController();
@@ -208,7 +213,7 @@ export class Inspections {
     return { outcome: 'hold', reason: 'late', verdicts: [], rest };
   }
 
-  /** Whether all runs end within their time. */
+  /** Whether all runs end within the `answer_within` of their inspections. */
   async #inTime(uuids: readonly string[], runs: readonly Promise<Verdict>[]): Promise<boolean> {
     const ends = uuids.map((uuid, index) => {
       const run = runs[index] as Promise<Verdict>;

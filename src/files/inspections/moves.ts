@@ -18,7 +18,7 @@ interface MoveEnd {
   realPath: string;
 }
 
-/** A move whose ends are open. */
+/** A move whose source and target folders are open. */
 interface Move {
   paths: AccountPaths;
   from: VirtualPath;
@@ -31,19 +31,19 @@ interface Move {
   intoTrash?: boolean | undefined;
 }
 
-/** Thrown when a rename is not enough: inspections have to judge a copy first. */
+/** Thrown if a move is not possible by a rename, because inspections must accept a copy first. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
 
 /** A file that is moved. Its path is relative to the moved folder, and empty when the file itself is moved. */
 type Member = { relativePath: string; isLink: boolean };
 
-/** Whether inspections may have to judge what is moved. If all paths have the same inspections, nothing is inspected again. */
+/** Whether moved files may need inspections. If all paths have the same inspections, no file is inspected again. */
 export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry' | 'from' | 'to' | 'options'>): boolean {
   const { inspections } = move.paths.account;
   return !move.intoTrash && (inspections.hasRules || (!inspections.isEmpty && isNamedOtherwise(move)));
 }
 
-/** Whether an upload with a temporary name gets another name than the one by which it was judged. */
+/** Whether an upload with a temporary name gets a different name than the one that inspections saw. */
 function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
   const judgedAs = entry.isFolder ? undefined : options.finalName?.(baseName(from));
   return judgedAs !== undefined && judgedAs !== baseName(to);
@@ -54,7 +54,7 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
   return inspectionsOf(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
 }
 
-/** The inspections that a file must pass at its new path; empty if all of them applied at its old path already. */
+/** The inspections that a file must pass at its new path; empty if they all applied to its old path, too. */
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, from, to, source, target, formerly } = move;
   const former = formerly && ((relative === '' ? formerly : `${formerly}/${relative}`) as VirtualPath);
@@ -63,7 +63,7 @@ function newInspections(move: Move, relative: string): ReadonlySet<string> {
   return !isNamedOtherwise(move) && [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
 
-/** A link is refused: its target cannot be judged, and a linked folder would become visible under other paths. */
+/** Refuses to move a link, because its target cannot be inspected, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
   throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
 }
@@ -74,10 +74,11 @@ function check(move: Move, { relativePath, isLink }: Member): void {
 }
 
 /**
- * Renames what needs no judgement. A folder first gets a hidden name, so that nothing is added to it while its members are checked.
+ * Renames a file or folder that needs no further inspection. A folder first gets a hidden name, so that nothing is added to it while its
+ * members are checked.
  *
  * @param rename renames the given path to the new name
- * @throws `needsJudgement` when inspections have to judge a member; ServiceError `unprocessable` for a link
+ * @throws `needsJudgement` if a member needs an inspection; ServiceError `unprocessable` for a link
  */
 export async function renameJudged<T>(move: Move, rename: (member: string) => Promise<T>): Promise<T> {
   const { paths, source, entry } = move;
@@ -104,7 +105,7 @@ export async function renameJudged<T>(move: Move, rename: (member: string) => Pr
   }
 }
 
-/** The possible next steps of a judged move. */
+/** The next steps of a move after its inspections. */
 interface JudgedMove {
   given(): Promise<void>;
   /** Holds a single file for review. @returns the error for the client */
@@ -114,10 +115,10 @@ interface JudgedMove {
 }
 
 /**
- * Has inspections judge every file of a move that was made by a copy: either all are accepted, or nothing moves.
+ * Inspects the files of a move that is made by a copy. Nothing moves unless all files are accepted.
  *
  * @param hidden name of the copy beside the target
- * @throws ServiceError `unprocessable` for a refused file, and for a held one of a folder
+ * @throws ServiceError `unprocessable` if a file is refused, or if a file of a folder would be held
  */
 export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove> {
   const { paths, entry, target, to } = move;
@@ -184,8 +185,9 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
 }
 
 /**
- * A folder with held uploads cannot move to another file system or be judged as a whole, because the held uploads would be lost. @throws
- * ServiceError `unprocessable`
+ * Refuses to copy a folder that has held uploads, for a move to another file system or with inspections. The held uploads would be lost.
+ *
+ * @throws ServiceError `unprocessable`
  */
 export async function refuseHeldMembers({ paths, entry, source }: Move): Promise<void> {
   if (!entry.isFolder || (await paths.environment.held.store.within(source.realPath)).length === 0) return;

@@ -60,7 +60,7 @@ const clamdInspection = z.strictObject({
 });
 export type ClamdInspectionOptions = z.infer<typeof clamdInspection>;
 
-/** One entry of `inspections`; lazy, as most configurations have none. */
+/** One entry of `inspections`. The schema is created lazily, because most configurations have no inspections. */
 export const inspectionOptions = z.lazy(() =>
   z
     .discriminatedUnion('type', [httpInspection, clamdInspection], { error: 'must have a "type": http or clamd' })
@@ -81,7 +81,7 @@ export const heldOptions = z
   .describe('Uploads that an inspection holds.');
 export type HeldOptions = z.infer<typeof heldOptions>;
 
-/** The limits that the options set. */
+/** Converts the options into limits. */
 export function heldLimits({ days, maximum_per_account }: HeldOptions): UploadLimits {
   return { expireAfterMs: days * 86_400_000, maxPerAccount: maximum_per_account };
 }

@@ -8,15 +8,15 @@ import { type Entry, toEntry } from '../entry.ts';
 import { checkReplaceable, type ReplacementRules } from '../operations/replacement.ts';
 import type { HeldUpload } from './holding.ts';
 
-/** A held upload of the account itself, and its content as an entry. */
+/** A held upload of the account that makes the request, and the entry of its content. */
 export interface OwnHeld {
   upload: HeldUpload;
   entry: Entry;
 }
 
 /**
- * The account's own held upload of a name that nothing has: clients look at a file, set its time or rename it right after they sent it.
- * With `server.held.answer: refuse` they were told of a failure, and there is none.
+ * The account's own held upload for a path where nothing exists. Right after an upload, clients inspect the file, set its time or rename
+ * it. With `server.held.answer: refuse`, the upload failed for the client, so the result is undefined.
  */
 export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise<OwnHeld | undefined> {
   const { account, environment, mounts } = paths;
@@ -31,10 +31,10 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 }
 
 /**
- * Has a held upload get another name in its folder, as a client does that uploads under a temporary one. It is inspected again where it was
- * not judged under that name, or where more inspections apply.
+ * Gives a held upload another name in its folder, for clients that upload under a temporary name. It is inspected again if it was not
+ * inspected under that name, or if more inspections apply.
  *
- * @returns the error that tells the client that it is held; undefined when there is no such upload
+ * @returns the error that tells the client that the file is held; undefined if there is no such upload
  * @throws ServiceError as a move of a file
  */
 export async function renameHeld(
@@ -47,7 +47,7 @@ export async function renameHeld(
   const target = paths.mounts.locate(to);
   if (!own || target.kind !== 'real' || target.isFixed) return undefined;
   const realTo = realTarget(paths, paths.writable(target));
-  // Its content lies beside the name that it is to get.
+  // The content of a held upload stays in the folder of its final name.
   if (realTo === undefined || dirname(realTo) !== dirname(own.upload.contentPath))
     throw new ServiceError('unprocessable', 'The file is held for review, and stays in its folder until then.');
   verify?.(own.entry);
@@ -56,7 +56,7 @@ export async function renameHeld(
   return paths.environment.held.rename(own.upload.id, paths, to, rules.mayReplace === 'nothing');
 }
 
-/** A real path, links of its folder resolved; undefined when the folder is missing. */
+/** The real path with the links of its folder resolved; undefined if the folder is missing. */
 function realTarget({ mounts }: AccountPaths, realPath: string): string | undefined {
   try {
     const folder = openParent(mounts.roots, realPath);

@@ -12,15 +12,15 @@ import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '
 import { inspectionsOf, passedGate, stateAt } from './gate.ts';
 import type { HeldContent, HeldUpload } from './holding.ts';
 
-/** The administrator who decided, or the inspections that have accepted the file. */
+/** The administrator who released an upload, or the inspections that accepted it. */
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
- * Gives a held upload its name, the same way as an upload of several requests is completed: rights, locks, quota and conditions are checked
- * again.
+ * Gives a held upload its name. Uses the code that completes an upload of several requests, so rights, locks, quota and conditions are
+ * checked again.
  *
- * @param hold is released
- * @throws ServiceError; the upload stays held then
+ * @param hold this function releases it
+ * @throws ServiceError; the upload then stays held
  */
 export async function releaseUpload(paths: AccountPaths, hold: UploadHold, record: HeldUpload, by: ReleasedBy): Promise<void> {
   const { path, contentPath, held } = record;
@@ -28,7 +28,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
     paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
-    // The folder is the one of the content, even if the account reaches it by another path now.
+    // The file stays in the folder of its content, even if `path` now leads to another folder.
     return `${dirname(contentPath)}/${baseName(path)}`;
   };
   const verify = () => {
@@ -36,24 +36,24 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
       throw new ServiceError('destination-exists', 'The name was taken or changed meanwhile, which the conditions of the upload exclude.');
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
-  // Administrators may release a file that no inspection has accepted.
+  // A release by an administrator has no gate, because administrators may release a file that no inspection has accepted.
   upload.released = 'administrator' in by ? by : { gate: passedGate(paths, path, by.passed) };
   await upload.open(false);
   try {
     await upload.commit(held.expected === undefined ? undefined : verify);
   } catch (error) {
-    // The file has its name.
+    // After `not-durable`, the file has its name, so the release has succeeded.
     if (!isServiceError(error, 'not-durable')) throw error;
   }
   await upload.forget();
 }
 
-/** Moves a held file that came from a MOVE back to its former folder, with a number if its name is taken. @returns its path */
+/** Moves a held file back to the folder from which it was moved. If its name is taken, adds a number. @returns its path */
 export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  // With a number in its name, or through a link, more inspections may apply than before.
+  // A numbered name, or a link, may make more inspections apply than before.
   const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -76,12 +76,12 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   }
 }
 
-/** The name by which inspections judge a held upload. */
+/** The name of a held upload that inspections see. */
 export function toldName({ path, held }: HeldUpload): string {
   return held.toldAs ?? baseName(path);
 }
 
-/** Removes the content of an upload whose end was begun before its content got its hidden name. @returns whether that was so */
+/** Removes the content of an upload that was ended before its content got its hidden name. @returns whether it was ended */
 export async function dropIfEnded(store: UploadStore, { id, contentPath }: UploadRecord): Promise<boolean> {
   const current = await store.find(id);
   if (current && !isEnding(current) && !current.outcome) return false;
@@ -89,7 +89,7 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
   return true;
 }
 
-/** The path, or if it is taken the path with the first free number. */
+/** The path itself if it is free, otherwise the path with the first free number. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
   for (let number = 1; ; number++) {
@@ -98,14 +98,14 @@ function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   }
 }
 
-/** The content of a held upload. @throws ServiceError `not-found` when it is gone */
+/** The content of a held upload. @throws ServiceError `not-found` if the content is missing */
 export function contentOf({ path, contentPath, offsetBytes: sizeBytes }: HeldUpload): HeldContent {
   if (!lstatSync(contentPath, { throwIfNoEntry: false })?.isFile())
     throw new ServiceError('not-found', 'The content of the held upload is gone.');
   async function* chunks() {
     const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
-      // Chunks are valid until the next one is read.
+      // Each chunk is copied, because the next read overwrites it.
       for await (const chunk of readChunks(fd, sizeBytes)) yield Buffer.from(chunk);
     } finally {
       closeSync(fd);

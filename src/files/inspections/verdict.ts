@@ -1,22 +1,22 @@
-/** The verdict of an inspection: `failure` when it gave no usable answer, `larger` when the file is too large to be sent. */
+/** The verdict of an inspection: `failure` if it gave no usable answer, `larger` if the file is too large to be sent. */
 export type VerdictKind = 'accept' | 'refuse' | 'hold' | 'failure' | 'larger';
 
 /** The answer of one inspection. */
 export interface Answer {
   verdict: VerdictKind;
-  /** For people: the name of a signature, what the endpoint says, or why it failed. */
+  /** Text for people: the name of a signature, the message of the endpoint, or the reason of a failure. */
   message?: string | undefined;
-  /** The body of a refusal, for the journal alone. */
+  /** The body of a refusal, only for the journal. */
   response?: unknown;
-  /** The part of it that clients see if `public_error` allows it. */
+  /** The part of `response` that clients see if `public_error` allows it. */
   shown?: { message?: string; public_response?: unknown } | undefined;
 }
 
-/** An answer with its inspection, as it is recorded. */
+/** The recorded answer of an inspection. */
 export interface Verdict extends Answer {
-  /** UUID. */
+  /** UUID of the inspection. */
   inspection: string;
-  /** Its meaning by `on_failure` and `on_larger`. */
+  /** The result after `on_failure` and `on_larger` were applied to the verdict. */
   effect: 'accept' | 'refuse' | 'hold';
   /** Unix time in milliseconds. */
   timeMs: number;
@@ -24,13 +24,13 @@ export interface Verdict extends Answer {
 
 export type HoldReason = 'verdict' | 'failure' | 'larger' | 'late';
 
-/** How inspections judged an upload: which ones, and under which name. */
+/** The inspections that an upload went through, and the name that they saw. */
 export interface Judged {
   uuids: ReadonlySet<string>;
   name: string;
 }
 
-/** The combined verdict of all inspections of a file: refuse wins over hold, hold over accept. */
+/** The combined verdict of all inspections of a file. Refuse overrides hold, and hold overrides accept. */
 export type Judgement =
   | { outcome: 'accept'; verdicts: readonly Verdict[] }
   | { outcome: 'refuse'; by: Verdict; verdicts: readonly Verdict[] }
@@ -39,13 +39,13 @@ export type Judgement =
       reason: HoldReason;
       verdicts: readonly Verdict[];
       /**
-       * The result of the inspections that are still running; undefined when all have ended. Never rejects; resolves with undefined when
-       * they were stopped.
+       * The final judgement, if inspections are still running; undefined if all have ended. Never rejects; resolves with undefined if the
+       * inspections are stopped.
        */
       rest?: Promise<Judgement | undefined>;
     };
 
-/** Joins the verdicts of all inspections. */
+/** Combines the verdicts of all inspections. */
 export function judge(verdicts: readonly Verdict[]): Judgement {
   const by = verdicts.find(({ effect }) => effect === 'refuse');
   if (by) return { outcome: 'refuse', by, verdicts };
@@ -60,7 +60,7 @@ export function judge(verdicts: readonly Verdict[]): Judgement {
 export interface Inspector {
   /** Rejects only with the signal's reason. */
   inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer>;
-  /** Asks whether it works. @returns why not */
+  /** Tests the inspection. @returns the reason why it does not work; undefined if it works */
   test(): Promise<string | undefined>;
   close(): void;
 }
@@ -69,12 +69,12 @@ export interface Inspector {
 export interface InspectedContent {
   sizeBytes: number;
   mediaType: string;
-  /** The hidden file. */
+  /** Real path of the hidden file. */
   realPath: () => string;
-  /** Chunks from the beginning, each valid until the next is asked for. */
+  /** Chunks from the beginning of the file. Each is valid only until the next chunk is read. */
   chunks(): AsyncIterable<Buffer>;
   sha256(): Promise<Buffer>;
-  /** All that a request of `type: http` tells of it, but for the inspection and the digest. */
+  /** The facts that a request of `type: http` contains, without those of the inspection and the digest. */
   facts: FileFacts;
 }
 

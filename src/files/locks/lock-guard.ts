@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type RealRoots, resolveParent } from '../disk/real-roots.ts';
 import type { FileLock, LockOwner, LockStore } from './lock-store.ts';
 
-/** The write locks of one path for one client. `AccountFiles` has checked the permission. */
+/** One client's access to the write locks of one path. `AccountFiles` has checked the permission. */
 export class LockedPath {
   readonly #guard: LockGuard;
   readonly #path: string | undefined;
@@ -22,7 +22,7 @@ export class LockedPath {
     return this.#path === undefined ? [] : this.#guard.store.covering(this.#path);
   }
 
-  /** The locks that begin at members of this folder, by the member's name. */
+  /** The locks on members of this folder, by the member's name. */
   async onMembers(): Promise<Map<string, FileLock[]>> {
     const folder = this.#path;
     if (folder === undefined) return new Map();
@@ -39,7 +39,7 @@ export class LockedPath {
     throw new ServiceError('locked', 'The path is locked.');
   }
 
-  /** Renews the client's lock. @throws ServiceError `precondition-failed` without a token of a lock of the path (RFC 4918 §9.10.2) */
+  /** Renews the client's lock. @throws ServiceError `precondition-failed` without a token of a lock on the path (RFC 4918 §9.10.2) */
   async refresh(timeoutMs: number): Promise<FileLock> {
     const own = (await this.covering()).find((lock) => this.#guard.holds(lock));
     const lock = own && (await this.#guard.store.refresh(own.token, timeoutMs));
@@ -47,7 +47,10 @@ export class LockedPath {
     return lock;
   }
 
-  /** @throws ServiceError `exists` (409) when the token names no lock of this path (RFC 4918 §9.11.1), `never-allowed` for another account's */
+  /**
+   * @throws ServiceError `exists` (409) if the token names no lock of this path (RFC 4918 §9.11.1), `never-allowed` for a lock of another
+   *   account
+   */
   async release(token: string): Promise<void> {
     const lock = (await this.covering()).find((candidate) => candidate.token === token);
     if (!lock) throw new ServiceError('exists', 'The token names no lock of this path.');
@@ -57,8 +60,10 @@ export class LockedPath {
 }
 
 /**
- * Kinds of changes for `LockGuard.requireUnlocked`. `content`: a file gets new content, or is created. `membership`: a member of a folder
- * is added, removed or replaced, which a lock on the folder alone forbids too (RFC 4918 §7.4). `tree`: that, with everything below.
+ * The kind of a change.
+ * - `content`: a file gets new content, or is created.
+ * - `membership`: a member of a folder is added, removed or replaced. A lock on the folder forbids this, even with depth 0 (RFC 4918 §7.4).
+ * - `tree`: as `membership`, for a member with everything below it.
  */
 export type Change = 'content' | 'membership' | 'tree';
 
@@ -77,17 +82,17 @@ export class LockGuard {
     this.#tokens = tokens;
   }
 
-  /** Whether the lock is the client's. */
+  /** Whether the client has the lock. */
   holds(lock: FileLock): boolean {
     return lock.accountUuid === this.accountUuid && this.#tokens.has(lock.token);
   }
 
-  /** The same client, which has just taken one more lock. */
+  /** The guard of the same client after it has taken another lock. */
   withToken(token: string): LockGuard {
     return new LockGuard(this.store, this.accountUuid, new Set([...this.#tokens, token]));
   }
 
-  /** Releases the locks of a path that is gone, and of all below it. */
+  /** Releases the locks on a removed path and on everything below it. */
   async forget(roots: RealRoots, realPath: string): Promise<void> {
     if (await this.store.isEmpty()) return;
     for (const lock of await this.store.within(lockPath(roots, realPath))) await this.store.release(lock.token);
@@ -95,7 +100,7 @@ export class LockGuard {
 
   /** Refuses a change of a locked path (RFC 4918 §7). @throws ServiceError `locked` */
   requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> | undefined {
-    // Most services have no locks at all, and need no access to the disk.
+    // Most services have no locks. The synchronous result avoids access to the disk for them.
     const isEmpty = this.store.isEmpty();
     return isEmpty === true ? undefined : this.#requireUnlocked(isEmpty, roots, realPath, change);
   }
@@ -111,18 +116,18 @@ export class LockGuard {
 }
 
 /**
- * The path that identifies a file for locks: a link inside the roots is resolved, so that two paths of a file meet; otherwise only the
- * links of its folder.
+ * The path that identifies a file for locks. If the file is a link to a path inside the roots, the link is resolved, so that all paths of a
+ * file share its locks. Otherwise, only the links of its folder are resolved.
  */
 export function lockPath(roots: RealRoots, realPath: string): string {
   const path = normalize(resolveParent(realPath));
   try {
-    // A failed realpath(3) of a new file would cost twice as much as this.
+    // lstat(2) is called first, because a failed realpath(3) for a new file would cost twice as much.
     if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
     const resolved = realpathSync.native(path);
     if (roots.contains(resolved)) return resolved;
   } catch {
-    // A link that cannot be resolved is identified by its folder.
+    // A link that cannot be resolved is identified by its own path.
   }
   return path;
 }

@@ -1,18 +1,18 @@
-/** An exclusive write lock (RFC 4918 §6) on a real path, so that it applies to every account. */
+/** An exclusive write lock (RFC 4918 §6). It locks a real path, so it applies to every account. */
 export interface FileLock {
-  /** URI of the lock, never used twice. */
+  /** Unique URI of the lock. */
   readonly token: string;
-  /** Real path of the lock's root, the parent's links resolved. */
+  /** Real path of the lock's root, with the links of the parent resolved. */
   readonly path: string;
-  /** Whether the lock covers everything below (`Depth: infinity`). */
+  /** Whether the lock also covers everything below the path (`Depth: infinity`). */
   readonly isDeep: boolean;
-  /** UUID of the account that took it, the only one that may use or release it. */
+  /** UUID of the account that took the lock. Only this account may use or release it. */
   readonly accountUuid: string;
-  /** Name of that account, and address of the request; absent in locks of older versions. */
+  /** Name of that account, and address of the request; missing in locks of older versions. */
   readonly takenBy?: { readonly account: string; readonly address: string };
-  /** Information of the client about its owner, for other clients to show. */
+  /** The client's information about the owner, which other clients can show. */
   readonly owner: LockOwner | undefined;
-  /** Wall clock, Unix time in milliseconds. */
+  /** Expiry by the wall clock, Unix time in milliseconds. */
   readonly expiresMs: number;
 }
 
@@ -30,24 +30,24 @@ export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'account
 /** Keeps locks until they expire or are released. Every implementation passes `test/contracts/lock-store.ts`. */
 export interface LockStore {
   /**
-   * Takes a lock, unless another one covers the path, or is below it when the new one is deep. Of several simultaneous requests exactly
-   * one succeeds.
+   * Takes a lock, unless another lock covers the path, or the new lock is deep and another lock is below the path. If several requests
+   * arrive at the same time, exactly one succeeds.
    *
    * @returns the lock, or the conflicting lock
    * @throws ServiceError `too-many-requests` when an account holds `maxLocksPerAccount` locks
    */
   take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }>;
-  /** Renews a lock. @returns undefined when it does not exist any more */
+  /** Renews a lock. @returns undefined if it no longer exists */
   refresh(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   /** @returns whether the lock existed */
   release(token: string): Promise<boolean>;
-  /** Whether no lock applies, because none exists or no service supports locks any more: then paths need no check. */
+  /** Whether paths need no check, because no lock exists or no service supports locks any more. */
   isEmpty(): boolean | Promise<boolean>;
-  /** The locks that cover a path: on the path itself, and deep ones above it. */
+  /** The locks that cover a path: locks on the path itself, and deep locks above it. */
   covering(path: string): Promise<FileLock[]>;
-  /** The locks on a path and on all below it. */
+  /** The locks on a path and on everything below it. */
   within(path: string): Promise<FileLock[]>;
 }
 
-/** Locks that one account may hold at once; only a faulty client needs more. */
+/** Maximum number of locks that one account may hold. Only a faulty client needs more. */
 export const maxLocksPerAccount = 1000;

@@ -11,26 +11,26 @@ import { isHiddenName, isTemporaryName, removeAbandoned } from '../disk/temporar
 import { compareNames, type Entry, toEntry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
 
-/** Entries inspected at once; other requests run between two batches. One lstat costs about 2 µs (docs/design/costs.md). */
+/** Number of entries in a batch. Other requests run between two batches. One lstat(2) costs about 2 µs (docs/design/costs.md). */
 const batchEntries = 256;
 
-/** Names read at once from a very large folder. */
+/** Number of names in one block of a very large folder. */
 const blockNames = 8192;
 
-/** Folders up to this size are read whole: a hundred thousand short names in most file systems. */
+/** Folders up to this size are read in one block. In most file systems, this is a hundred thousand short names. */
 const readWholeBytes = 4 * 1024 * 1024;
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
 /** Members of a folder in batches. */
 export interface EntryBatches extends AsyncIterable<Entry[]> {
-  /** Whether all members are in the order of their names. */
+  /** Whether all members are sorted by name. */
   readonly isByName: boolean;
 }
 
 /**
- * The members of a folder, virtual ones first, then by name in blocks: one block in all but very large folders, so that only some thousand
- * names are in memory. With `traverse` alone only sub-folders.
+ * The members of a folder, virtual folders first. The other members come in blocks, each sorted by name. Only very large folders have more
+ * than one block, so that not all names are in memory. An account that only has `traverse` sees only sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
@@ -41,7 +41,7 @@ export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreada
   const foldersOnly = !account.permissions.allowsAny(path, neededRights.listWholeFolder);
   const virtual = mounts.virtualMembers(path).flatMap((name) => paths.entryAt(memberPath(path, name)) ?? []);
   const location = mounts.locate(path);
-  // Opened here, so that a folder that cannot be listed is refused before anything is sent.
+  // The folder is opened here, so that a folder that cannot be listed is refused before the reply begins.
   const folder = location.kind === 'virtual' ? undefined : openFolder(mounts.roots, paths.real(location));
   const isByName = folder ? virtual.length === 0 && isReadWhole(folder) : virtual.length < 2;
   const onUnreadable = (name: string) => {
@@ -61,7 +61,11 @@ export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreada
   return Object.assign(batches, { isByName });
 }
 
-/** Reads a folder, and removes temporary files of nodes that are gone. @param hidden names of virtual folders, which hide real entries */
+/**
+ * Reads a folder, and removes temporary files that stopped nodes have left.
+ *
+ * @param hidden names of virtual folders; they hide real entries
+ */
 async function* readFolder(
   folder: OpenedFolder,
   { mounts, environment }: AccountPaths,
@@ -85,7 +89,7 @@ function isReadWhole(folder: OpenedFolder): boolean {
   return opened(() => fstatSync(folder.fd).size) <= readWholeBytes;
 }
 
-// Reading all names at once takes a fifth of the time, but memory for each.
+// It takes a fifth of the time to read all names at once, but needs memory for each name.
 async function* nameBlocks(folder: OpenedFolder): AsyncGenerator<string[]> {
   if (isReadWhole(folder)) {
     yield await readdirAsync(folder.member('.')).catch((error) => Promise.reject(asServiceError(error)));
@@ -107,7 +111,7 @@ async function* nameBlocks(folder: OpenedFolder): AsyncGenerator<string[]> {
   }
 }
 
-// The built-in order by UTF-16 code units is many times as fast, and differs for rare names only.
+// The built-in order by UTF-16 code units is many times faster. It differs only for names with characters beyond the basic plane.
 function sortNames(names: string[]): void {
   if (names.some((name) => /[\ud800-\udfff]/.test(name))) names.sort(compareNames);
   else names.sort();
@@ -142,7 +146,7 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
     const target = inspect(roots, `${folder.realPath}/${name}`);
     return target && { ...toEntry(name, target.stats), isLink: true };
   } catch (error) {
-    // Entries that were removed meanwhile, or are not permitted, are not shown.
+    // Entries that were removed meanwhile, or that the service may not access, are not shown.
     if (systemErrorCode(error) === 'ENOENT' || ['forbidden', 'in-use'].includes(asServiceError(error).code)) return undefined;
     throw asServiceError(error);
   }

@@ -20,26 +20,26 @@ import type { Replaced } from './relocate.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 
 export interface CopyOptions extends ReplacementRules {
-  /** Whether the outcome reveals what is at the destination (`Overwrite: F`), so that `write` alone is not enough there. */
+  /** Whether the outcome reveals if the destination exists (`Overwrite: F`). The account must then be allowed to see the destination. */
   isConditional?: boolean | undefined;
   /** Modification time of the copy, Unix time in milliseconds; by default the current time. */
   modifiedMs?: number | undefined;
-  /** Ends the copy when aborted; its reason is a `ServiceError`. */
+  /** Stops the copy when aborted. Its reason is a `ServiceError`. */
   stop?: AbortSignal | undefined;
-  /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
+  /** Called with the source, and again before the copy gets its name. Refuses the copy by throwing. */
   verify?: ((source: Entry) => void) | undefined;
 }
 
 /**
- * Copies a file so that the destination is the old one or the whole copy, on disk when the promise resolves. A folder at the
- * destination, if the options let it be replaced, comes back when the copy fails.
+ * Copies a file. The destination always has either its old content or the complete copy, which is on disk when the promise resolves. If a
+ * folder is to be replaced and the copy fails, the folder is restored.
  *
  * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and those of `checkReplaceable`.
- * Events `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
+ * Emits `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
  *
- * @returns whether the destination was free before, as far as the account may know
- * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a folder at the
- *   destination, `too-large`, `storage-full`, `locked`
+ * @returns whether the destination was free before, or is not visible to the account
+ * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a
+ *   folder at the destination, `too-large`, `storage-full`, `locked`
  */
 export async function copyFile(
   paths: AccountPaths,
@@ -138,7 +138,7 @@ async function replaceFolder(
       replaced.putBack();
       throw error;
     }
-    // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
+    // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start restores or removes it.
     if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
     return undefined;
   } finally {

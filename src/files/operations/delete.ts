@@ -11,9 +11,9 @@ import { endUploadsBelow } from '../uploads/end-upload.ts';
 import { checkUnused, type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
 
 /**
- * Deletes a file; event `fileRemoved` or `fileRemovalFailed`.
+ * Deletes a file. Emits `fileRemoved` or `fileRemovalFailed`.
  *
- * @param verify runs with the current entry just before it is removed; throwing keeps the file
+ * @param verify called with the current entry just before the file is removed. If it throws, the file is kept
  */
 export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
   const { environment, mounts } = paths;
@@ -47,7 +47,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
 }
 
 /**
- * Deletes a folder that is empty or holds only unfinished uploads, which end with it; event `folderRemoved` or `folderRemovalFailed`.
+ * Deletes a folder that is empty or contains only unfinished uploads, which also end. Emits `folderRemoved` or `folderRemovalFailed`.
  *
  * @throws ServiceError `not-empty`, `exists` for a file
  */
@@ -72,9 +72,11 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
   await emitRemoved(paths, path, removed, durability);
 }
 
-/** Where a folder was, the links of its parent resolved, and where in the trash it is. */
+/** A folder that was removed. */
 interface Removed {
+  /** Former real path, with the links of the parent resolved. */
   realPath: string;
+  /** Real path in the trash, if it is there. */
   inTrash?: string | undefined;
 }
 
@@ -87,20 +89,20 @@ async function emitRemoved(paths: AccountPaths, path: VirtualPath, { realPath, i
   }
 }
 
-/** Conditions of the deletion of a folder. */
+/** Options for deleting a folder. */
 export interface FolderDeletion {
-  /** Runs with the current entry just before the first removal; throwing keeps the folder. */
+  /** Called with the current entry just before the first removal. If it throws, the folder is kept. */
   verify?: ((current: Entry) => void) | undefined;
-  /** Ends the deletion when aborted; its reason is a `ServiceError`. */
+  /** Stops the deletion when aborted. Its reason is a `ServiceError`. */
   stop?: AbortSignal | undefined;
 }
 
 /**
- * Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. Every member's permission is checked before the
- * first removal; an empty folder needs `delete-folder` alone.
+ * Deletes a folder with all its members. Emits `folderRemoved` or `folderRemovalFailed`. The permissions for all members are checked
+ * before the first removal; an empty folder needs only `delete-folder`.
  *
- * @returns members that are left behind; empty when all is gone
- * @throws ServiceError the reason of `stop` when that left a part of the folder
+ * @returns members that could not be removed; empty if the folder was removed completely
+ * @throws ServiceError the reason of `stop`, if a part of the folder remains
  */
 export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;

@@ -8,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is read; the reader calls `end` or `release` once, which close it. Events `fileOpened` and those of `end`. */
+/** A file that is being read. The reader ends it with `end` or `release`. Emits `fileOpened`, and the events of `end`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;
@@ -17,7 +17,7 @@ abstract class Reading implements Transfer {
   readonly startedMs: number;
   /** Bytes sent so far; the sender counts them. */
   bytes = 0;
-  /** Bytes to be sent; fewer than the file has for a range. */
+  /** Bytes to be sent; for a range, fewer than the size of the file. */
   totalBytes: number;
   readonly #members: SharedMembers;
   #isOver = false;
@@ -34,7 +34,7 @@ abstract class Reading implements Transfer {
 
   protected abstract close(): void;
 
-  /** Shows it among the transfers under way, until its end. */
+  /** Lists the download among the running transfers until it ends. */
   show(): void {
     if (!this.#isOver) this.files.environment.transfers.enter(this);
   }
@@ -52,7 +52,7 @@ abstract class Reading implements Transfer {
     }
   }
 
-  /** Ends it without events; the content was not needed (304, 416). */
+  /** Ends the download without events, because the content was not needed (304, 416). */
   release(): void {
     this.#closeOnce();
   }
@@ -66,7 +66,7 @@ abstract class Reading implements Transfer {
   }
 }
 
-/** A file opened for reading, which is shown among the transfers. */
+/** A download from an opened file. It is listed among the running transfers. */
 export class OpenDownload extends Reading {
   readonly fd: number;
   readonly kept = undefined;
@@ -82,7 +82,7 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A small file from memory. Most are sent at once, so the sender decides whether to `show` it. */
+/** A download of a small file from memory. Most are sent at once, so the sender calls `show` only if necessary. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 
@@ -107,10 +107,10 @@ function membersFor(files: AccountPaths, path: VirtualPath, kept: KeptFile): Sha
   return members;
 }
 
-/** Data of the events of transfers (docs/spec/events.md#file-events): seconds, bytes, bytes per second. */
+/** Event data of transfers (docs/spec/events.md#file-events): duration in seconds, bytes, and bytes per second. */
 export function transferData(durationS: number, bytes: number, direction: 'read' | 'write'): Record<string, number> {
   const duration = Math.round(durationS * 1e6) / 1e6;
   const speed = Math.round(bytes / Math.max(durationS, 1e-6));
-  // Computed names would cost more than the rest of the event's data.
+  // Computed property names would cost more than all other event data.
   return direction === 'read' ? { duration, total_read: bytes, read_speed: speed } : { duration, total_write: bytes, write_speed: speed };
 }

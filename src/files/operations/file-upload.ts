@@ -20,34 +20,34 @@ export interface UploadOptions {
   expectedSizeBytes?: number | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Parsed upload metadata, `data.metadata` of the events. */
+  /** Parsed upload metadata, for `data.metadata` of the events. */
   metadata?: Record<string, string[]> | undefined;
   /** UUID of the event handler whose reply the upload waits for. */
   backendUuid?: string | undefined;
-  /** Refuses by throwing; runs before the first byte, and again under the mutex of the rename. */
+  /** Called before the first byte, and again under the mutex of the rename. Refuses the upload by throwing. */
   verify?: ((current: Entry | undefined) => void) | undefined;
-  /** Whether the result and the event have the digest of the content. */
+  /** Whether the result and the event include the digest of the content. */
   isDigested?: boolean | undefined;
 }
 
 export interface UploadResult {
   entry: Entry;
-  /** Another one than was asked for if that was taken (`on_name_taken`). */
+  /** Path of the file. It has a numbered name if the requested name was taken (`on_name_taken`). */
   path: VirtualPath;
-  /** The back-end's reply, for `backendUuid`. */
+  /** The reply of the back-end, if `backendUuid` was given. */
   delivery: BackendDelivery | undefined;
   /** UUID of the event `fileUploaded`. */
   eventUuid: string;
-  /** SHA-256 of the content, where it was wanted. */
+  /** SHA-256 of the content, if it was requested. */
   sha256: Buffer | undefined;
 }
 
-/** The digest of a file in the data of its event. */
+/** The event data with the digest of a file. */
 export function digestData(sha256: Buffer | undefined): { digest?: { 'sha-256': string } } {
   return sha256 ? { digest: { 'sha-256': sha256.toString('base64') } } : {};
 }
 
-/** An upload of one request, among the transfers. */
+/** The list entry of an upload in one request, for the running transfers. */
 class ShownUpload implements Transfer {
   readonly direction = 'upload';
   readonly files: AccountPaths;
@@ -69,21 +69,24 @@ class ShownUpload implements Transfer {
   }
 }
 
-/** An upload under way. The caller ends it with `commit` or `abort`. */
+/** A running upload. The caller ends it with `commit` or `abort`. */
 export interface FileUpload {
   /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
   write(chunks: readonly Buffer[]): Promise<void>;
-  /** Gives the content its name; event `fileUploaded`, on disk when the promise resolves. */
+  /** Gives the content its name. Emits `fileUploaded`, which is on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
-  /** Drops the content; the old file stays as it was. Event `uploadFailed`, also `clientWentAway` if that is the reason. Does nothing after `commit`. */
+  /**
+   * Drops the content; an existing file is unchanged. Emits `uploadFailed`, after `clientWentAway` if that is the reason. Does nothing
+   * after `commit`.
+   */
   abort(reason: unknown): Promise<void>;
 }
 
 /**
- * Begins to write a file; event `uploadStarted`. `AccountFiles` has checked the permission.
+ * Begins to write a file. Emits `uploadStarted`. `AccountFiles` has checked the permission.
  *
- * @param realPath absolute path, links not resolved
- * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
+ * @param realPath absolute path; links are not resolved
+ * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, and the errors of `options.verify`
  */
 export async function startUpload(files: AccountPaths, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
   const { clock, events, transfers } = files.environment;
@@ -102,7 +105,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   const shared = { metadata: options.metadata, api_backend: options.backendUuid === undefined ? undefined : 'yes' };
   let writer: FileWriter;
   try {
-    // No reply precedes the end of the upload, whose event is journalled after this one.
+    // This event may reach the disk later, because the client gets no reply before the event of the upload's end is on disk.
     events.emitGrouped(files.sharedDraft(eventIds.uploadStarted, members, shared));
     writer = new FileWriter(target, files.environment);
   } catch (error) {
@@ -119,7 +122,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     isDone = true;
     transfers.leave(transfer);
   };
-  // Object.assign, here and below: a spread before other members costs ten times as much.
+  // Object.assign is used here and below, because an object spread costs ten times as much.
   const eventData = (more: object) =>
     Object.assign(
       transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write') as Record<string, unknown>,
@@ -174,13 +177,13 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   };
 }
 
-/** The path of content that may have got a number, and data of its events that say which one was asked for. */
+/** The path of a file that may have a numbered name, and the event data with the requested path. @param name the numbered name, if any */
 export function numberedPath(path: VirtualPath, name: string | undefined): { path: VirtualPath; data: { requested_path?: string } } {
   return name === undefined ? { path, data: {} } : { path: memberPath(parentPath(path), name), data: { requested_path: path } };
 }
 
 /**
- * Emits the event of an uploaded file, and waits for the reply of its back-end, if it has one.
+ * Emits the event of an uploaded file. If `backendUuid` is given, waits for the reply of that back-end.
  *
  * @throws ServiceError `not-durable`, as `AccountPaths.emitDone`
  */

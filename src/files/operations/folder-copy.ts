@@ -9,20 +9,20 @@ import { copyFile } from './copy.ts';
 import { checkNesting } from './move.ts';
 import { destinationExists } from './replacement.ts';
 
-/** Members of one copy; a larger tree is refused before anything is done. */
+/** Maximum number of members in one copy. A larger tree is refused before the copy begins. */
 const maxMembers = 100_000;
 
-/** Files that are copied at the same time: they share the syncs of folders and events. */
+/** Number of files that are copied at the same time. They share the syncs of folders and events. */
 const atOnce = 8;
 
-/** How far a copy has come, in members. */
+/** The progress of a copy, in members. */
 export interface CopyProgress {
   done: number;
   total: number;
 }
 
 interface Plan {
-  /** Paths below the source, parents first; empty for the source. */
+  /** Folders as paths relative to the source, parents first; the source itself is the empty path. */
   folders: string[];
   files: string[];
   sizeBytes: number;
@@ -30,20 +30,21 @@ interface Plan {
 
 interface FolderCopy {
   createFolder(path: VirtualPath): Promise<void>;
-  /** Ends the copy when aborted; what is copied stays. */
+  /** Stops the copy when aborted. Members that were already copied stay. */
   stop?: AbortSignal | undefined;
 }
 
 /**
- * Copies a folder with all it holds to a free path, each file as `copyFile` does. Links in it are left out. The rights for each member and the
- * room for all are checked before anything is made.
+ * Copies a folder with all its members to a free path. Each file is copied by `copyFile`; links are left out. Before the copy begins, the
+ * rights for each member and the total size are checked.
  *
- * Permissions: `list` on each folder and `read` on each file of the source, and at the destination what makes folders and files.
- * Events `folderCreated` for each folder, `copyStarted` and `fileCopied` or `copyFailed` for each file; `copyFailed` for the folder when it is refused.
+ * Permissions: `list` on each folder and `read` on each file of the source; at the destination, the rights to create folders and files.
+ * Emits `folderCreated` for each folder, and `copyStarted` and `fileCopied` or `copyFailed` for each file. If the copy is refused, emits
+ * only `copyFailed` for the folder.
  *
  * @returns a problem for each member that was left out
- * @throws ServiceError `forbidden`, `destination-exists`, `destination-overlaps`, `storage-full`, `too-large`, `unprocessable` for too many members;
- *   the reason of `stop`
+ * @throws ServiceError `forbidden`, `destination-exists`, `destination-overlaps`, `storage-full`, `too-large`, `unprocessable` for too many
+ *   members; the reason of `stop`
  */
 export async function* copyFolder(
   paths: AccountPaths,
@@ -67,7 +68,7 @@ export async function* copyFolder(
   let done = 0;
   const attempt = async (relativePath: string, action: () => Promise<unknown>) => {
     done++;
-    // Below a folder that could not be made nothing can be.
+    // Members of a folder that could not be created are skipped.
     if ([...failed].some((folder) => relativePath.startsWith(`${folder}/`))) return;
     try {
       await action();
@@ -96,7 +97,7 @@ export async function* copyFolder(
   return problems;
 }
 
-/** Finds all that is to be copied, and whether it may be. @throws ServiceError */
+/** Finds all folders and files to be copied, and checks the rights for each. @throws ServiceError */
 async function planCopy(paths: AccountPaths, from: VirtualPath, to: VirtualPath): Promise<Plan> {
   const plan: Plan = { folders: [''], files: [], sizeBytes: 0 };
   for (let index = 0; index < plan.folders.length; index++) {
@@ -132,7 +133,7 @@ async function* listing(paths: AccountPaths, folder: VirtualPath) {
   try {
     yield* accountListing(paths, folder);
   } catch (error) {
-    // Removed since its parent was read.
+    // The folder was removed after its parent was read.
     if (!isServiceError(error, 'not-found')) throw error;
   }
 }

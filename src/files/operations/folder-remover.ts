@@ -10,19 +10,20 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 
-/** A file or folder that has a hidden name for now. Ends with `putBack` or `remove`. */
+/** A file or folder that temporarily has a hidden name. The caller ends this with `putBack` or `remove`. */
 export interface SetAside {
   readonly realPath: string;
   putBack(): void;
-  /** Removes it for good; the next start tries again if that fails. */
+  /** Deletes the file or folder. If that fails, the next start tries again. */
   remove(): Promise<void>;
 }
 
 /**
- * Gives a member of an opened folder, which stays open until the end, a hidden name, because rename(2) cannot replace a folder. If the
- * process is killed meanwhile, the next start puts the member back, or removes it if its name is taken by then.
+ * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. If the process is killed meanwhile, the next
+ * start puts the member back, or removes it if its name has been taken.
  *
- * @param successor copy of the member elsewhere: if that is in place, the next start removes the member
+ * @param parent must stay open until the end
+ * @param successor copy of the member elsewhere. If the copy is in place, the next start removes the member
  */
 export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries, successor?: Successor): SetAside {
   const hidden = temporaryName();
@@ -49,7 +50,7 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
   };
 }
 
-/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone, also after a power cut */
+/** Removes a file, a link, or a folder with all its members. @returns whether everything is removed, even after a power cut */
 export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
@@ -70,13 +71,13 @@ export type LeftBehind = Required<Problem>;
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all it holds. Links are removed, never followed. Members that cannot be removed are left, with their parents, and
- * reported. If only files are left that are still open somewhere (NFS), the folder gets a hidden name, and is removed at the next start.
+ * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it stays with its parents, and
+ * is reported. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next start removes it.
  *
  * @param folders the folder's sub-folders in the order of `walkTree`, parents first
- * @param durability gets the fault of a disk that failed after a folder was removed
- * @param temporaries records such a hidden folder; without it that folder is left behind
- * @throws the reason of `stop` when that ended the removal early
+ * @param durability receives the fault if the disk failed after a folder was removed
+ * @param temporaries records such a hidden folder; without it, the folder is reported as left behind
+ * @throws the reason of `stop`, if it ended the removal early
  */
 export async function removeTree(
   roots: RealRoots,
@@ -86,7 +87,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders with nothing but removed files that are still open, and such folders. */
+  /** Folders that contain only removed files that are still open, and other such folders. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
@@ -112,7 +113,7 @@ export async function removeTree(
       if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
-      // A parent of such a member is not empty; the member's reason is enough.
+      // The parent of a member that is left is not empty. It is not reported, because the reason of the member is enough.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });
@@ -133,7 +134,7 @@ async function hideFolder(roots: RealRoots, path: string, durability: Durability
   await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-/** @returns the reason why it could not be removed */
+/** @returns the reason why the member could not be removed; undefined if it is gone */
 function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {
@@ -141,7 +142,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
       return undefined;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT') return undefined;
-      // Folders are removed on their own.
+      // Sub-folders are removed separately.
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
       return asServiceError(error);
     }
@@ -158,7 +159,7 @@ export function checkUnused(roots: RealRoots, path: string): void {
   }
 }
 
-/** Removes a folder that is empty but for the content of unfinished uploads. @throws ServiceError `not-empty` */
+/** Removes a folder that is empty or contains only the content of unfinished uploads. @throws ServiceError `not-empty` */
 export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);
   try {
@@ -171,7 +172,7 @@ export async function removeUnusedFolder(roots: RealRoots, path: string, durabil
   await removeEmptyFolder(roots, path, durability);
 }
 
-/** Removes an empty folder, through its verified parent. @throws ServiceError `not-empty` */
+/** Removes an empty folder through its verified parent. @throws ServiceError `not-empty` */
 async function removeEmptyFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }

@@ -18,13 +18,14 @@ import { endsUpload, type Move, type MoveEnd, type MoveOptions, type Replaced, r
 import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
- * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when the move
- * fails. Between file systems: copied to a hidden name beside the destination, synced, put in place, and only then is the source removed,
- * so that a failure at any moment leaves the source whole.
+ * Moves a file or a folder. A file at the destination is replaced atomically. A folder at the destination is set aside first, and restored
+ * if the move fails. Between file systems, the source is copied to a hidden name beside the destination, synced and put in place. It is
+ * removed only after that, so that it is complete after a failure at any moment.
  *
- * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also those of
- * `checkReplaceable`. Events `fileMoveStarted` or `folderMoveStarted`, then `folderRemoved` for a replaced folder and `fileRenamed` or
- * `folderRenamed`, on disk when the promise resolves, and `fileUploaded` for a file that had a temporary name; or `renameFailed`.
+ * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder on every member; to replace a destination, also the
+ * rights of `checkReplaceable`. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
+ * `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name, all on disk when the promise resolves; or
+ * `renameFailed`.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
@@ -40,13 +41,13 @@ export async function moveEntry(
     try {
       return await moveTo(paths, from, free, free === to ? options : { ...options, mayReplace: 'nothing' });
     } catch (error) {
-      // Somebody else took the number.
+      // Another request took the numbered name; the next number is tried.
       if (free === to || !isServiceError(error, 'destination-exists', 'name-taken')) throw error;
     }
   }
 }
 
-/** A path, or if a file there may not be replaced and `on_name_taken` says so, one with a number. */
+/** The path itself; or a numbered path, if a file exists there that must not be replaced and `on_name_taken` is `number`. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const { account, environment, mounts } = paths;
   const current = paths.entryAt(path);
@@ -115,7 +116,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
 }
 
 /**
- * Renames a file that is being uploaded, and the old one of its name with it; event `fileRenamed` or `renameFailed`.
+ * Renames a file that is being uploaded. An existing file with its name is renamed, too. Emits `fileRenamed` or `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */
@@ -123,13 +124,13 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const from = upload.path;
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from) && paths.nameRules(from).mayReplace) {
-    // `fileUploaded` comes at the end of the upload.
+    // Without `finalName`, the move does not emit `fileUploaded`, which follows at the end of the upload.
     const moving = moveEntry(paths, from, to, { ...options, finalName: undefined });
     return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
   }
   const data = { destination: to };
   const rename = async () => {
-    // A name that is taken gets its number at the end of the upload.
+    // If the name is taken, the number is added at the end of the upload.
     const isNumbered = options.mayNumber === true && freePath(paths, to) !== to;
     checkMove(paths, from, to, isNumbered ? { ...options, mayReplace: 'file' } : options);
     if (target.isFixed) throw fixedFolder();
@@ -142,7 +143,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   await paths.emitDurable(eventIds.fileRenamed, from, data);
 }
 
-/** Lets an upload follow a change of its path, also if the disk may not keep that change. */
+/** Lets an upload follow a change of its path, even if the change is not durable. */
 export async function followChange(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
   try {
     await change;
@@ -153,7 +154,11 @@ export async function followChange(change: Promise<unknown>, follow: () => Promi
   await follow();
 }
 
-/** Checks every move before the disk is touched. @throws ServiceError `forbidden`, `destination-exists`, or as `checkNesting` */
+/**
+ * Makes the checks of a move that precede the first change on disk.
+ *
+ * @throws ServiceError `forbidden`, `destination-exists`, as `checkNesting`
+ */
 function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): void {
   paths.require(from, 'rename');
   paths.require(to, 'rename');
@@ -162,7 +167,7 @@ function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, opti
   checkNesting(from, to);
 }
 
-/** @throws ServiceError `destination-overlaps` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
+/** @throws ServiceError `destination-overlaps` for a move onto itself, into itself, or onto a parent folder (RFC 4918 §9.9.4) */
 export function checkNesting(source: string, target: string): void {
   if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
   if (isWithin(target, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
@@ -189,7 +194,7 @@ function openEnd(roots: RealRoots, realPath: string): MoveEnd {
 async function checkEnds(move: Move): Promise<void> {
   const { paths, from, to, entry, source, target, options } = move;
   const { accountRoots: roots } = paths.mounts;
-  // Two virtual paths may lead to one real path: through virtual folders that overlap, or links.
+  // The real paths are checked, too, because overlapping virtual folders or links may lead to the same real path.
   checkNesting(source.realPath, target.realPath);
   if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();
   await paths.requireUnlocked(from, 'tree');
@@ -199,8 +204,8 @@ async function checkEnds(move: Move): Promise<void> {
   await checkReplaceable(paths, to, target.realPath, entry, options);
 }
 
-// Permission rules go by path, so a move must not carry a member to a path where it lacks `rename`. Nor must longer paths take a member out
-// of a quota, which counts only what has a path.
+// Permission rules apply to paths, so `rename` is checked for the old and new path of each member. Path lengths are checked because a quota
+// does not count files whose paths are too long to be opened.
 async function checkMembers({ paths, from, to, source, target }: Move): Promise<void> {
   const { permissions, quotaSizeBytes } = paths.account;
   const { retention } = paths.environment;

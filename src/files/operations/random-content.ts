@@ -21,7 +21,7 @@ interface Extent {
   end: number;
 }
 
-/** The written parts of a file, in order and without overlaps. */
+/** The written parts of a file, ordered and without overlaps. */
 export class Extents {
   #parts: Extent[] = [];
 
@@ -32,7 +32,7 @@ export class Extents {
   add(start: number, end: number): void {
     if (start >= end) return;
     const last = this.#parts.at(-1);
-    // Most files are written in order.
+    // Most files are written from beginning to end, so this fast path is enough.
     if (last && last.start <= start && start <= last.end) {
       last.end = Math.max(last.end, end);
       return;
@@ -48,7 +48,7 @@ export class Extents {
     this.#parts.splice(from, to - from, joined);
   }
 
-  /** Forgets everything behind a position. */
+  /** Forgets all parts after a position. */
   cut(end: number): void {
     this.#parts = this.#parts.filter((part) => part.start < end);
     const last = this.#parts.at(-1);
@@ -73,7 +73,7 @@ export class Extents {
     return gaps;
   }
 
-  /** Index of the first part that ends at a position or behind it. */
+  /** Index of the first part that ends at or after a position. */
   #firstEndingAt(position: number): number {
     let low = 0;
     let high = this.#parts.length;
@@ -87,21 +87,21 @@ export class Extents {
 }
 
 export interface RandomContentOptions {
-  /** Whether a file that is missing is created. */
+  /** Whether a missing file is created. */
   create: boolean;
-  /** Whether it must be missing. */
+  /** Whether the file must not exist yet. */
   exclusive: boolean;
   /** Whether the old content is dropped. */
   truncate: boolean;
   /** Permission bits of a new file. */
   mode?: number | undefined;
-  /** Larger files are changed in place. */
+  /** Existing files larger than this are changed in place. */
   copyLimitBytes: number;
-  /** Whether it is opened to write at the end of what is there. */
+  /** Whether the file is opened to append to its content. */
   isAppending?: boolean;
-  /** Whether the file of a target is inspected, so that it is only uploaded as a whole. */
+  /** Whether the target is inspected. Such a file can only be uploaded as a whole. */
   isInspected?: ((target: WriteTarget) => boolean) | undefined;
-  /** Whether a refusal must not tell that the file is there. */
+  /** Whether a refusal must not reveal that the file exists. */
   tellsNothing?: boolean;
 }
 
@@ -111,14 +111,14 @@ interface Opened {
   reservation: QuotaReservation;
 }
 
-/** With more separate parts the gaps between them are filled at once. */
+/** If there are more separate parts than this, the gaps between them are filled at once. */
 const maxParts = 4096;
 
 const copyBytes = 1024 * 1024;
 
 /**
- * The content of a file that is written in any order, without an announced length: gaps are read from the old file, and copied at the end.
- * Calls must not overlap. Ends with `finish`, `keepBeginning` or `discard`.
+ * The content of a file whose parts are written in any order, without an announced length. Parts that were not written are read from the
+ * old file, and copied from it at the end. Calls must not overlap. The caller ends it with `finish`, `keepBeginning` or `discard`.
  */
 export class RandomContent {
   /** Whether there was no file before. */
@@ -127,12 +127,12 @@ export class RandomContent {
   readonly folder: string;
   readonly writer: RandomWriter;
   sizeBytes: number;
-  /** Bytes written; those that were written twice count twice. */
+  /** Bytes written. Bytes that were overwritten count again. */
   writtenBytes = 0;
   readonly #reservation: QuotaReservation;
   readonly #paths: AccountPaths;
   readonly #extents = new Extents();
-  /** The old file, and how much of its beginning still applies. */
+  /** Descriptor of the old file, and size of the beginning of it that is still part of the content. */
   #baseFd: number | undefined;
   #baseBytes: number;
   /** Room taken from the reservation. */
@@ -151,9 +151,9 @@ export class RandomContent {
   }
 
   /**
-   * Opens a file to write it. Permission and locks are the caller's.
+   * Opens a file to write it. The caller checks permission and locks.
    *
-   * @param realPath absolute path, links not resolved
+   * @param realPath absolute path; links are not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomContentOptions): Promise<RandomContent> {
@@ -183,17 +183,17 @@ export class RandomContent {
     }
   }
 
-  /** Whether the folder of a new content was removed. */
+  /** Whether the folder of the file was removed, unless the file is written in place. */
   get isFolderGone(): boolean {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** The old file, or the new one if there was none. */
+  /** Descriptor of the old file, or of the new file if there was none. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }
 
-  /** Writes chunks of `bytes` bytes in all at a position. @throws ServiceError `too-large`, `storage-full` */
+  /** Writes chunks at a position. @param bytes length of all chunks together @throws ServiceError `too-large`, `storage-full` */
   async write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
     const end = offset + bytes;
     if (!Number.isSafeInteger(end)) throw new ServiceError('too-large', 'The file is too large.');
@@ -208,7 +208,7 @@ export class RandomContent {
     this.#extents.forgetLast(maxParts / 2);
   }
 
-  /** Reads into `target`. @returns bytes read; fewer than the target has at the end of the file */
+  /** Reads into `target`. @returns bytes read; at the end of the file, fewer than the length of `target` */
   async read(offset: number, target: Buffer): Promise<number> {
     const end = Math.min(this.sizeBytes, offset + target.length);
     if (offset >= end) return 0;
@@ -219,12 +219,12 @@ export class RandomContent {
       if (bytesRead === 0) break;
       done += bytesRead;
     }
-    // The file may be longer than the written part, by zeros.
+    // If the file was extended, it has zeros after the written part.
     target.fill(0, done, end - offset);
     return end - offset;
   }
 
-  /** Cuts or lengthens the file. @throws ServiceError `too-large`, `storage-full` */
+  /** Truncates or extends the file. @throws ServiceError `too-large`, `storage-full` */
   async truncate(sizeBytes: number): Promise<void> {
     await this.#pay(sizeBytes);
     await this.writer.truncate(sizeBytes);
@@ -233,12 +233,12 @@ export class RandomContent {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Changes the name that the file gets in the end; a file that is written in place has it already. */
+  /** Changes the final name of the file. Does nothing for a file that is written in place, which already has its name. */
   retarget(openTarget: () => WriteTarget): void {
     if (this.writer instanceof FileWriter) this.writer.retarget(openTarget());
   }
 
-  /** Gives the content its name, on disk when the promise resolves. */
+  /** Gives the content its name. Content and name are on disk when the promise resolves. */
   async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<Finished> {
     await this.#fillGaps(0, this.#baseBytes);
     const finished = await this.writer.finish(durability, Object.assign({ reservation: this.#reservation }, options));
@@ -246,7 +246,7 @@ export class RandomContent {
     return finished;
   }
 
-  /** Gives its name to the content before the first gap. Not for content that is written in place. */
+  /** Keeps only the content before the first gap, and gives it its name. Not for a file that is written in place. */
   async keepBeginning(
     durability: Durability,
     { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
@@ -260,7 +260,7 @@ export class RandomContent {
     await this.writer.finish(durability, { requireUnlocked, rules, keep, gate, reservation: this.#reservation });
   }
 
-  /** Drops the content; the old file stays as it was, unless it was written in place. Only closes after `finish` or `keepBeginning`. */
+  /** Drops the content. The old file is unchanged, unless it was written in place. After `finish` or `keepBeginning`, only closes files. */
   async discard(): Promise<void> {
     this.#closeBase();
     try {
@@ -298,7 +298,7 @@ export class RandomContent {
   }
 }
 
-// Only a new file may get a numbered name: clients that continue a file, or require a free name, need exactly that name.
+// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires a free name, needs that name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,
@@ -309,7 +309,7 @@ function checkNumbered(
   if (current && !mayReplace && (!create || !truncate || exclusive)) throw nameTaken();
 }
 
-/** The error for changes of a file that is only inspected as a whole. */
+/** The error for a change of a file that must be uploaded as a whole, because it is inspected. */
 export function inspectedWhole(): ServiceError {
   return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the whole file again.');
 }

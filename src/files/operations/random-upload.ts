@@ -18,36 +18,36 @@ import { numberedPath } from './file-upload.ts';
 import { inspectedWhole, RandomContent, type RandomContentOptions } from './random-content.ts';
 import { type AttributeChange, applyToOpened, changeData, checkOwner } from './set-attributes.ts';
 
-/** With `exclusive` the name must stay free until the end. */
+/** Options of `RandomUpload`. With `exclusive`, the name must stay free until the end of the upload. */
 export interface RandomUploadOptions extends RandomContentOptions {
-  /** The name without the part that makes it one that files have only during their upload; undefined for other names. */
+  /** Returns the final name for a name that files have only during their upload (such as `a.csv.part`); undefined for other names. */
   finalName: (name: string) => string | undefined;
 }
 
 /**
- * A file that is written in any order, into a hidden temporary file, and that appears whole when it is committed. Calls take effect in their
- * order. Ends with `commit` or `abort`.
+ * An upload whose parts are written in any order into a hidden temporary file. The complete file appears when the upload is committed.
+ * Calls take effect in their order. The caller ends the upload with `commit` or `abort`.
  */
 export class RandomUpload implements Transfer {
   readonly direction = 'upload';
   readonly totalBytes = undefined;
   readonly startedMs: number;
   readonly files: AccountPaths;
-  /** Changes with `moveTo`. */
+  /** Final path of the file. `moveTo` changes it. */
   path: VirtualPath;
-  /** Whether the file was removed while it was open, so that it will not appear. */
+  /** Whether a client removed the file during the upload, so that it will not appear. */
   isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
-  /** Of the events of the path where it was opened. */
+  /** The path at which the file was opened, with its event data. */
   readonly #opened: { path: VirtualPath; members: SharedMembers };
-  /** Size after all calls so far. */
+  /** Size of the file after all calls so far have taken effect. */
   #comingBytes: number;
-  /** Size that a new file would have: shown to those who may not know of the old one. */
+  /** Size that the file would have without the old content. It is shown to accounts that may not see the old file. */
   #ownBytes = 0;
   #ownChangeMs: number;
   #isChanged: boolean;
-  /** The descriptors are closed or will be; then their numbers may belong to other files. */
+  /** Whether the descriptors are closed or are being closed. Their numbers may then belong to other files. */
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
@@ -68,9 +68,9 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Opens a file to write it; event `uploadStarted`. `AccountFiles` has checked permission and locks.
+   * Opens a file to write it. Emits `uploadStarted`. `AccountFiles` has checked permission and locks.
    *
-   * @param realPath absolute path, links not resolved
+   * @param realPath absolute path; links are not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
@@ -101,9 +101,9 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Writes chunks at a position, or at the end of the file. They must not be modified until the promise resolves.
+   * Writes chunks at a position, or at the end of the file. The chunks must not be modified until the promise resolves.
    *
-   * @throws ServiceError `too-large`, `storage-full`; then the upload cannot be committed any more
+   * @throws ServiceError `too-large`, `storage-full`; after an error, the upload cannot be committed any more
    */
   write(place: number | 'end', chunks: readonly Buffer[]): Promise<void> {
     const bytes = totalBytes(chunks);
@@ -115,12 +115,12 @@ export class RandomUpload implements Transfer {
     return this.#queue.write(chunks, offset, bytes);
   }
 
-  /** Reads the current content. @returns bytes read; fewer than the target has at the end of the file */
+  /** Reads the current content. @returns bytes read; at the end of the file, fewer than the length of `target` */
   read(offset: number, target: Buffer): Promise<number> {
     return this.#whileOpen(() => this.#content.read(offset, target));
   }
 
-  /** Cuts or lengthens the file. @throws ServiceError `too-large`, `storage-full` */
+  /** Truncates or extends the file. @throws ServiceError `too-large`, `storage-full` */
   truncate(sizeBytes: number): Promise<void> {
     this.#comingBytes = sizeBytes;
     this.#noteOwn(sizeBytes);
@@ -134,7 +134,7 @@ export class RandomUpload implements Transfer {
     );
   }
 
-  /** Sets times and mode of the new file. @throws ServiceError `forbidden` for another owner */
+  /** Sets times and mode of the new file. @throws ServiceError `never-allowed` for another owner */
   setAttributes(change: AttributeChange): Promise<void> {
     return this.#whileOpen(async () => {
       await this.#requireChangeable();
@@ -144,12 +144,12 @@ export class RandomUpload implements Transfer {
     });
   }
 
-  /** Has the content so far on disk when the promise resolves. */
+  /** Syncs the content written so far; it is on disk when the promise resolves. */
   sync(): Promise<void> {
     return this.#queue.run(() => this.#mayFail(() => this.#content.writer.sync()));
   }
 
-  /** The current state, for the session that writes it; if the old file is not visible, the state of a new one. */
+  /** The current state of the file, for the session that writes it. If the account may not see the old file, the state of a new file. */
   entry(): Promise<Entry> {
     const own = this.files.isVisible(this.path) ? undefined : this.#ownEntry();
     return this.#whileOpen(async () => {
@@ -160,7 +160,7 @@ export class RandomUpload implements Transfer {
     });
   }
 
-  /** Changes the path that the file gets in the end. The caller checks rights and locks, and emits events. */
+  /** Changes the final path of the file. The caller checks rights and locks, and emits events. */
   moveTo(path: VirtualPath, realPath: string): Promise<void> {
     return this.#whileOpen(async () => {
       this.#content.retarget(() => this.files.openUploadTarget(path, realPath));
@@ -168,16 +168,17 @@ export class RandomUpload implements Transfer {
     });
   }
 
-  /** Removes the file: its content will not appear. */
+  /** Marks the file as removed, so that it will not appear. */
   remove(): void {
     this.isRemoved = true;
   }
 
   /**
-   * Gives the content its name; event `fileUploaded`, or `sftpTemporaryFileUploaded` under a temporary name, on disk when the promise
-   * resolves. A file that was not changed only gets its attributes.
+   * Gives the content its name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk when the
+   * promise resolves. If the content was not changed, only the attributes are set.
    *
-   * @throws ServiceError `not-durable` for a file that has its name; also for earlier failures, with event `uploadFailed`
+   * @throws ServiceError `not-durable` if the file has its name, but may not survive a power cut; other errors, including those of earlier
+   *   calls, after event `uploadFailed`
    */
   async commit(): Promise<void> {
     try {
@@ -199,9 +200,9 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Drops the content; the old file stays as it was. Event `uploadFailed`.
+   * Drops the content; the old file is unchanged. Emits `uploadFailed`.
    *
-   * @param keepAs path for the content up to the first gap; undefined drops it all
+   * @param keepAs path under which the content before the first gap is kept; undefined drops all content
    */
   async abort(reason: unknown, keepAs?: { path: VirtualPath; realPath: string }): Promise<void> {
     const { message: details, details: facts } = asServiceError(reason);
@@ -256,7 +257,7 @@ export class RandomUpload implements Transfer {
     await this.files.emitDone(durability, [this.files.sharedDraft(id, members, data)]);
   }
 
-  // A client that still sends content gets the error at once, and not only at the end.
+  // A client that still sends content gets this error with its next call, not only at the end.
   #loseFolder(): void {
     if (!this.#isEnding && this.#content.isFolderGone)
       this.#failure ??= new ServiceError('parent-missing', 'The folder of the file was removed.');
@@ -291,7 +292,7 @@ export class RandomUpload implements Transfer {
       );
       return path;
     } catch {
-      // The content is dropped, and its event says so.
+      // The content cannot be kept, so it is dropped. The event then has no `kept_as`.
       return undefined;
     }
   }
@@ -318,7 +319,7 @@ export class RandomUpload implements Transfer {
     return this.files.requireUnlocked(this.path, 'content');
   }
 
-  // A write in place changes the file at once, and not only at the end.
+  // A write in place changes the file at once, so locks and inspections are checked before each write.
   async #requireChangeable(): Promise<void> {
     if (!this.#content.writer.isInPlace) return;
     await this.#requireUnlocked();
@@ -341,7 +342,7 @@ export class RandomUpload implements Transfer {
     if (this.#change.times !== undefined) this.#change = { mode: this.#change.mode };
   }
 
-  /** Runs an action in its order. @throws ServiceError `precondition-failed` after the end */
+  /** Runs an action after all earlier calls. @throws ServiceError `precondition-failed` after the end of the upload */
   #whileOpen<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       this.#requireOpen();
@@ -353,7 +354,7 @@ export class RandomUpload implements Transfer {
     if (this.#isEnding) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
   }
 
-  // The first failure also fails the commit.
+  // The first failure is kept, so that the commit fails, too.
   async #mayFail(action: () => Promise<void>): Promise<void> {
     this.#requireOpen();
     if (this.#failure) throw this.#failure;

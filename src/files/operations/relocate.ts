@@ -18,38 +18,38 @@ import { checkReplaceable, destinationExists, type ReplacementRules } from './re
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Refuses by throwing; runs with the source, and again under the mutex of the rename. */
+  /** Called with the source, and again under the mutex of the rename. Refuses the move by throwing. */
   verify?: ((source: Entry) => void) | undefined;
   /** @see RandomUploadOptions.finalName */
   finalName?: ((name: string) => string | undefined) | undefined;
-  /** Whether a file whose new name is taken may get a number instead (`on_name_taken`). */
+  /** Whether the file may get a numbered name if its new name is taken (`on_name_taken`). */
   mayNumber?: boolean | undefined;
 }
 
-/** One end of a move: a name in an opened folder. */
+/** The source or the target of a move: a name in an opened folder. */
 export interface MoveEnd {
   folder: OpenedFolder;
   name: string;
   realPath: string;
 }
 
-/** A move whose ends are open. */
+/** A move whose source and target folders are open. */
 export interface Move {
   paths: AccountPaths;
   from: VirtualPath;
   to: VirtualPath;
-  /** The source. */
+  /** The entry of the source. */
   entry: Entry;
   source: MoveEnd;
   target: MoveEnd;
   options: MoveOptions;
-  /** Whether the target has a name that nobody else takes. */
+  /** Whether the target is in the trash, where its name is unique. */
   intoTrash?: true;
-  /** Gets the fault of a disk that failed after the move was made. */
+  /** Receives the fault if the disk failed after the move was made. */
   durability: Durability;
-  /** The virtual path under which inspections judged the source, if it differs: for files restored from the trash. */
+  /** The virtual path for which the source was inspected, if it differs from `from`: for files restored from the trash. */
   formerly?: VirtualPath | undefined;
-  /** Throws if other inspections apply now; runs right before the rename. */
+  /** Called right before the rename. Throws if other inspections may apply now. */
   recheck?: (() => void) | undefined;
 }
 
@@ -70,11 +70,11 @@ interface Put {
 /** The kind of the entry that a move replaced. */
 export interface Replaced {
   kind: 'file' | 'folder' | undefined;
-  /** Whether that is in the trash. */
+  /** Whether the replaced entry is in the trash. */
   trashed: true | undefined;
 }
 
-/** Moves, and syncs both folders. */
+/** Makes a move, and syncs both folders. */
 export async function relocate(asked: Move): Promise<Replaced> {
   const { source, target, durability } = asked;
   const move = { ...asked, recheck: mayNeedJudgement(asked) ? () => requireSamePlaces(asked) : undefined };
@@ -88,13 +88,13 @@ export async function relocate(asked: Move): Promise<Replaced> {
   await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
-  // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
+  // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start restores or removes it.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { kind: put.replaced, trashed: put.kept && true };
 }
 
-/** Whether a file gets the name for which it was uploaded. */
+/** Whether the move gives an uploaded file its final name instead of a temporary one. */
 export function endsUpload({ from, to, entry, options: { finalName } }: Move): boolean {
   if (entry.isFolder || !finalName) return false;
   return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;
@@ -112,7 +112,7 @@ async function putInPlace(move: Move, member: string): Promise<Put> {
   }
 }
 
-/** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
+/** Renames `member` to the destination. Conditions are checked and the destination is replaced under one mutex. */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, recheck }: Move, member: string): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
@@ -135,7 +135,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // rename(2) does nothing with two names of one file, and leaves both.
+      // If both names are links to the same file, rename(2) does nothing and leaves both, so the source is removed here.
       unlinkSync(member);
       return { replaced: 'file' };
     }
@@ -164,7 +164,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
   });
 }
 
-// Where another node took the name at the same moment, rename(2) fails, except for an empty folder, which it replaces.
+// If another node creates a file or a filled folder with the name at the same moment, rename(2) fails. It only replaces an empty folder.
 function renameFolderToFree(from: string, to: string): void {
   try {
     renameSync(from, to);
@@ -181,7 +181,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-// Moves by a copy. One that inspections judge has an inode of its own, which nobody can have open to write.
+// Moves by a copy. Inspections see the copy, because other processes may still have the source open for writing.
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
@@ -199,7 +199,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // From here on nothing can be added to the source, so the removal below removes only what was copied.
+    // Under its hidden name, nothing can be added to the source. So the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, successor);
     if (!isSameState(copied, await treeState(aside.realPath)))
@@ -214,7 +214,7 @@ async function relocateAcross(move: Move): Promise<Put> {
       throw error;
     }
     aside?.putBack();
-    // The folder of the target, and the copy in it, may have been moved.
+    // The current path is used, because the folder of the target may have been moved together with the copy.
     const isGone = await removeAll(roots, `${target.folder.currentPath()}/${hidden}`).catch(() => false);
     if (isGone) temporaries.delete(hiddenPath);
     throw asServiceError(error);

@@ -5,21 +5,22 @@ import { nameTaken } from '../disk/new-names.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
 
-/** Limits of what COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
+/** Rules for the destinations that COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
 export interface ReplacementRules {
-  /** `anything` includes a folder with all it holds. */
+  /** `anything` includes a folder with all its members. */
   mayReplace: 'nothing' | 'file' | 'anything';
-  /** Whether a file may replace a folder and a folder a file, as in RFC 4918 §9.8.4. */
+  /** Whether a file may replace a folder, and a folder may replace a file, as in RFC 4918 §9.8.4. */
   acrossKinds: boolean;
 }
 
-/** @throws ServiceError `destination-exists` when the destination exists and nothing may be replaced */
+/** @throws ServiceError `destination-exists` if the destination exists and must not be replaced */
 export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: ReplacementRules): void {
   if (mayReplace === 'nothing' && paths.entryAt(to)) throw destinationExists();
 }
 
 /**
- * Checks that `source` may replace the destination: by the rules, and by the rights to remove it, for a folder those of every member.
+ * Checks that `source` may replace the destination. The rules must allow it, and the account needs the rights to remove the destination and
+ * all its members.
  *
  * @param realTo real path of the destination
  * @throws ServiceError `destination-exists`, `exists` for a file and a folder, `fixed-folder`, `forbidden`

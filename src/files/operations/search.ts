@@ -4,25 +4,25 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { Entry, ListedEntry } from '../entry.ts';
 import { accountListing, type EntryBatches } from './account-listing.ts';
 
-/** Bounds of a search, so that it ends and leaves the service to other requests. */
+/** Limits of a search, so that it ends and does not slow down other requests. */
 export const searchLimits = { lookedAtPerSecond: 10_000, found: 1_000, seconds: 30, waitingFolders: 100_000 } as const;
 
 export interface FoundEntry extends ListedEntry {
   path: VirtualPath;
 }
 
-/** Removes the differences of case and of composed characters. */
+/** Folds a text, so that differences in case and in composed characters do not matter. */
 function fold(text: string): string {
-  // Some characters, such as the kelvin sign, reach their upper case only through lower case.
+  // Lower case comes first, because some characters, such as the kelvin sign, get the usual upper case only from their lower case.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 
 /**
- * Searches a folder tree for names that contain a text, near ones first, and yields them in batches; an empty batch shows progress. Folders
- * that may not be listed are skipped, links are not followed.
+ * Searches a folder tree, upper levels first, for names that contain a text. Yields them in batches; an empty batch shows progress. Folders
+ * that the account may not list are skipped, and links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended the search: there may be more results. */
+  /** Whether a limit ended the search, so that there may be more results. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -77,12 +77,12 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // Forbidden, gone meanwhile, or with a path too long for the system.
+      // The folder is skipped: it may not be listed, was removed meanwhile, or has a path that is too long for the system.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }
 
-  /** Keeps to `lookedAtPerSecond`. */
+  /** Pauses, so that the search does not exceed `lookedAtPerSecond`. */
   async #pause(count: number): Promise<void> {
     const { clock } = this.#paths.environment;
     this.#lookedAt += count;

@@ -9,15 +9,15 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { ownHeldAt } from '../inspections/own-held.ts';
 
 export interface AttributeChange {
-  /** Unix time in milliseconds; both or none. */
+  /** Access and modification time, Unix time in milliseconds. */
   times?: { accessedMs: number; modifiedMs: number } | undefined;
-  /** Permission bits; those above 0o777 (set-id bits) are never set. */
+  /** Permission bits. Bits above 0o777 (set-id bits) are never set. */
   mode?: number | undefined;
-  /** Must be the current owner: files are not given away. */
+  /** Must be the current owner, because the owner of a file cannot be changed. */
   owner?: { uid: number; gid: number } | undefined;
 }
 
-/** Event data of a change. */
+/** Event data of a change of attributes. */
 export function changeData({ times, mode }: AttributeChange): Record<string, unknown> {
   return {
     modified: times && times.modifiedMs / 1000,
@@ -37,8 +37,8 @@ export function applyToOpened(fd: number, { times, mode }: AttributeChange): voi
 }
 
 /**
- * Sets times and mode of a file or folder; event `sftpAttributesSet`, on disk when the promise resolves, or `sftpAttributesSetFailed`. The
- * file system writes the attributes themselves within seconds.
+ * Sets times and mode of a file or folder. Emits `sftpAttributesSet`, which is on disk when the promise resolves, or
+ * `sftpAttributesSetFailed`. The attributes themselves are not synced; the file system writes them within seconds.
  *
  * @throws ServiceError `forbidden` without `set-attributes`, `never-allowed` for another owner, `not-found`
  */
@@ -60,7 +60,7 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
-// The descriptor needs no right to read the file, and takes changes only through its path in /proc.
+// The path is opened without the right to read it. Such a descriptor accepts changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
   const { fd, realPath: resolved } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {

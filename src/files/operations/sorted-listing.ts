@@ -1,16 +1,16 @@
 import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
 import type { EntryBatches } from './account-listing.ts';
 
-/** Entries that stay objects; those of larger folders are packed into bytes. */
+/** Number of entries that are kept as objects. Entries of larger folders are packed into bytes. */
 const blockEntries = 16_384;
 
-/** A folder of this many entries is large: a reply may begin before all are read. */
+/** A folder with at least this number of entries is large: a reply may begin before all entries are read. */
 const largeEntries = 4096;
 
-/** Entries that are sorted at once by another order than that of their names, which takes a few milliseconds. */
+/** Number of entries in a run that is sorted in another order than by name. This takes a few milliseconds. */
 const runEntries = 1024;
 
-/** Entries yielded at once; other requests run between two batches. */
+/** Number of entries in a batch. Other requests run between two batches. */
 const batchEntries = 256;
 
 /** Bytes of a packed entry before its name: flags, length of the name in bytes, size, modification time. */
@@ -26,7 +26,7 @@ export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
 }
 
-/** The members of a folder by name, in batches as of `SortedListing`. */
+/** The members of a folder sorted by name, in batches like those of `SortedListing`. */
 export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
   return batches.isByName ? withMembers(batches) : new SortedListing(batches, byName);
 }
@@ -36,18 +36,18 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 }
 
 /**
- * The members of a folder in an order, in batches. Only some thousand of them are objects; all others are bytes, 19 and the name for each,
- * sorted in runs as they come, and merged while they are read.
+ * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. Only some
+ * thousand members are objects; all others are packed into 19 bytes and the name.
  *
- * An empty batch means that a large folder is still being read: a reply may begin.
+ * An empty batch means that a large folder is still being read, so that a reply may begin.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;
   readonly #compare: Compare;
-  /** Members read so far; all of them once the first is yielded. */
+  /** Number of members read so far. All members have been read before the first one is yielded. */
   count = 0;
 
-  /** @param batches in any order; fastest in the order of `accountListing` */
+  /** @param batches entries in any order; sorting is fastest in the order of `accountListing` */
   constructor(batches: AsyncIterable<Entry[]>, compare: Compare) {
     this.#batches = batches;
     this.#compare = compare;
@@ -82,7 +82,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     if (given.length > 0) yield given;
   }
 
-  // The block is in the order of names, so that a sort by other orders is often nearly done.
+  // The block is sorted by name, so it is often nearly sorted for other orders, too.
   #inRuns(block: ListedEntry[]): ListedEntry[][] {
     if (this.#compare === byName) return [block];
     const runs: ListedEntry[][] = [];
@@ -91,10 +91,10 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
   }
 }
 
-/** Sorted entries, and the first that is left. */
+/** A run of sorted entries that are consumed one by one. */
 class Run {
   readonly #entries: Iterator<ListedEntry, undefined>;
-  /** Undefined at the end. */
+  /** The next entry; undefined at the end. */
   first: ListedEntry | undefined;
 
   constructor(entries: Iterator<ListedEntry, undefined>) {
@@ -138,7 +138,7 @@ function* unpacked(bytes: Buffer): Generator<ListedEntry, undefined> {
 }
 
 function* merged(runs: readonly Run[], compare: Compare): Generator<ListedEntry> {
-  // In reverse order: the run with the next entry is the last.
+  // The runs are kept in reverse order, so that the run with the next entry is the last.
   const waiting: Run[] = [];
   for (const run of runs) if (run.first) insert(waiting, run, compare);
   for (let run = waiting.pop(); run; run = waiting.pop()) {

@@ -6,20 +6,20 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 
-/** Members inspected before other requests run. */
+/** Number of members inspected before other requests get a turn. */
 const maxAtOnce = 256;
 
-/** The state of each member by its relative path (empty for the top). */
+/** The state of each member of a tree, by its relative path. The path of the top is empty. */
 export type TreeState = ReadonlyMap<string, string>;
 
 /**
- * Copies a file, a link, or a folder with all it holds to another file system, with times and modes, on disk when the promise resolves.
- * Links are copied, never followed.
+ * Copies a file, a link, or a folder with all its members to another file system, with times and modes. The copy is on disk when the
+ * promise resolves. Links are copied, never followed.
  *
  * @param parent opened folder of the source, whose member `name` exists
  * @param target a free path
- * @returns the copied state, to be compared with `treeState` before the source is removed
- * @throws ServiceError `never-allowed` for special files, `unavailable` during an upload into it
+ * @returns the state of the copied source; the caller compares it with `treeState` before it removes the source
+ * @throws ServiceError `never-allowed` for special files, `unavailable` if an upload into the folder is running
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
   const state = new Map<string, string>();
@@ -48,9 +48,9 @@ async function copyMember(
     try {
       mkdirSync(target, { mode: 0o700 });
       for (const member of readdirSync(folder.member('.'))) {
-        // Content of unfinished uploads does not move along.
+        // Removed files that NFS keeps, and the content of unfinished uploads, are not copied.
         if (isRemovedName(member) || isKeptName(member)) continue;
-        // The upload's content would be lost with the source.
+        // A temporary file belongs to a running upload. Its content would be lost when the source is removed.
         if (isTemporaryName(member)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }
@@ -104,7 +104,7 @@ export async function treeState(path: string): Promise<TreeState> {
 }
 
 async function record(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
-  // A folder's own times change with the rename of the top; its members are compared one by one.
+  // A folder has no times in its state, because the rename of the top changes them. Its members are compared one by one.
   state.set(relative, stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`);
   if (state.size % maxAtOnce === 0) await new Promise(setImmediate);
 }

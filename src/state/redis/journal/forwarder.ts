@@ -115,7 +115,7 @@ export class EventForwarder {
       await new Promise<void>((resolve) => this.#flushing.add(resolve));
   }
 
-  /** Resolves when all events written before the call are in the stream, with no time limit. @throws ServiceError `unavailable` if closed */
+  /** Resolves when all events written before the call are in the stream. Has no time limit. @throws ServiceError `unavailable` if closed */
   async untilForwarded(): Promise<void> {
     const { local, clock } = this.#options;
     const { end } = local;
