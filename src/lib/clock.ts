@@ -1,25 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A timer that can be cancelled; cancelling twice, or after it ran, does nothing. */
+/** A timer that can be cancelled. Cancelling it twice, or after it fired, does nothing. */
 export interface Timer {
   cancel(): void;
 }
 
-/** The only code that uses `Date.now` and timers, so that tests can stop time (`test/support/manual-clock.ts`). */
+/** The source of time and timers. All other code uses it, so that tests can stop time (`test/support/manual-clock.ts`). */
 export interface Clock {
-  /** Wall clock, Unix time in milliseconds with a fraction. */
+  /** Wall-clock time as Unix time in milliseconds, with a fraction. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start that all processes of a machine share, never going back; for durations. */
+  /** Monotonic time in milliseconds, for durations. Its start is arbitrary, but the same for all processes of a machine. */
   monotonicMs(): number;
   /** Runs `action` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, action: () => void): Timer;
   /** Runs `action` every `periodMs`. The timer does not keep the process alive. */
   every(periodMs: number, action: () => void): Timer;
-  /** Resolves after `delayMs`; rejects with the signal's reason when it aborts first. */
+  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal is aborted before that. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Longest delay that Node's timers take, in milliseconds; longer ones would fire at once. */
+/** Maximum delay of a Node.js timer in milliseconds. A timer with a longer delay would fire at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
 function clampDelayMs(delayMs: number): number {
@@ -42,6 +42,6 @@ export const systemClock: Clock = {
     handle.unref();
     return { cancel: () => clearInterval(handle) };
   },
-  // Node.js rejects with an error of its own and not with the signal's reason.
+  // Node.js would reject with an error of its own, not with the signal's reason.
   sleep: (delayMs, signal) => pause(clampDelayMs(delayMs), undefined, { signal }).catch(() => Promise.reject(signal?.reason)),
 };

@@ -1,7 +1,7 @@
-/** Invisible characters that change how a name reads: marks of text direction, characters without width, C1 controls. */
+/** Invisible characters that change how a name is read: direction marks, characters without width, and C1 controls. */
 const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Replaces invisible characters with their codes, so that `exe.<U+202E>gnp` cannot pass for a picture. */
+/** Replaces invisible characters with their codes, so that a name such as `exe.<U+202E>gnp` cannot look like that of a picture. */
 export function escapeInvisible(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
@@ -21,7 +21,7 @@ export function displayName(name: string): string {
 /** Matches letters that are read from right to left. */
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
 
-/** Isolates a name shown between other words, so that it cannot change their direction (U+2068 FIRST STRONG ISOLATE). */
+/** Isolates a name that is shown between other words, so that it cannot change their direction (U+2068 FIRST STRONG ISOLATE). */
 export function nameInText(name: string): string {
   const shown = displayName(name);
   return rightToLeft.test(shown) ? `\u2068${shown}\u2069` : shown;

@@ -1,5 +1,5 @@
 /**
- * The closed list of faults of the domain. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the
+ * All faults that the service reports. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the
  * pages. Faults that readers must distinguish have different codes.
  */
 export const errorCodes = [
@@ -48,21 +48,21 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 interface ServiceErrorOptions {
-  /** Never shown to a client. */
+  /** The original error, which is never shown to a client. */
   cause?: unknown;
-  /** Facts for events and logs, for example `{retry_after_s: 30}`. Never secrets. */
+  /** Data for events and logs, for example `{retry_after_s: 30}`. It must not contain secrets. */
   details?: Record<string, unknown>;
 }
 
-/** A fault as clients read it: in English, with the code that chooses its translation. */
+/** A fault as clients see it. The message is in English, and the code selects its translation. */
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Member of the folder that it is about; undefined for the folder itself. Precedes the message. */
+  /** Path of the affected member in the folder; undefined for the folder itself. It is shown before the message. */
   readonly relativePath?: string;
 }
 
-/** A fault that the service understands. `message` may be shown to the client; it never holds secrets or real paths. */
+/** A fault with a meaning that the service knows. `message` may be shown to the client, so it must not contain secrets or real paths. */
 export class ServiceError extends Error implements Problem {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
@@ -75,18 +75,18 @@ export class ServiceError extends Error implements Problem {
   }
 }
 
-/** Whether a thrown value is a `ServiceError` with one of the given codes (any code when none is given). */
+/** Returns whether a thrown value is a `ServiceError`, with one of the given codes if there are any. */
 export function isServiceError(error: unknown, ...codes: ErrorCode[]): error is ServiceError {
   return error instanceof ServiceError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Linux errors without a name in Node.js. */
+/** Linux errors for which Node.js has no name, by error number. */
 const unnamedErrors = new Map<unknown, string>([
   [-116, 'ESTALE'],
   [-122, 'EDQUOT'],
 ]);
 
-/** The `code` of an operating system error (`ENOENT`), or undefined for anything else. */
+/** Returns the `code` of an operating system error (`ENOENT`); undefined for any other value. */
 export function systemErrorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   if ('errno' in error && unnamedErrors.has(error.errno)) return unnamedErrors.get(error.errno);

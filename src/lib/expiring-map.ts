@@ -1,7 +1,9 @@
-/** A map whose entries expire at individual times; beyond the limit the oldest is dropped. Times are in milliseconds of one clock. */
+/**
+ * A map whose entries expire at individual times. Above the limit, the oldest entry is dropped. All times are in milliseconds of one clock.
+ */
 export class ExpiringMap<Value> {
   readonly #maxEntries: number;
-  // Made when needed: most of these maps stay empty.
+  // The map is created when it is needed, because most of these maps stay empty.
   #entries: Map<string, { value: Value; untilMs: number }> | undefined;
 
   constructor(maxEntries = Number.POSITIVE_INFINITY) {
@@ -19,7 +21,7 @@ export class ExpiringMap<Value> {
     dropOldest(this.#entries, this.#maxEntries);
   }
 
-  /** Removes an entry. @returns its value, unless it has expired */
+  /** Removes an entry. @returns its value; undefined if it has expired or does not exist */
   take(key: string, nowMs: number): Value | undefined {
     const entry = this.#entries?.get(key);
     this.#entries?.delete(key);
@@ -38,7 +40,7 @@ export class ExpiringMap<Value> {
     this.#entries = undefined;
   }
 
-  /** Drops expired entries. @returns the number of the others */
+  /** Drops expired entries. @returns the number of remaining entries */
   count(nowMs: number): number {
     for (const [key, { untilMs }] of this.#entries ?? []) if (untilMs <= nowMs) this.#entries?.delete(key);
     return this.#entries?.size ?? 0;
@@ -50,7 +52,7 @@ export class ExpiringMap<Value> {
   }
 }
 
-/** Removes the oldest entry of a map or set that exceeds its limit by one. */
+/** Removes the oldest entry of a map or set if it exceeds its limit. */
 export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, max: number): void {
   const [oldest] = entries.size > max ? entries.keys() : [];
   if (oldest !== undefined) entries.delete(oldest);

@@ -9,12 +9,12 @@ const maxCharacters = 4096;
 
 /**
  * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression (`e/RE/flags`, `m/RE/flags`),
- * or one of these after `!`. Globs ignore case and match the whole text; regular expressions are searched anywhere. Matching takes linear
- * time, as a remote party chooses the text.
+ * or one of these after `!`. Globs ignore case and match the whole text. Regular expressions match any part of it. Matching takes linear
+ * time, because a remote party chooses the text.
  *
- * @param of `.` of a regular expression does not match a line break in texts. In paths it does, and `ö` in two characters (Unicode's
- * decomposed form, which macOS writes) equals `ö` in one, so that no other spelling escapes a rule
- * @throws ServiceError `bad-request` saying what is wrong
+ * @param of in texts, `.` of a regular expression does not match a line break. In paths it does. In paths, `ö` as two characters (Unicode's
+ * decomposed form, which macOS writes) also equals `ö` as one, so that no other spelling escapes a rule
+ * @throws ServiceError `bad-request`, which says what is wrong
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {
   const trimmed = trimmedOrThrow(source);
@@ -51,7 +51,7 @@ function compileRegularExpression(text: string, dotMatchesAll: boolean): (input:
   if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
   const flags = text.slice(end + 1);
   if (!/^i?$/.test(flags)) throw new ServiceError('bad-request', `The flag "${flags}" is not known; "i" ignores case.`);
-  // A large engine, needed by regular expressions alone; `require`, as compiling is synchronous.
+  // The engine is large and only regular expressions need it, so it is loaded here. `require` is used because compiling is synchronous.
   const { RE2JS } = require('re2js') as typeof import('re2js');
   try {
     const pattern = RE2JS.compile(text.slice(2, end), (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (dotMatchesAll ? RE2JS.DOTALL : 0));
@@ -77,7 +77,7 @@ function splitAlternatives(text: string): string[] {
   return [...parts, text.slice(start)];
 }
 
-/** Index of the `]` that ends the class at `open`, or -1: `]` as the first member is a member. */
+/** Returns the index of the `]` that ends the class starting at `open`, or -1. A `]` directly after the start belongs to the class. */
 function classEnd(text: string, open: number): number {
   const first = text[open + 1] === '!' ? open + 2 : open + 1;
   return text.indexOf(']', first + 1);
@@ -89,7 +89,10 @@ type Token =
   | { kind: 'some' }
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
-/** Folds by the capital letter: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is not `i`, although its capital is I. */
+/**
+ * Folds the case of a character by its capital letter. `ς` and `σ` have the capital Σ, `ſ` and `s` have S. `ı` is an exception: its capital
+ * is I, but it must not equal `i`.
+ */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
   if (lower.length === character.length) return lower;
@@ -97,7 +100,7 @@ function foldOne(character: string): string {
   return simple.length === character.length ? simple : character;
 }
 
-// Ignoring case means comparing folded characters one by one, so that offsets stay aligned.
+// Case is ignored by comparing folded characters one by one, so that offsets in the texts correspond.
 function fold(text: string): string {
   if (/^[\u0000-\u007f]*$/.test(text)) return text.toLowerCase();
   return Array.from(text, foldOne).join('');
@@ -155,8 +158,8 @@ function compareCodePoints(a: string, b: string): number {
 }
 
 /**
- * Compiles one glob. Literal texts and `*` need no automaton; others are matched by going back to the last `*` alone, in at most text
- * length × glob length steps.
+ * Compiles one glob. Literal texts and `*` need no automaton. Other globs are matched by returning to only the last `*`, which takes at
+ * most text length × glob length steps.
  */
 function compileGlob(glob: string): (text: string) => boolean {
   const tokens = parseGlob(glob);

@@ -1,4 +1,4 @@
-/** Each piece costs some hundred bytes, and the other side may send single bytes. */
+/** Maximum number of separate pieces. Each one needs some hundred bytes of memory, and the other side may send single bytes. */
 const maxPieces = 1024;
 
 /** Joins bytes that arrive in pieces, using memory that does not grow with the number of pieces. */
@@ -19,7 +19,7 @@ export class GatheredBytes {
     this.#pieces = [];
   }
 
-  /** @param maxBytes more are left out */
+  /** Returns all bytes as one buffer. @param maxBytes bytes beyond this number are omitted */
   whole(maxBytes = this.#sizeBytes): Buffer {
     const all = [...this.#blocks, ...this.#pieces];
     return all.length === 1 && maxBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, maxBytes);

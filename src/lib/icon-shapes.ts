@@ -1,4 +1,4 @@
-/** Our own shapes on a grid of 24, drawn with a line of 1.75. */
+/** Icons drawn for this project, as SVG paths on a grid of 24 units with a line width of 1.75. */
 export const iconShapes = {
   files: 'M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z',
   upload: 'M12 15V4m-4.5 4L12 3.5 16.5 8M4 15v3a2 2 0 0 0 2 2h12a2 2 0 0 0 2-2v-3',

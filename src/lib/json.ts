@@ -1,18 +1,19 @@
-/** Deepest nesting of JSON from outside, in lists and objects one inside the other (docs/spec/http.md#bad-input). */
+/** Maximum nesting depth of lists and objects in JSON that the service receives (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
-/** JSON that nests too deep or holds too many values. */
+/** Thrown for JSON that is nested too deeply or has too many values. */
 export class JsonLimitError extends Error {}
 
 interface JsonLimits {
-  /** In lists and objects one inside the other. */
+  /** Maximum nesting depth of lists and objects. */
   deepest?: number;
-  /** All values, those in lists and objects included. */
+  /** Maximum number of values, including lists and objects and the values in them. */
   maxValues?: number;
 }
 
 /**
- * Parses JSON from outside. `JSON.parse` takes some thousand levels, which exhaust the stack of code that recurses, such as `JSON.stringify`.
+ * Parses JSON that the service receives. `JSON.parse` accepts some thousand levels, which would exhaust the stack of recursive code such as
+ * `JSON.stringify`.
  *
  * @throws JsonLimitError above the limits
  * @throws SyntaxError for a text that is not JSON
@@ -22,7 +23,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Whether the text has more opening brackets than allowed levels. Most JSON has fewer and needs no further check. */
+/** Returns whether a text has more opening brackets than there may be levels. Most JSON has fewer and needs no further check. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')
@@ -55,14 +56,14 @@ function checkLimits(text: string, deepest: number, maxValues: number): void {
   }
 }
 
-/** Finds the quotation mark that ends a text. */
+/** Returns the index of the quotation mark that ends a string. */
 function endOfText(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
   return at;
 }
 
-/** Whether a value is a JSON object: neither a list nor null. */
+/** Returns whether a value is a JSON object, and not a list or null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -76,7 +77,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** An own member of an object: a name from outside, such as `constructor`, may be an inherited one. */
+/** Returns an own member of an object. A received name such as `constructor` could otherwise find an inherited member. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

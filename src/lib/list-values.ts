@@ -1,19 +1,19 @@
 import { ServiceError } from './errors.ts';
 
-/** Writes a list of `key=value` items as `parseKeyValueList` reads it; each item is quoted. */
+/** Writes a list of `key=value` items that `parseKeyValueList` can read. Every item is quoted. */
 export function writeKeyValueList(items: readonly { key: string; value: string }[]): string {
   return items.map(({ key, value }) => `"${`${key}=${value}`.replaceAll('"', '""')}"`).join(', ');
 }
 
 /**
- * Splits a comma-separated list with the quoting of RFC 4180: an item in double quotes may hold commas, and quotes
- * doubled. Blanks around items are dropped; empty items stay.
+ * Splits a comma-separated list with the quoting of RFC 4180. An item in double quotes may contain commas, and quotes that are doubled.
+ * Blanks around items are dropped; empty items are kept.
  *
- * @throws ServiceError `metadata-invalid` when a quote is not closed or stands in the middle of an item
+ * @throws ServiceError `metadata-invalid` if a quote is not closed or is in the middle of an item
  */
 export function parseList(text: string): string[] {
   const items: string[] = [];
-  // Each alternative begins with another character, so that the time is linear in the text of a client.
+  // Each alternative begins with a different character, so the time is linear in the length of the client's text.
   const item = /[ \t]*(?:"((?:[^"]|"")*)"[ \t]*|([^",\t ][^",]*|))(?:,|$)/y;
   for (;;) {
     const match = item.exec(text);
@@ -24,12 +24,12 @@ export function parseList(text: string): string[] {
 }
 
 /**
- * Splits a list of `key=value` items; an item is quoted as a whole (`"key=a, b"`), or its value alone is (`key="a, b"`).
+ * Splits a list of `key=value` items. The quotes may enclose a whole item (`"key=a, b"`) or only its value (`key="a, b"`).
  *
  * @throws ServiceError `metadata-invalid` for an item without `=`, an empty key, or bad quoting
  */
 export function parseKeyValueList(text: string): { key: string; value: string }[] {
-  // `key="a, b"` becomes `"key=a, b"`; items that are quoted as a whole stay.
+  // `key="a, b"` becomes `"key=a, b"`. Items that are quoted as a whole are not changed.
   const normalised = text.replace(
     /"(?:[^"]|"")*"|(?<=^|,)([ \t]*)([^",=\s][^",=]*)=[ \t]*"((?:[^"]|"")*)"/g,
     (found, blanks, key, value) => (key === undefined ? found : `${blanks}"${key}=${value}"`),

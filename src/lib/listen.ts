@@ -2,21 +2,23 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
-/** Whether a request of HTTP/1.0 has a Transfer-Encoding, so that a proxy may see its end elsewhere (RFC 9112 §6.1). */
+/**
+ * Returns whether a request is HTTP/1.0 with a Transfer-Encoding. A proxy might see the end of such a request elsewhere (RFC 9112 §6.1).
+ */
 export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string; headers: IncomingHttpHeaders }): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
 /**
- * Removes target and host, which were read already: Hono's adapter would make a URL of them that nothing reads, and would answer an empty
- * 400 if it cannot.
+ * Removes target and host from a request, which were read before. Hono's adapter would build a URL from them that nothing uses. If it
+ * failed, it would answer with an empty 400.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';
   incoming.headers.host = '';
 }
 
-/** Describes why a server cannot listen and, if known, what to do about it. */
+/** Says why a server cannot listen and, if it is known, how to solve the problem. */
 export function listenFault(error: Error): string {
   switch (systemErrorCode(error)) {
     case 'EADDRINUSE':
@@ -30,14 +32,14 @@ export function listenFault(error: Error): string {
   }
 }
 
-/** Connections that may wait to be accepted, if the system allows as many. */
+/** Maximum number of connections that wait to be accepted. The system may limit it further. */
 const backlog = 4096;
 
 /**
- * Begins to accept connections.
+ * Starts to accept connections.
  *
- * @param onError called for errors after that
- * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+ * @param onError called for errors after the start
+ * @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted
  */
 export function listen(
   server: Server,
@@ -58,13 +60,13 @@ export function listen(
   });
 }
 
-/** The URL of a listening server without a path, with the port that the system chose for port 0. */
+/** Returns the URL of a listening server, without a path. It has the port that the system chose if the configured port is 0. */
 export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;
 }
 
-/** Address and port as they stand in a URL (RFC 3986 §3.2). */
+/** Joins address and port as in a URL (RFC 3986 §3.2). */
 export function authority(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

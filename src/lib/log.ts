@@ -5,11 +5,11 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 export type LogFormat = 'pretty' | 'json';
 
-/** Fields of a log message, never secrets. */
+/** Fields of a log message. They must not contain secrets. */
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
-  /** Whether `debug` writes anything, for callers whose fields cost work. */
+  /** Whether `debug` writes anything. Callers can avoid the work of computing fields if it does not. */
   readonly isDebug: boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -21,15 +21,15 @@ export interface LogOptions {
   level: LogLevel;
   format: LogFormat;
   clock: Clock;
-  /** Gets each finished line, newline included. */
+  /** Called with each finished line, including its newline. */
   write: (line: string) => void;
-  /** ANSI colours in the pretty format. */
+  /** Whether the pretty format uses ANSI colours. */
   colour?: boolean;
-  /** Fields of every line. */
+  /** Fields that are added to every line. */
   fields?: LogFields;
 }
 
-// A second safeguard, in case a caller logs these by mistake.
+// Fields whose values are masked. This is a second safeguard, in case a caller logs them by mistake.
 const maskedFields = new Set(['password', 'authorization', 'cookie', 'set-cookie', 'session', 'token', 'content', 'secret']);
 
 const colours: Record<LogLevel, string> = { debug: '\u001b[2m', info: '\u001b[36m', warn: '\u001b[33m', error: '\u001b[31m' };
@@ -52,7 +52,7 @@ function fieldText(value: unknown): string {
   return /^[^\s"=]+$/.test(text) ? visible(text) : JSON.stringify(visible(text));
 }
 
-/** Creates a structured log of one line a message. */
+/** Creates a structured log that writes each message as one line. */
 export function createLog(options: LogOptions): Log {
   const threshold = logLevels.indexOf(options.level);
   function line(level: LogLevel, message: string, fields: LogFields): string {
@@ -74,5 +74,5 @@ export function createLog(options: LogOptions): Log {
   return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log that writes nothing, for tests and one-shot commands. */
+/** A log that writes nothing. It is for tests and commands that end at once. */
 export const silentLog: Log = { isDebug: false, debug() {}, info() {}, warn() {}, error() {} };

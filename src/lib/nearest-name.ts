@@ -1,4 +1,7 @@
-/** Number of insertions, deletions, changes and swaps of neighbours between two texts (optimal string alignment distance). */
+/**
+ * Returns the number of insertions, deletions, changes and swaps of neighbours that turn one text into the other (optimal string alignment
+ * distance).
+ */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number) => rows[row]?.[column] as number;
@@ -16,9 +19,9 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant.
+ * Finds the known name that was probably meant.
  *
- * @returns undefined when none is similar: more than a third of the letters differ
+ * @returns undefined if no name is similar, which means that more than a third of the letters differ
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let best: { name: string; distance: number } | undefined;
@@ -29,7 +32,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best && best.distance <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }
 
-/** A question that suggests the name that was probably meant; undefined when none is similar. */
+/** Returns a question that suggests the name that was probably meant; undefined if no name is similar. */
 export function didYouMean(name: string, known: Iterable<string>): string | undefined {
   const nearest = nearestName(name, known);
   return nearest === undefined ? undefined : `did you mean "${nearest}"?`;

@@ -5,8 +5,8 @@ import { isHeaderName, isHeaderValue } from './headers/header-fields.ts';
 import { parseList } from './list-values.ts';
 
 /**
- * The types of options. Each takes the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values) and gives one
- * normalised value. Options share schemas, as each one costs time at every start.
+ * The types of options. Each one accepts the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values), and returns
+ * one normalised value. Options share schemas, because creating a schema takes time at every start.
  */
 
 /** Any text without `/` and `|`. */
@@ -32,7 +32,7 @@ const numberOrText = [
     .transform(Number),
 ] as const;
 
-/** A number, or its text; `minimum` and `maximum` inclusive. */
+/** A number, or its text. `minimum` and `maximum` are inclusive. */
 export function number(minimum: number, maximum: number) {
   const range = `must be a number from ${minimum} to ${maximum}`;
   return z.union(numberOrText, { error: range }).refine((value) => value >= minimum && value <= maximum, range);
@@ -56,12 +56,12 @@ export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
 }
 
-/** Largest size that options take, in bytes: a double counts up to it exactly. */
+/** Maximum size that options accept, in bytes. A double represents all integers up to it exactly. */
 export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 
-/** Runs `read`; its `ServiceError` becomes an issue of the option. @returns undefined then */
+/** Runs `read`. If it throws a `ServiceError`, that becomes an issue of the option. @returns undefined in that case */
 export function readOrIssue<T>(context: z.core.$RefinementCtx, read: () => T): T | undefined {
   try {
     return read();
@@ -95,7 +95,9 @@ export function lineList() {
   });
 }
 
-/** `Name: value`, several lines of it, a list of them, or a map: `[name, value]` pairs in order. */
+/**
+ * Headers as `Name: value`, as several lines of that form, as a list of them, or as a map. The result is `[name, value]` pairs in order.
+ */
 export function headerLines() {
   return z
     .union([z.string(), z.array(z.string()), z.record(z.string(), scalarText), z.null()], {
@@ -105,7 +107,7 @@ export function headerLines() {
       const pairs = splitHeaders(value);
       for (const [index, [name, text]] of pairs.entries()) {
         if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
-        // The name is not shown either: it may be a part of a secret.
+        // The name is not shown, because it may be a part of a secret.
         else if (!isHeaderName(name))
           context.addIssue({ code: 'custom', message: `the text before ":" in header ${index + 1} is not a header name` });
         else if (!isHeaderValue(text))
@@ -159,17 +161,17 @@ const filter = texts.transform(
   }),
 );
 
-/** A list in which `!` excludes. */
+/** A list in which `!` before an item excludes it. */
 export function filterList() {
   return filter;
 }
 
-/** An expression (docs/spec/authentication.md#expressions), which parses, as text. */
+/** The text of a valid expression (docs/spec/authentication.md#expressions). */
 export function expressionText() {
   return z.string().superRefine((text, context) => void readOrIssue(context, () => compileExpression(text)));
 }
 
-/** One or several http or https URLs, comma-separated or a list. Credentials in a URL are refused: logs would show them. */
+/** One or more http or https URLs, comma-separated or as a list. Credentials in a URL are refused, because logs would show them. */
 export function urlList() {
   return textList().superRefine((urls, context) => {
     if (urls.length === 0) context.addIssue({ code: 'custom', message: 'must name at least one URL' });
@@ -184,7 +186,7 @@ export function urlList() {
   });
 }
 
-/** Origins (scheme, host and port of URLs), comma-separated or a list. */
+/** Origins, which consist of scheme, host and port. They are comma-separated or a list. */
 export function originList() {
   return textList().superRefine((items, context) => {
     for (const item of items) {
@@ -196,7 +198,7 @@ export function originList() {
 
 const textOrNothing = z.union([scalarText, z.null()]).transform((value) => value ?? '');
 
-/** A text in which null and nothing mean empty. */
+/** A text. Null and a missing value mean an empty text. */
 export function optionalText() {
   return textOrNothing;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Counts occurrences that may be too frequent to be logged one by one: they are logged at most once a period, with their number. */
+/** Counts occurrences that may be too frequent for one log line each. They are logged at most once per period, with their number. */
 export class ThrottledCount {
   readonly #clock: Clock;
   readonly #everyMs: number;
@@ -12,7 +12,7 @@ export class ThrottledCount {
     this.#everyMs = everyMs;
   }
 
-  /** Counts one occurrence. @returns the number since the last report, including this one; undefined when no report is due */
+  /** Counts one occurrence. @returns the number since the last report, including this one; undefined if no report is due */
   record(): number | undefined {
     this.#count++;
     const nowMs = this.#clock.monotonicMs();
@@ -24,19 +24,19 @@ export class ThrottledCount {
   }
 }
 
-/** How often something may happen: `requests` in `seconds` on average, and `burst` at once. */
+/** A rate limit: on average `requests` per `seconds`, and `burst` at once. */
 export interface Rate {
   requests: number;
   seconds: number;
   burst: number;
 }
 
-/** Enforces a rate: callers that come too early wait, in their order. */
+/** Enforces a rate. Callers that arrive too early wait, in the order of their arrival. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #burst: number;
-  /** Negative while some wait. */
+  /** Available tokens; negative while callers wait. */
   #tokens: number;
   #atMs: number;
 
@@ -48,7 +48,7 @@ export class RateLimit {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Resolves when it is the caller's turn. @throws the reason of `signal` if that aborts first */
+  /** Resolves when it is the caller's turn. @throws the reason of `signal` if it is aborted before that */
   async take(signal?: AbortSignal): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);
@@ -82,7 +82,7 @@ export class RateMeter {
     this.#counts[this.#slot % slots] = (this.#counts[this.#slot % slots] ?? 0) + 1;
   }
 
-  /** Within the last 55 to 60 seconds. */
+  /** Number of occurrences in the last 55 to 60 seconds. */
   get perMinute(): number {
     this.#forget();
     return this.#counts.reduce((sum, count) => sum + count, 0);

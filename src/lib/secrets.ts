@@ -2,25 +2,25 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { memoizeForTick } from './concurrency/event-loop.ts';
 
-/** The kinds of secrets by the letter in their prefix: `svc_t_…` is an access token, `svc_l_…` the secret of a link. */
+/** The kinds of secrets by the letter in their prefix. `svc_t_…` is an access token, and `svc_l_…` is the secret of a link. */
 const kinds = { t: 'token', l: 'link' } as const;
 export type SecretKind = (typeof kinds)[keyof typeof kinds];
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Digits of 256 bits, and of a CRC-32, in base62. */
+/** Number of base62 digits for 256 bits, and for a CRC-32. */
 const [secretDigits, checksumDigits] = [43, 6];
 
 const wholeSecret = /^svc_[tl]_[0-9A-Za-z]{49}$/;
 const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
 
-/** A text with the form of a secret, once parsed. */
+/** A text that has the form of a secret, after parsing. */
 export type ReadSecret =
   | { kind: SecretKind /** SHA-256 in base64url: the only trace of a secret that is kept. */; hash: string }
-  /** It has the form of a secret, but a wrong checksum: it was mistyped or truncated. */
+  /** The text has the form of a secret, but its checksum is wrong, so it was mistyped or truncated. */
   | 'mistyped';
 
-/** Makes a secret of 256 random bits, with a CRC-32 of the part before it (docs/spec/tokens.md#form). */
+/** Creates a secret of 256 random bits, followed by a CRC-32 of the preceding part (docs/spec/tokens.md#form). */
 export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   const value = BigInt(`0x${randomBytes(32).toString('hex')}`);
   const body = `svc_${kind === 'token' ? 't' : 'l'}_${base62(value, secretDigits)}`;
@@ -28,7 +28,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   return { secret, hash: hashSecret(secret) };
 }
 
-/** Parses a text that may be a secret, without asking any store. @returns undefined for a text of another form */
+/** Parses a text that may be a secret, without asking a store. @returns undefined for a text of another form */
 export function readSecret(text: string): ReadSecret | undefined {
   if (!hasSecretForm(text)) return undefined;
   const body = text.slice(0, -checksumDigits);
@@ -36,17 +36,17 @@ export function readSecret(text: string): ReadSecret | undefined {
   return { kind: kinds[text[4] as keyof typeof kinds], hash: hashSecret(text) };
 }
 
-/** Whether a text has the form of a secret: such a text never goes to a callout or into a password hash. */
+/** Returns whether a text has the form of a secret. Such a text must not be sent to a callout or hashed as a password. */
 export function hasSecretForm(text: string): boolean {
   return text.length === 55 && wholeSecret.test(text);
 }
 
-/** Replaces the secrets in a text by stars. */
+/** Replaces the secrets in a text with asterisks. */
 export function maskSecrets(text: string): string {
   return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
 }
 
-/** The SHA-256 of a secret, by which stores find it. */
+/** Returns the SHA-256 of a secret, by which stores find it. */
 export const hashSecret = memoizeForTick((secret) => hash('sha256', secret, 'base64url'));
 
 function checksum(body: string): string {

@@ -1,20 +1,20 @@
 /** A template such as `{account.name} uploaded {data.path}`. */
 export interface TextTemplate {
-  /** Names of the variables, as written. */
+  /** Names of the variables as they are written in the template. */
   readonly variables: readonly string[];
   /**
-   * Inserts the values. An unknown variable becomes an empty text (docs/spec/delivery.md#templates).
+   * Inserts the values. An unknown variable is replaced by an empty text (docs/spec/delivery.md#templates).
    *
-   * @param lookUp gives a variable's value by the name as written
-   * @param encode escapes a value; `before` is the literal text of the template in front of it
+   * @param lookUp returns a variable's value by its name in the template
+   * @param encode escapes a value; `before` is the literal text of the template that precedes it
    */
   render(lookUp: (name: string) => string | undefined, encode?: (value: string, name: string, before: string) => string): string;
 }
 
-// `{{` and `}}` are literal braces, and so is a brace that opens no variable: a template may be JSON.
+// `{{` and `}}` stand for literal braces. A brace that does not start a variable is literal, too, because a template may be JSON.
 const token = /\{\{|\}\}|\{([\p{L}_][\p{L}\p{N}_.-]*)\}/gu;
 
-/** Parses a template; every text is one. */
+/** Parses a template. Every text is a valid template. */
 export function parseTemplate(text: string): TextTemplate {
   const literals: string[] = [];
   const variables: string[] = [];

@@ -16,8 +16,8 @@ export function certificateBlocks(pem: string): string[] {
 }
 
 /**
- * Splits two files into pairs of a certificate chain and its key. If there are several keys, each chain begins with the certificate of its
- * key. A key without a certificate gets the whole text, which `checkTlsPairs` reports as an error.
+ * Splits two files into pairs of a certificate chain and its key. If there are several keys, each chain starts with the certificate of its
+ * key. A key without a certificate gets the whole text, for which `checkTlsPairs` reports an error.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`
@@ -43,7 +43,7 @@ function belongTogether(certificate: string, key: string): boolean {
   }
 }
 
-/** A problem of TLS files. An error makes them unusable. With a warning, TLS works, but clients may refuse the certificate. */
+/** A problem of TLS files. With an error, they cannot be used. With a warning, TLS works, but clients may refuse the certificate. */
 export interface TlsFault {
   severity: 'error' | 'warning';
   code: 'tls-unusable' | 'tls-mismatch' | 'tls-expired' | 'tls-expires-soon' | 'tls-chain' | 'tls-weak';
@@ -66,7 +66,7 @@ const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1',
 const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
 
 /**
- * Checks that each chain can be parsed, is in order and is valid at present, and that each key belongs to its certificate.
+ * Checks that each chain can be parsed, is in order and is currently valid, and that each key belongs to its certificate.
  *
  * @param certificates text of the certificate file
  * @param keys text of the key file; if undefined, keys are not checked
@@ -154,7 +154,7 @@ function checkKey({ certificate, key }: TlsPair): TlsFault[] {
     return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
   }
   try {
-    // `createSecureContext` accepts a certificate and a key of different types. Every handshake would then fail.
+    // `createSecureContext` accepts a certificate and a key of different types, but then every handshake would fail.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
       return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
   } catch (error) {

@@ -4,7 +4,7 @@ export type Text = string | { readonly one: string; readonly other: string };
 /** Values of the placeholders. `count` selects singular or plural. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** Whether a count takes the singular, for the languages of the pages. `Intl.PluralRules` would delay a page. */
+/** Returns whether a count takes the singular in a language of the pages. `Intl.PluralRules` would delay a page. */
 function isOne(language: string, count: number): boolean {
   return count === 1 || (count === 0 && language === 'fr');
 }

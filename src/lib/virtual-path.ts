@@ -3,18 +3,18 @@ import { ServiceError } from './errors.ts';
 declare const virtualPathBrand: unique symbol;
 
 /**
- * An absolute path in an account's own name space: `/`, or `/a/b` without a trailing slash.
- * Its segments are never empty, `.` or `..`, and hold no NUL and no `/`.
+ * An absolute path in an account's own name space: `/`, or `/a/b` without a trailing slash. Its segments are never empty, `.` or `..`, and
+ * contain no NUL and no `/`.
  */
 export type VirtualPath = string & { readonly [virtualPathBrand]: true };
 
-/** Longest member name that common file systems take, in UTF-8 bytes. */
+/** Maximum length of a member name in UTF-8 bytes, as common file systems have it. */
 const longestNameBytes = 255;
 
 /**
  * Checks one member name (a single path segment, already decoded).
  *
- * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or over 255 bytes
+ * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or a name longer than 255 bytes
  */
 export function checkMemberName(name: string): void {
   if (name === '' || name === '.' || name === '..') throw new ServiceError('name-invalid', 'A name must not be empty, "." or "..".');
@@ -29,7 +29,7 @@ export function checkMemberName(name: string): void {
 }
 
 /**
- * Checks the name of a new member; existing ones with such names stay within reach.
+ * Checks the name of a new member. Existing members with such names can still be used.
  *
  * @throws ServiceError `name-invalid` for a name with control characters (U+0000 to U+001F, U+007F)
  */
@@ -37,44 +37,44 @@ export function checkNewName(name: string): void {
   if (/[\u0000-\u001f\u007f]/.test(name)) throw new ServiceError('name-invalid', 'A new name must not contain control characters.');
 }
 
-/** Builds a virtual path from decoded segments. @throws ServiceError `name-invalid` as `checkMemberName` */
+/** Builds a virtual path from decoded segments. @throws ServiceError `name-invalid` for the same names as `checkMemberName` */
 export function pathFromSegments(segments: readonly string[]): VirtualPath {
   for (const segment of segments) checkMemberName(segment);
   return `/${segments.join('/')}` as VirtualPath;
 }
 
 /**
- * Parses a virtual path of the configuration (`/shared/in`, with or without a trailing slash).
+ * Parses a virtual path of the configuration, such as `/shared/in`, with or without a trailing slash.
  *
- * @throws ServiceError `name-invalid` when it is not absolute, and as `checkMemberName`
+ * @throws ServiceError `name-invalid` if it is not absolute, and for the same names as `checkMemberName`
  */
 export function parseVirtualPath(text: string): VirtualPath {
   if (!text.startsWith('/')) throw new ServiceError('name-invalid', `"${text}" must begin with "/".`);
   return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
 }
 
-/** The segments of a path; empty for `/`. */
+/** Returns the segments of a path; an empty list for `/`. */
 export function pathSegments(path: VirtualPath): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }
 
-/** The path of member `name` (already checked) of folder `folder`. */
+/** Returns the path of a member of a folder. @param name a name that was already checked */
 export function memberPath(folder: VirtualPath, name: string): VirtualPath {
   return (folder === '/' ? `/${name}` : `${folder}/${name}`) as VirtualPath;
 }
 
-/** The folder that holds `path`; `/` for `/` itself. */
+/** Returns the folder that contains `path`; `/` for `/` itself. */
 export function parentPath(path: VirtualPath): VirtualPath {
   const slash = path.lastIndexOf('/');
   return (slash <= 0 ? '/' : path.slice(0, slash)) as VirtualPath;
 }
 
-/** The last segment of `path`; empty for `/`. */
+/** Returns the last segment of `path`; empty for `/`. */
 export function baseName(path: VirtualPath): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Whether `path` is `ancestor` or lies below it. */
+/** Returns whether `path` is `ancestor` or below it. */
 export function isWithin(path: string, ancestor: string): boolean {
   return path === ancestor || ancestor === '/' || path.startsWith(`${ancestor}/`);
 }

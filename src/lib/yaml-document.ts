@@ -1,12 +1,12 @@
 import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair, isScalar, Lexer, LineCounter, Parser } from 'yaml';
 
-/** Deepest nesting of lists and maps below the outermost one; more could exhaust the stack. */
+/** Maximum nesting depth of lists and maps below the outermost one. Deeper nesting could exhaust the stack. */
 export const deepestNesting = 32;
 
-/** Maximum number of aliases: each one is a search through all anchors. */
+/** Maximum number of aliases. Each one causes a search through all anchors. */
 const maxAliases = 1000;
 
-/** A problem of a text and its position. */
+/** A problem in a text, with its position. */
 export interface YamlProblem {
   code: 'syntax' | 'duplicate-key' | 'shape' | 'aliases';
   message: string;
@@ -14,14 +14,14 @@ export interface YamlProblem {
   column: number;
 }
 
-/** A parsed text, with a document when there are no problems. */
+/** A parsed text. It has a document if there are no problems. */
 export interface ParsedYaml {
   document: Document.Parsed | undefined;
   lines: LineCounter;
   problems: YamlProblem[];
 }
 
-/** Parses YAML or JSON in time that is linear in its size. Too deep nesting is refused before anything recurses into it. */
+/** Parses YAML or JSON in time that is linear in its size. A text that is nested too deeply is refused before any recursion into it. */
 export function parseYaml(text: string): ParsedYaml {
   const lines = new LineCounter();
   const problem = (code: YamlProblem['code'], message: string, offset: number): YamlProblem => {
@@ -48,14 +48,14 @@ export function parseYaml(text: string): ParsedYaml {
   return { document: problems.length === 0 ? document : undefined, lines, problems };
 }
 
-/** Removes from a parser's message the quoted parts of the text, which may be secret. */
+/** Removes quoted parts of the text from a parser's message, because they may be secret. */
 function withoutSource(message: string): string {
   const cited =
     /^(Unresolved tag|Unresolved alias \(.*?\)|Block scalar header includes extra characters|Not a YAML token|Not a valid tag|Could not resolve tag|Unsupported YAML version|Unknown directive|Invalid escape sequence|Verbatim tags aren't resolved|Unexpected [\w-]+ token in YAML \w+|The tag has no suffix)(?!\w).*$/s;
   return message.replace(/^The \S+ tag/, 'The tag').replace(cited, '$1');
 }
 
-/** The plain value of a document. @throws Error for an alias of nothing, or too many of them */
+/** Returns the plain value of a document. @throws Error for an alias without an anchor, or for too many aliases */
 export function plainValue(document: Document.Parsed): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
@@ -65,9 +65,9 @@ export function plainValue(document: Document.Parsed): unknown {
 }
 
 /**
- * Reads YAML or JSON other than a configuration (test suites, accounts).
+ * Reads YAML or JSON that is not a configuration, such as test suites and accounts.
  *
- * @throws Error with one line that says what is wrong and where
+ * @throws Error with one line that says what is wrong, and where
  */
 export function readPlainYaml(text: string): unknown {
   const { document, problems } = parseYaml(text);
@@ -76,7 +76,10 @@ export function readPlainYaml(text: string): unknown {
   return document && plainValue(document);
 }
 
-/** Parses the tokens, by a parser that recurses itself. @returns the problem instead, where it nests too deep or has an alias too many */
+/**
+ * Parses the tokens with a parser that recurses. @returns the problem in place of tokens, if the text is nested too deeply or has too many
+ * aliases
+ */
 function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 'shape' | 'aliases'; message: string; offset: number } {
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
@@ -86,7 +89,7 @@ function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 's
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (lexeme.startsWith('*') && ++aliases > maxAliases)
       return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
-    // Document and scalar do not count as levels.
+    // Document and scalar tokens do not count as levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
       return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
   }
@@ -111,11 +114,11 @@ function* repeatedKeys(node: unknown): Generator<number> {
   }
 }
 
-/** Finds keys of large maps: each map is indexed once. */
+/** Finds keys of large maps. It indexes each map only once. */
 export class KeyIndex {
   readonly #pairs = new WeakMap<object, Map<string, { key: unknown; value: unknown }>>();
 
-  /** The entry of a map. @param map a map node of a document */
+  /** Finds the entry of a key in a map. @param map a map node of a document */
   find(map: { items: readonly unknown[] }, key: PropertyKey): { key: unknown; value: unknown } | undefined {
     let pairs = this.#pairs.get(map);
     if (!pairs) {

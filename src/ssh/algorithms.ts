@@ -1,6 +1,6 @@
 import { nearestName } from '../lib/nearest-name.ts';
 
-/** Names of algorithms by kind, the preferred first. */
+/** Names of algorithms by kind, in order of preference. */
 export interface AlgorithmSet {
   kex: string[];
   hostKey: string[];
@@ -44,25 +44,26 @@ const fips: AlgorithmSet = {
 
 const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 
-/** Minimum size of RSA keys, for servers and clients. */
+/** Minimum and maximum size of RSA keys in bits, for servers and clients. */
 export const minRsaBits = 2048;
 export const maxRsaBits = 16_384;
 
-/** Types of host keys that can be offered. */
+/** Types of host keys that the service can offer. */
 export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];
 
-/** Whether a host key of a type can sign with one of the algorithms. */
+/** Returns whether a host key of a type can sign with at least one of the algorithms. */
 export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean {
   return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
 }
 
-/** Signatures of clients that are accepted: no SHA-1, no DSA. */
+/** Signature algorithms that are accepted from clients. SHA-1 and DSA are not. */
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names; kinds without a name are as in `secure`.
+ * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. A kind without any name gets the algorithms
+ * of `secure`.
  *
- * @param names without `algorithmFaults`
+ * @param names names for which `algorithmFaults` found no fault
  */
 export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
   const chosen = (kind: Kind) => {
@@ -72,7 +73,7 @@ export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
   return { kex: chosen('kex'), hostKey: chosen('hostKey'), cipher: chosen('cipher'), mac: chosen('mac') };
 }
 
-/** Explains what is wrong with names of `ssh_cipher_list`, in sentences. */
+/** Returns sentences that say what is wrong with the names in `ssh_cipher_list`. */
 export function algorithmFaults(names: readonly string[]): string[] {
   const known = [...Object.keys(sets), ...kinds.flatMap((kind) => all[kind])];
   return names
@@ -84,7 +85,7 @@ export function algorithmFaults(names: readonly string[]): string[] {
     });
 }
 
-/** Algorithms of `ssh_cipher_list` that `secure` lacks. */
+/** Returns the chosen algorithms that are not in the set `secure`. */
 export function algorithmsBeyondSecure(names: readonly string[]): string[] {
   const chosen = resolveAlgorithms(names);
   return kinds.flatMap((kind) => chosen[kind].filter((name) => !secure[kind].includes(name)));

@@ -13,48 +13,48 @@ import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
 import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
 
-/** A key that a client presents, and how it signs. */
+/** A key that a client offers, and its signature. */
 interface PresentedKey {
-  /** Name of the algorithm, `ssh-rsa` for all kinds of RSA. */
+  /** Name of the algorithm. It is `ssh-rsa` for all RSA algorithms; `hash` distinguishes them. */
   algorithm: string;
   blob: Buffer;
   hash: string | undefined;
-  /** Undefined while the client only asks about the key. */
+  /** Undefined while the client only asks whether the key would be accepted. */
   signature: Buffer | undefined;
-  /** Session and request, which are signed. */
+  /** The signed bytes, which are the session ID and the request. */
   signed: Buffer | undefined;
 }
 
-/** Checks a client's key, and its signature if there is one. @returns why it is refused; undefined when it is valid */
+/** Checks a client's key, and its signature if there is one. @returns the reason of the refusal; undefined for a valid key */
 export function keyFault({ algorithm, blob, hash, signature, signed }: PresentedKey): string | undefined {
   if (algorithm === 'ssh-rsa' && hash === undefined) return 'Signatures with SHA-1 are refused.';
   const fault = publicKeyFault(blob);
   if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
-  // If the parsed key has another form than the signed one, it is not the presented key.
+  // If the parsed key, written again, differs from the key that was sent, it is not the key that the client offered.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
   if (!signature) return undefined;
   return signed && key.verify(signed, signature, hash) === true ? undefined : 'The signature is not right.';
 }
 
-/** Limit for requests of a connection that try no credential (`none`, keys without a signature, repeated service requests). */
+/** Maximum number of requests of one connection that try no credential: `none`, keys without a signature, and repeated service requests. */
 const maxQuestions = 100;
 
-/** The connection, as its login needs it. */
+/** The connection, as far as its login needs it. */
 export interface LoginConnection extends ConnectionOrigin {
   /** Shows a text to the user. */
   tell(text: string): void;
-  /** Ends the connection without another try. */
+  /** Ends the connection, so that the client cannot try again on it. */
   giveUp(reason: string): void;
-  /** Reserves room for a client that has authenticated. @returns why there is none */
+  /** Reserves the slots of an authenticated client. @returns the reason if none is free; otherwise undefined */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
-  /** Whether no answer can be sent any more. */
+  /** Whether the connection has ended, so that no answer can be sent. */
   readonly isEnded: boolean;
 }
 
-/** The answer to one request. */
+/** The answer to one login request. */
 type Answer = 'granted' | 'question' | { refused: 'tried' | 'asked' | 'over'; told?: string } | { partial: string[] };
 
 /** A credential that was accepted. */
@@ -70,10 +70,10 @@ export class Login {
   #username: string | undefined;
   #tries = 0;
   #questions = 0;
-  /** One credential, or two. */
+  /** The accepted credentials. A login needs one or two. */
   readonly #accepted: Accepted[] = [];
   #isGranted = false;
-  /** An unknown key; all of them count once, when the connection ends. */
+  /** Content of an unknown key that was tried. All unknown keys together count as one failed attempt, when the connection ends. */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #last: Promise<void> = Promise.resolve();
   #asking = 0;
@@ -82,17 +82,20 @@ export class Login {
     this.#connection = connection;
   }
 
-  /** Whether an authentication method is being asked at present. */
+  /** Whether a method of the authentication chain is being asked now. */
   get isBusy(): boolean {
     return this.#asking > 0;
   }
 
-  /** The account at the login, set when the client learns of its success. */
+  /** The account at the time of the login; undefined until the client has been told of its success. */
   get granted(): Account | undefined {
     return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
 
-  /** The current account of the login; undefined if one of its credentials is no longer valid, or more are required now. */
+  /**
+   * Returns the current account of the login; undefined if one of its credentials is no longer valid, or if more credentials are now
+   * required.
+   */
   inForce(chain: AuthChain): Account | undefined {
     const { address } = this.#connection.peer;
     const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity, address));
@@ -102,7 +105,7 @@ export class Login {
     return isEnough(account.requiredCredentials, kinds) ? account : undefined;
   }
 
-  /** Answers a request. @param onFault called with errors of the program */
+  /** Answers a login request. @param onFault called with unexpected errors */
   handle(context: Server.AuthContext, onFault: (error: unknown) => void): void {
     this.#last = this.#last
       .then(() => this.#handle(context))
@@ -113,12 +116,12 @@ export class Login {
       });
   }
 
-  /** The client asks whether it may log in, as some do before each try. */
+  /** Counts a repeated service request, which some clients send before each attempt. */
   askedAgain(): void {
     this.#asked();
   }
 
-  /** The connection ended. */
+  /** Called when the connection has ended. */
   async end(): Promise<void> {
     const { service, peer } = this.#connection;
     const username = this.#username;
@@ -134,7 +137,7 @@ export class Login {
   async #handle(context: Server.AuthContext): Promise<void> {
     const { service } = this.#connection;
     const answer = await this.#answer(context);
-    // The login is in the journal before the client learns of it.
+    // The login must be in the journal before the client learns of it.
     if (answer === 'granted') await service.events.grouped();
     if (this.#connection.isEnded) return;
     if (answer === 'granted' || answer === 'question') {
@@ -151,7 +154,7 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client may abandon a method while it is checked; then nobody receives the grant.
+    // A client may abandon a method while it is being checked. In that case nobody receives the grant.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
@@ -165,7 +168,7 @@ export class Login {
     switch (context.method) {
       case 'password': {
         const { password } = context as Server.PasswordContext;
-        // A password change is not offered.
+        // The client wants to change the password, which the service does not offer.
         return typeof password === 'string' ? this.#try('password', password) : { refused: 'tried' };
       }
       case 'keyboard-interactive': {
@@ -222,7 +225,7 @@ export class Login {
     return 'granted';
   }
 
-  /** Asks the chain, within the limits of guesses for the address and the name. */
+  /** Asks the authentication chain, unless too many guesses came from this address or for this name. */
   async #ask(type: CredentialKind, content: string): Promise<ChainResult> {
     const { service, peer, trace } = this.#connection;
     const username = this.#username ?? '';
@@ -240,10 +243,10 @@ export class Login {
     };
     const outcomeOf = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
-      // An agent offers all its keys: the unknown ones count once, when the connection ends.
+      // An agent offers all of its keys, so unknown ones count as one attempt when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
-    // A guess at a token is not a guess at the account whose name was sent with it.
+    // A guessed token must not count against the account whose name was sent with it.
     const isToken = type === 'password' && hasSecretForm(content);
     const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
@@ -253,12 +256,12 @@ export class Login {
     return { outcome: 'unanswered' };
   }
 
-  /** The first of two credentials, once it was accepted. */
+  /** The first of two credentials; undefined until it was accepted. */
   get #first(): Accepted | undefined {
     return this.#accepted[0];
   }
 
-  /** Methods that can still succeed. */
+  /** Returns the authentication methods that can still succeed. */
   #methodsLeft(): string[] {
     return methodsOffered(this.#connection.service.requiredCredentials, this.#first?.kind);
   }
@@ -281,12 +284,11 @@ export class Login {
 }
 
 /**
- * @returns undefined when the client abandoned it
- * @returns undefined when the client gave it up
+ * @returns undefined if the client abandoned the prompt
  */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // The client requested something else instead.
+    // The client sent another request in place of an answer.
     context.on('abort', () => resolve(undefined));
     context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
       resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);

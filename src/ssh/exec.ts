@@ -7,15 +7,15 @@ import type { SshChannel, SshClient } from './ssh-client.ts';
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
 
-/** The command by which rclone detects the shell; the answer is that of a Unix shell. */
+/** The command with which rclone detects the shell. The answer is the one that a Unix shell would give. */
 const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 
 /**
- * Answers a command: with a refusal and exit 1 or, with `checksum_commands`, with the checksum of one file in the form of coreutils. Never
- * rejects.
+ * Answers a command. It refuses it with exit status 1 or, with `checksum_commands`, returns the checksum of one file in the format of
+ * coreutils. Never rejects.
  *
- * @param command undefined for a shell
+ * @param command undefined if the client requests a shell
  */
 export async function answerCommand(channel: SshChannel, client: SshClient, command: string | undefined): Promise<void> {
   const { status, text } = await answer(client, command);
@@ -42,7 +42,7 @@ function refusal({ options }: SshClient): string {
   return `This service takes no commands, only SFTP (with OpenSSH 9 or newer \`scp\` uses it too, with older ones \`scp -s\`)${others}.\r\n`;
 }
 
-/** @param path without one, the checksum of no data, with which rclone detects the command */
+/** @param path if it is undefined, the checksum of empty content is returned. rclone uses that to detect the command */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;
@@ -55,15 +55,15 @@ async function checksumLine(client: SshClient, algorithm: string, path: string |
   } finally {
     await (client.ended.aborted ? file.lose() : file.close());
   }
-  // coreutils puts a backslash in front of a line whose name it escaped.
+  // coreutils puts a backslash before a line in which it escaped characters of the name.
   const name = path.replace(/[\\\n\r]/g, (character) => ({ '\\': '\\\\', '\n': '\\n' })[character] ?? '\\r');
   return `${name === path ? '' : '\\'}${hash.digest('hex')}  ${name}\n`;
 }
 
 /**
- * Splits a command into words as a Unix shell does: quoted with `'`, `"` or backslashes, without expansion.
+ * Splits a command into words as a Unix shell does. It handles `'`, `"` and backslashes, but expands nothing.
  *
- * @returns undefined when a quotation does not end, or where a shell would do more than run one command
+ * @returns undefined if a quotation is not closed, or if a shell would do more than run one command
  */
 export function shellWords(command: string): string[] | undefined {
   const words: string[] = [];

@@ -8,12 +8,12 @@ import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, minRsaBits } from './algorithms.ts';
 import { bitLength, readStrings, sshString, toMpint } from './public-keys.ts';
 
-/** A key by which clients recognise this server. */
+/** A host key, by which clients recognise this server. */
 export interface HostKey {
   readonly path: string;
-  /** Such as `ssh-ed25519`. */
+  /** Type of the key, such as `ssh-ed25519`. */
   readonly type: string;
-  /** As `ssh-keygen -l` shows it: `SHA256:…`. */
+  /** The fingerprint as `ssh-keygen -l` shows it, `SHA256:…`. */
   readonly fingerprint: string;
   /** The private key. Never logged. */
   readonly text: string;
@@ -24,25 +24,25 @@ const makeKeyPair = promisify(generateKeyPair);
 const opensshBegin = 'BEGIN OPENSSH PRIVATE KEY';
 const opensshMark = Buffer.from('openssh-key-v1\0');
 
-/** Names of the keys that the first start creates. */
+/** File names of the keys that the first start creates. */
 const defaultKeyNames = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
 
-/** Paths of the keys of a service without `host_key_paths`, whether they exist or not. */
+/** Returns the paths of the host keys for a service without `host_key_paths`. The files need not exist. */
 export function defaultKeyPaths(dataFolderPath: string): string[] {
   return Object.values(defaultKeyNames).map((name) => join(dataFolderPath, name));
 }
 
-/** The path in the data folder for a key of a type. @param type such as `ssh-ed25519` */
+/** Returns the path in the data folder for a key. @param type such as `ssh-ed25519` */
 export function keyPathFor(type: string, dataFolderPath: string): string {
   const name = type.startsWith('ecdsa-') ? 'ssh_host_ecdsa_key' : type === 'ssh-rsa' ? defaultKeyNames.rsa : defaultKeyNames.ed25519;
   return join(dataFolderPath, name);
 }
 
 /**
- * Loads the host keys of a service: those of `host_key_paths`, or an Ed25519 and an RSA key in the data folder, which are created if
- * missing.
+ * Loads the host keys of a service, which are those of `host_key_paths`. Without that option, they are an Ed25519 and an RSA key in the
+ * data folder, which are created if they are missing.
  *
- * @throws ServiceError `unavailable` naming the file that cannot be used
+ * @throws ServiceError `unavailable`, which names the file that cannot be used
  */
 export async function loadHostKeys(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
   if (paths.length > 0) return paths.map(readHostKey);
@@ -56,9 +56,9 @@ export async function loadHostKeys(paths: readonly string[], dataFolderPath: str
 }
 
 /**
- * Reads a private key without a passphrase, in OpenSSH's form or as PEM.
+ * Reads a private key without a passphrase, in OpenSSH's format or as PEM.
  *
- * @throws ServiceError `unavailable` naming the file and its fault
+ * @throws ServiceError `unavailable`, which names the file and its fault
  */
 export function readHostKey(path: string): HostKey {
   let text: string;
@@ -83,7 +83,7 @@ export function readHostKey(path: string): HostKey {
   return { path, type: name, fingerprint: `SHA256:${digest}`, text: key.text };
 }
 
-/** The public key in a private one of OpenSSH. @throws Error when it is damaged or has a passphrase */
+/** Returns the public key that a private key in OpenSSH's format contains. @throws Error if it is damaged or has a passphrase */
 function readPublicPart(text: string): Buffer {
   const bytes = Buffer.from(text.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   if (!bytes.subarray(0, opensshMark.length).equals(opensshMark)) throw new Error('it is damaged');
@@ -95,7 +95,7 @@ function readPublicPart(text: string): Buffer {
   return blob;
 }
 
-/** The public key, and the private one in a form that ssh2 reads. */
+/** Returns the public key, and the private key in a format that ssh2 reads. */
 function readPem(key: KeyObject): { blob: Buffer; text: string } {
   const { n = '', e = '', x = '', y = '', crv = '' } = key.export({ format: 'jwk' });
   const bytes = (value: string) => Buffer.from(value, 'base64url');
@@ -124,7 +124,7 @@ function unusable(path: string, reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
-/** A private Ed25519 key in OpenSSH's form (PROTOCOL.key of its sources), the only one that its programs read. */
+/** Writes a private Ed25519 key in OpenSSH's format (PROTOCOL.key of its sources), the only one that OpenSSH's programs read. */
 function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];

@@ -10,29 +10,29 @@ import { fitsAlgorithms, resolveAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
-/** Keep-alives in a row that a client may leave unanswered. */
+/** Number of successive keep-alives that a client may leave unanswered. */
 const maxSilentKeepAlives = 3;
 
-/** How often connections are checked: grace time, idleness, new keys, sessions that ended. */
+/** Interval, in milliseconds, of the checks of connections for grace time, idle time, new keys and ended sessions. */
 const checkEveryMs = 1000;
 
-/** Events about refused connections come at most this often: they would fill the journal. */
+/** Minimum interval, in milliseconds, of events about refused connections. Without it, they would fill the journal. */
 const refusalsEveryMs = 1000;
 
-/** The listening side of one SSH service; outlives reloads that keep its address. */
+/** The listening side of one SSH service. It survives reloads that keep its address. */
 export class SshServer {
   #service: SshService;
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
-  /** Ends of gone connections that are still to be reported. */
+  /** Connections that have closed, but whose transfers have not all been reported as ended. */
   readonly #settling = new PendingWork();
-  /** Totals of connections that ended. */
+  /** Totals of all connections that have closed. */
   readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
   readonly #looker: Timer;
   readonly #refusals: ThrottledCount;
 
-  /** @throws ServiceError `unavailable` when no host key fits the algorithms */
+  /** @throws ServiceError `unavailable` if no host key fits the algorithms */
   constructor(service: SshService) {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
@@ -44,7 +44,7 @@ export class SshServer {
     });
   }
 
-  /** Begins to accept connections. @throws ServiceError `unavailable` naming the address when it is in use or not permitted */
+  /** Starts to accept connections. @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
   async listen(): Promise<void> {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
     try {
@@ -55,12 +55,12 @@ export class SshServer {
     }
   }
 
-  /** The address that clients use, with the port that the system chose for port 0. */
+  /** The URL under which clients reach the server. It has the port that the system chose if the configured port is 0. */
   get url(): string {
     return serverUrl('sftp', this.#server);
   }
 
-  /** Current connections, and bytes on the wire and SFTP requests so far. */
+  /** The number of open connections, and the bytes sent and received and SFTP requests so far. */
   get traffic(): { connections: number; receivedBytes: number; sentBytes: number; requests: number } {
     let { receivedBytes, sentBytes, requests } = this.#ended;
     for (const [socket, connection] of this.#connections) {
@@ -75,15 +75,15 @@ export class SshServer {
     return this.#service;
   }
 
-  /** Does nothing: SSH has no replies that could end a connection. */
+  /** Does nothing. An HTTP server closes connections after their replies here, but SSH has no such replies. */
   leave(): void {}
 
-  /** @throws ServiceError `unavailable` when `replace` could not take over such a service */
+  /** @throws ServiceError `unavailable` if `replace` could not apply this service */
   checkReplaceable(service: SshService): void {
     this.#makeProtocol(service);
   }
 
-  /** Applies new options; existing connections keep those of their transport. */
+  /** Applies new options. Existing connections keep the transport options with which they began. */
   replace(service: SshService): void {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
@@ -94,15 +94,16 @@ export class SshServer {
     this.#service = { ...this.#service, chain };
   }
 
-  /** Cuts the connections of accounts that lost access (`AuthChain.inForce`). @returns their names */
+  /** Cuts the connections of accounts that lost access (`AuthChain.inForce`). @returns the IDs of the cut connections */
   cutOthers(): RequestTrace[] {
     return [...this.#connections.values()].filter((connection) => connection.cutUnlessInForce()).map(({ trace }) => trace);
   }
 
   /**
-   * Stops accepting, lets transfers finish, and cuts the rest after `timeoutMs`, or when `hurry` is aborted. Resolves when all ends are reported.
+   * Stops accepting and lets transfers finish. It cuts the rest after `timeoutMs` or when `hurry` is aborted, and resolves when all ends
+   * have been reported.
    *
-   * @returns whether all finished
+   * @returns whether all transfers finished before they were cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));

@@ -1,6 +1,6 @@
 import { clientSignatures, maxRsaBits, minRsaBits } from './algorithms.ts';
 
-/** A `string` of the protocol: its length, then its bytes (RFC 4251 §5). */
+/** Encodes a `string` of the protocol, which is its length followed by its bytes (RFC 4251 §5). */
 export function sshString(content: string | Buffer): Buffer {
   const bytes = Buffer.from(content as string);
   const length = Buffer.alloc(4);
@@ -8,7 +8,7 @@ export function sshString(content: string | Buffer): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** Reads the `string`s at the beginning of some bytes, `max` of them. @throws Error when one is cut off */
+/** Reads up to `max` `string`s from the beginning of some bytes. @throws Error if one of them is cut off */
 export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] {
   const found: Buffer[] = [];
   for (let at = 0; at < bytes.length && found.length < max; ) {
@@ -20,12 +20,12 @@ export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buff
   return found;
 }
 
-/** A number as an `mpint`: a leading zero keeps it positive. */
+/** Encodes a positive number as an `mpint`. A leading zero byte keeps it positive. */
 export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
 
-/** Bits of a number written as an `mpint`. */
+/** Returns the number of bits of an `mpint`. */
 export function bitLength(mpint: Buffer | undefined): number {
   const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
   return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;
@@ -35,21 +35,21 @@ const ecdsa = 'ecdsa-sha2-';
 const ed25519Bytes = 32;
 const pointBytes: Readonly<Record<string, number>> = { nistp256: 65, nistp384: 97, nistp521: 133 };
 
-/** Whether clients may log in with keys of a type. */
+/** Returns whether clients may log in with keys of a type. */
 function isAccepted(type: string): boolean {
   return type === 'ssh-rsa' || clientSignatures.includes(type);
 }
 
 /**
- * Checks a public key: its type, and its one canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In another form a known key would not be
- * recognised.
+ * Checks the type of a public key, and that it has its only canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). A known key would not be
+ * recognised in another form.
  *
- * @returns why nobody can log in with it; undefined when it is valid
+ * @returns the reason why nobody can log in with it; undefined for a valid key
  */
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // Reads one field more than any key has, to detect surplus ones.
+    // Reads one field more than any key has, so that surplus fields are detected.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
@@ -67,7 +67,7 @@ function rsaFault(values: readonly Buffer[]): string | undefined {
   if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
   if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
   if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
-  // With an exponent of 1 any bytes would be a valid signature.
+  // With an exponent of 1, any bytes would be a valid signature.
   return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1
     ? undefined
     : 'The RSA key is not valid: its modulus and exponent must be odd, and the exponent above 1.';
@@ -79,7 +79,7 @@ function isPoint(type: string, values: readonly Buffer[]): boolean {
   return values.length === 2 && type === `${ecdsa}${name}` && point?.[0] === 4 && point.length === pointBytes[name];
 }
 
-/** Whether a number is above 0 and written as short as it can be (RFC 4251 §5). */
+/** Returns whether a number is greater than 0 and has no unnecessary leading bytes (RFC 4251 §5). */
 function isPositive(mpint: Buffer): boolean {
   const [first = 0x80, second = 0] = mpint;
   return first < 0x80 && (first > 0 || second >= 0x80);

@@ -7,30 +7,30 @@ const sshMethods: Readonly<Record<CredentialKind, readonly string[]>> = {
 };
 
 /**
- * Whether credentials of a kind can still succeed.
+ * Returns whether credentials of a kind can still succeed.
  *
- * @param required what the groups of the service require
- * @param first kind of the first of two credentials, once it was accepted
+ * @param required the requirements of the service's groups
+ * @param first kind of the credential that was already accepted, if two are needed
  */
 export function isOffered(required: ReadonlySet<RequiredCredentials>, kind: CredentialKind, first?: CredentialKind): boolean {
   return first === undefined ? required.has('any') || required.has('both') || required.has(kind) : kind !== first;
 }
 
-/** Methods of SSH that can still succeed (RFC 4252 §5.1). @see isOffered */
+/** Returns the SSH authentication methods that can still succeed (RFC 4252 §5.1). @see isOffered */
 export function methodsOffered(required: ReadonlySet<RequiredCredentials>, first?: CredentialKind): string[] {
   return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => sshMethods[kind]);
 }
 
-/** The distinct requirements of the groups of a configuration. */
+/** Returns the distinct requirements of all groups of a configuration. */
 export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'required_credentials'>>): ReadonlySet<RequiredCredentials> {
   return new Set([...groups].map((group) => group.required_credentials ?? 'any'));
 }
 
 /**
- * Whether accepted credentials complete a login.
+ * Returns whether the accepted credentials complete a login.
  *
- * @param required what the account's group requires
- * @param first kind of the first of two credentials, once it was accepted
+ * @param required the requirement of the account's group
+ * @param first kind of the credential that was accepted before, if there was one
  */
 export function sufficiency(
   required: RequiredCredentials,
@@ -41,7 +41,7 @@ export function sufficiency(
   return required === 'both' && first === undefined ? 'first-of-two' : 'enough';
 }
 
-/** Whether the presented credentials are all that the account's group requires. */
+/** Returns whether the presented credentials meet the requirement of the account's group. */
 export function isEnough(required: RequiredCredentials, kinds: readonly CredentialKind[]): boolean {
   return required === 'both' ? kinds.length === credentialKinds.length : required === 'any' || kinds.includes(required);
 }

@@ -8,67 +8,67 @@ import { ThrottledCount } from '../lib/rate-meter.ts';
 import type { SshService } from './ssh-service.ts';
 import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
 
-/** Events about requests that cannot be read come at most this often: they would fill the journal. */
+/** Minimum interval, in milliseconds, of events about requests that cannot be read. Without it, they would fill the journal. */
 const badRequestsEveryMs = 1000;
 
-/** The negotiated algorithms, by the names of the protocol; mostly the same in both directions. */
+/** The negotiated algorithms by the protocol's names. They are mostly the same in both directions. */
 export interface NegotiatedAlgorithms {
   readonly kex: string;
   readonly host_key: string;
-  /** From the client to us, and from us to it. */
+  /** Ciphers: `in` is from the client to the server, `out` from the server to the client. */
   readonly cipher_in: string;
   readonly cipher_out: string;
-  /** Empty where the cipher authenticates by itself. */
+  /** Empty if the cipher already authenticates its data. */
   readonly mac_in: string;
   readonly mac_out: string;
 }
 
-/** The part of a client that only its connection knows. */
+/** The state of a client that only its connection knows. */
 interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
-  /** How the client names itself, such as `OpenSSH_9.2p1 Debian-2`. */
+  /** The client's software, as it identifies itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
-  /** Aborted once the connection or the served channel is gone, so that nothing can be sent. */
+  /** Aborted once the connection or the served channel has ended, so that nothing can be sent. */
   readonly ended: AbortSignal;
-  /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
+  /** Aborted when the service is about to stop. A channel then ends as soon as it has no open file. */
   readonly leaving: AbortSignal;
-  /** Bytes waiting to be sent, on all channels together; infinite during a key exchange, when nothing is sent. */
+  /** Number of bytes that wait to be sent, on all channels together. It is infinite during a key exchange, because nothing is sent then. */
   heldBytes(): number;
-  /** Calls the listener each time that all of them were sent. @returns a function that ends this */
+  /** Calls the listener each time all of these bytes were sent. @returns a function that removes the listener */
   onDrain(listener: () => void): () => void;
-  /** The client did something: the connection is not idle. */
+  /** Called when the client did something, so that the connection does not count as idle. */
   noteActivity(): void;
-  /** A request of SFTP was answered. */
+  /** Called when an SFTP request was answered. */
   countRequest(): void;
 }
 
-/** A logged-in client, as its channels see it. Account, files and options are those of the running configuration. */
+/** A logged-in client, as its channels see it. Account, files and options are those of the current configuration. */
 export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 'options' | 'observe' | 'clock' | 'log' | 'handles'> {
-  /** Names the connection in events and in the log. */
+  /** The ID of the connection in events and in the log. */
   readonly connectionId: string;
   /** @throws ServiceError `unauthorized` once the account has lost access, as `files` does */
   readonly account: Account;
-  /** The account's files, with the events of this client; one object for all channels while the account stays the same. */
+  /** The account's files, which emit the events of this client. All channels use one object while the account stays the same. */
   readonly files: AccountFiles;
-  /** For events that are about no file. */
+  /** The context of events that do not refer to a file. */
   readonly context: EventContext;
-  /** Limits the events about requests that cannot be read. */
+  /** Limits how often unreadable requests are reported. */
   readonly badRequests: ThrottledCount;
 }
 
 /**
- * A channel as the transport gives it: reads return bytes from the client, writes go to it, `drain` means that they fit into the channel's
- * window. The client may send more only after its bytes are read, so a channel without a reader stands still.
+ * A channel of ssh2. Reads return bytes from the client, and writes send bytes to it. `drain` means that the written bytes fit into the
+ * channel's window. The client may send more only after its bytes were read, so a channel without a reader stops.
  */
 export type SshChannel = Server.Channel;
 
-/** Read again at each use: both change with the configuration. */
+/** Functions that return the current state. They are called at each use, because service and account change with the configuration. */
 interface Dependencies {
   current: () => SshService;
   accountInForce: () => Account | undefined;
 }
 
-/** The client that has logged in on a connection. @param accountAtLogin its account at that time */
+/** Creates the client that has logged in on a connection. @param accountAtLogin its account at the time of the login */
 export function makeClient(
   connection: ConnectionOrigin,
   accountAtLogin: Account,
@@ -102,7 +102,7 @@ export function makeClient(
     get files() {
       return present().files;
     },
-    // Events of an account that is gone are reported, too.
+    // Events are still reported after the account has lost access.
     get context() {
       return latest.context;
     },

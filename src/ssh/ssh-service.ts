@@ -15,15 +15,15 @@ import type { Log } from '../lib/log.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
 
-/** The origin of a connection's events. */
+/** Identifies the connection in which an event happened. */
 export interface ConnectionOrigin {
   readonly service: SshService;
   readonly peer: EventPeer;
-  /** Names the connection in events and in the log. */
+  /** The ID of the connection in events and in the log. */
   readonly trace: RequestTrace;
 }
 
-/** The context of a connection's event. @param account undefined until the login */
+/** Returns the context of a connection's event. @param account undefined before the login */
 export function eventContext({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
   const from = { component: service.component, request: trace };
   return account
@@ -33,22 +33,22 @@ export function eventContext({ service, peer, trace }: ConnectionOrigin, account
 
 /** Observes an SSH service for the metrics. */
 export interface SshObserver {
-  /** Keys were exchanged for the first time on a connection, or could not be. */
+  /** Called when the first key exchange of a connection succeeded or failed. */
   handshake(outcome: 'done' | 'failed'): void;
-  /** A client has logged in. */
+  /** Called when a client has logged in. */
   login(): void;
   /**
-   * A request of SFTP was answered.
+   * Called when an SFTP request was answered.
    *
-   * @param request its name as in the protocol, or that of the extension
-   * @param status of the reply; 0 for replies of other types
+   * @param request name of the request in the protocol, or name of the extension
+   * @param status status of the reply; 0 for replies of other types
    */
   request(request: string, status: number): void;
 }
 
 /**
- * One SSH service, shared by its connections. A reload replaces it as a whole; connections keep theirs, apart from accounts, rights and
- * options.
+ * One SSH service, shared by its connections. A reload replaces the whole object. Existing connections keep theirs, but use the accounts,
+ * rights and options of the new one.
  */
 export interface SshService {
   readonly uuid: string;
@@ -60,10 +60,10 @@ export interface SshService {
   readonly attempts: LoginAttempts;
   readonly requiredCredentials: ReadonlySet<RequiredCredentials>;
   readonly hostKeys: readonly HostKey[];
-  /** Whether an address is that of a trusted proxy. */
+  /** Returns whether an address belongs to a trusted proxy. */
   readonly isProxy: (address: string) => boolean;
   readonly files: FilesEnvironment;
-  /** Those of the whole process. */
+  /** The handles of the whole process. */
   readonly handles: HandleShares;
   readonly observe: SshObserver | undefined;
   readonly events: EventDispatcher;

@@ -15,7 +15,7 @@ declare module 'ssh2/lib/server.js' {
     /** The text after `SSH-2.0-`. */
     ident: string;
     banner?: string;
-    /** Milliseconds. */
+    /** Interval in milliseconds. */
     keepaliveInterval: number;
     keepaliveCountMax: number;
   }
@@ -68,9 +68,9 @@ declare module 'ssh2/lib/server.js' {
 
     interface KeyContext extends AuthContext {
       readonly key: { algo: string; data: Buffer };
-      /** Undefined for RSA with SHA-1, and if the key's type determines it. */
+      /** Undefined for RSA with SHA-1, and for keys whose type determines the hash. */
       readonly hashAlgo: string | undefined;
-      /** Undefined if the client only asks. */
+      /** Undefined if the client only asks whether the key is acceptable. */
       readonly signature: Buffer | undefined;
       /** The signed bytes. */
       readonly blob: Buffer | undefined;
@@ -83,9 +83,9 @@ declare module 'ssh2/lib/server.js' {
     interface Session extends EventEmitter {}
 
     interface Channel extends Duplex {
-      /** For the diagnostics of a command. */
+      /** The stream for diagnostics of a command. */
       readonly stderr: Writable;
-      /** Tells how a command ended; before `end`. */
+      /** Sends the exit status of a command. Call it before `end`. */
       exit(status: number): void;
       /** Ends the channel in both directions. */
       close(): void;
@@ -97,7 +97,7 @@ declare module 'ssh2/lib/server.js' {
 
 declare module 'ssh2/lib/protocol/keyParser.js' {
   interface ParsedKey {
-    /** Such as `ssh-ed25519`. */
+    /** Type of the key, such as `ssh-ed25519`. */
     readonly type: string;
     readonly comment: string;
     isPrivateKey(): boolean;
@@ -122,7 +122,7 @@ declare module 'ssh2/lib/client.js' {
     username: string;
     password?: string;
     privateKey?: string;
-    /** Also tries `keyboard-interactive`. */
+    /** Whether the client also tries `keyboard-interactive`. */
     tryKeyboard: boolean;
     hostVerifier: (key: Buffer) => boolean;
     algorithms: {
@@ -132,7 +132,7 @@ declare module 'ssh2/lib/client.js' {
       hmac: readonly string[];
       compress: readonly string[];
     };
-    /** Milliseconds. */
+    /** Timeout in milliseconds. */
     readyTimeout: number;
     keepaliveInterval: number;
     ident: string;

@@ -4,22 +4,21 @@ function base64url(value: object | string): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** A signed message as ACME sends it: a JWS in flattened JSON (RFC 7515 §7.2.2). */
+/** A signed message of ACME, which is a JWS in flattened JSON (RFC 7515 §7.2.2). */
 export interface SignedMessage {
   protected: string;
   payload: string;
   signature: string;
 }
 
-/** The key of an ACME account: ECDSA P-256, signatures with ES256 (RFC 7518 §3.4). */
+/** The key of an ACME account. It is an ECDSA P-256 key, and its signatures use ES256 (RFC 7518 §3.4). */
 export class AccountKey {
   readonly #key: KeyObject;
   /** The public key, with its members in the order of RFC 7638 §3.3. */
   readonly jwk: { crv: string; kty: string; x: string; y: string };
 
   /**
-   * @param pem private key. @throws Error when it is not on P-256
-   * @param pem private key. @throws Error when it is none of P-256
+   * @param pem the private key @throws Error if it is not a P-256 key
    */
   constructor(pem: string) {
     this.#key = createPrivateKey(pem);
@@ -28,7 +27,7 @@ export class AccountKey {
     this.jwk = { crv, kty, x, y };
   }
 
-  /** The answer to a challenge (RFC 8555 §8.1). */
+  /** Returns the answer to a challenge (RFC 8555 §8.1). */
   keyAuthorization(token: string): string {
     return `${token}.${createHash('sha256').update(JSON.stringify(this.jwk)).digest('base64url')}`;
   }
@@ -41,10 +40,10 @@ export class AccountKey {
   }
 
   /**
-   * Binds the account to an account outside of ACME (RFC 8555 §7.3.4).
+   * Binds the ACME account to an existing account with the authority (RFC 8555 §7.3.4).
    *
    * @param hmacKey in base64url
-   * @param url of the resource that creates accounts
+   * @param url URL of the resource that creates accounts
    */
   bind({ keyId, hmacKey }: { keyId: string; hmacKey: string }, url: string): SignedMessage {
     const [head, body] = [base64url({ alg: 'HS256', kid: keyId, url }), base64url(this.jwk)];

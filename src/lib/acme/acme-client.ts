@@ -3,16 +3,16 @@ import { isObject, parseJson } from '../json.ts';
 import { RemoteEndpoint, type RemoteResult } from '../remote/remote-endpoint.ts';
 import type { AccountKey, SignedMessage } from './account-key.ts';
 
-/** Longest time for one request. */
+/** Timeout of one request in milliseconds. */
 const requestMs = 30_000;
 
-/** Longest time that an authority may take to check an authorization, or to sign. */
+/** Maximum time in milliseconds that an authority may take to check an authorization or to sign. */
 const patienceMs = 300_000;
 
 const maxReplyBytes = 256 * 1024;
 const maxNonceTries = 6;
 
-/** Shortest and longest pause between two polls: an authority may ask for any. */
+/** Minimum and maximum pause between two polls in milliseconds. They limit the pause that an authority asks for. */
 const leastWaitMs = 500;
 const maxWaitMs = 30_000;
 
@@ -20,7 +20,7 @@ const maxWaitMs = 30_000;
 export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeType = (typeof challengeTypes)[number];
 
-/** A proof to be presented while the authority checks. */
+/** A proof that the service presents while the authority checks it. */
 export interface Challenge {
   type: ChallengeType;
   domain: string;
@@ -28,9 +28,9 @@ export interface Challenge {
   keyAuthorization: string;
 }
 
-/** An order that failed, or an authority that does not keep to RFC 8555. */
+/** Thrown if an order failed, or if an authority does not comply with RFC 8555. */
 export class AcmeError extends Error {
-  /** Time in milliseconds for which the authority wants no requests. */
+  /** Time in milliseconds for which the authority accepts no requests. */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs = 0) {
@@ -43,19 +43,19 @@ interface AcmeReply {
   status: number;
   header(name: string): string;
   body: Buffer;
-  /** The body, where it is a JSON object; else an empty one. */
+  /** The members of a JSON object in the body; empty for any other body. */
   members: Record<string, unknown>;
 }
 
-/** Directory of an authority and the account there. */
+/** The directory of an authority, and the account with it. */
 export interface AcmeAccount {
   directory: string;
   key: AccountKey;
-  /** Contact address for the authority; empty for none. */
+  /** Contact address for the authority; empty if there is none. */
   email: string;
-  /** Account outside of ACME, for authorities that need one. */
+  /** An existing account with the authority, if the authority requires one. */
   external: { keyId: string; hmacKey: string } | undefined;
-  /** Authorities that are trusted for the directory in addition to the system's. */
+  /** Certificate authorities that are trusted for the directory in addition to those of the system. */
   caPem: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface ChallengePresenter {
   withdraw(challenge: Challenge): Promise<void>;
 }
 
-/** Asks the directory of an authority for its resources. @throws AcmeError when it cannot be used */
+/** Reads the directory of an authority, which lists its resources. @throws AcmeError if it cannot be used */
 export async function readAcmeDirectory(directory: string, caPem: string | undefined, clock: Clock): Promise<Record<string, unknown>> {
   const endpoint = createEndpoint(caPem, clock);
   try {
@@ -93,11 +93,11 @@ export class AcmeClient {
   }
 
   /**
-   * Orders a certificate and proves that the domains are ours.
+   * Orders a certificate and proves control of the domains.
    *
-   * @param request PKCS #10 in DER
-   * @returns the chain as PEM, as the authority gave it
-   * @throws AcmeError; the reason of the signal when that aborts
+   * @param request certificate request (PKCS #10) in DER
+   * @returns the certificate chain as PEM, as the authority sent it
+   * @throws AcmeError, or the reason of the signal if it is aborted
    */
   async order(domains: readonly string[], request: Buffer, type: ChallengeType, presenter: ChallengePresenter): Promise<string> {
     try {
@@ -144,7 +144,7 @@ export class AcmeClient {
     const wanted = offered.find((challenge) => challenge.type === type);
     if (!wanted) throw new AcmeError(`the authority offers no ${type} for ${domain}`);
     const token = String(wanted.token);
-    // At least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes a path and a key of Redis.
+    // The token must have at least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes part of a path and of a Redis key.
     if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave a token for ${domain} that is none`);
     const challenge = { type, domain, token, keyAuthorization: this.#account.key.keyAuthorization(token) };
     try {
@@ -156,7 +156,9 @@ export class AcmeClient {
     }
   }
 
-  /** Polls until a resource has a status. @throws AcmeError when it gets another final one, or does not get it in time */
+  /**
+   * Polls until a resource has one of the wanted statuses. @throws AcmeError if it gets another final status, or does not change in time
+   */
   async #await(url: string, what: string, wanted: readonly string[]): Promise<Record<string, unknown>> {
     const endMs = this.#clock.monotonicMs() + patienceMs;
     for (;;) {
@@ -173,7 +175,6 @@ export class AcmeClient {
 
   /**
    * @throws AcmeError for any reply that is not a success
-   * @throws AcmeError for any reply that is no success
    */
   async #post(url: string, payload: object | '', what: string): Promise<AcmeReply> {
     for (let tries = 1; ; tries++) {
@@ -253,19 +254,19 @@ function urlOf(members: Record<string, unknown>, name: string): string {
   return checkedUrl(members[name], `"${name}"`);
 }
 
-/** ACME requires TLS (RFC 8555 §6.1). */
+/** Checks a URL of the authority. ACME requires TLS (RFC 8555 §6.1). */
 function checkedUrl(value: unknown, what: string): string {
   if (typeof value === 'string' && value.length <= 2000 && URL.canParse(value) && new URL(value).protocol === 'https:') return value;
   throw new AcmeError(`the authority gave no https URL for ${what}`);
 }
 
-/** Milliseconds of a Retry-After (RFC 9110 §10.2.3), at most a day; 0 without one. */
+/** Returns the time of a Retry-After header in milliseconds (RFC 9110 §10.2.3), at most a day; 0 without the header. */
 function waitOf(retryAfter: string, nowMs: number): number {
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;
 }
 
-/** The first error of a problem document, an order or an authorization, as the end of a sentence. */
+/** Returns the first error of a problem document, an order or an authorization, written as the end of a sentence. */
 function faultOf(members: Record<string, unknown>): string {
   const challenges = Array.isArray(members.challenges) ? members.challenges.filter(isObject) : [];
   const error = [members.error, ...challenges.map((challenge) => challenge.error)].find(isObject);
@@ -274,7 +275,7 @@ function faultOf(members: Record<string, unknown>): string {
   return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
 }
 
-/** A text from the authority for logs and events: on one line, and of limited length. */
+/** Makes a text from the authority safe for logs and events: one line of limited length. */
 function inWords(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
 }

@@ -4,17 +4,17 @@ import { bitString, identifier, integer, octetString, sequence, setOf, tagged, u
 const ecdsaWithSha256 = sequence(identifier('1.2.840.10045.4.3.2'));
 const dayMs = 86_400_000;
 
-/** A new key (ECDSA P-256). */
+/** Creates a key (ECDSA P-256). */
 export function newKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 }
 
-/** A key as PEM (PKCS #8). */
+/** Returns a key as PEM (PKCS #8). */
 export function keyText(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** The names of a certificate (RFC 5280 §4.2.1.6). */
+/** Returns the extension with the names of a certificate (RFC 5280 §4.2.1.6). */
 function alternativeNames(domains: readonly string[]): Buffer {
   const names = domains.map((domain) => tagged(2, Buffer.from(domain, 'latin1'), false));
   return sequence(identifier('2.5.29.17'), octetString(sequence(...names)));
@@ -30,17 +30,17 @@ function signed(content: Buffer, key: KeyObject): Buffer {
   return sequence(content, ecdsaWithSha256, bitString(sign('sha256', content, key)));
 }
 
-/** A request for a certificate (PKCS #10, RFC 2986) with these names and no subject, in DER. @param key of ECDSA P-256 */
+/** Returns a request for a certificate with these names and no subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
 export function certificateRequest(domains: readonly string[], key: KeyObject): Buffer {
   const extensions = sequence(identifier('1.2.840.113549.1.9.14'), setOf(sequence(alternativeNames(domains))));
   return signed(sequence(integer(Buffer.from([0])), sequence(), publicKeyOf(key), tagged(0, extensions, true)), key);
 }
 
 /**
- * A self-signed certificate and its key, as one PEM text.
+ * Creates a self-signed certificate and its key, as one PEM text.
  *
- * @param options.lastsDays days until its end
- * @param options.challengeDigest SHA-256 of a key authorization, which makes it the answer to a challenge by TLS (RFC 8737 §3)
+ * @param options.lastsDays days until the certificate expires
+ * @param options.challengeDigest SHA-256 of a key authorization. With it, the certificate answers a TLS challenge (RFC 8737 §3)
  */
 export function selfSignedCertificate(
   domains: readonly string[],

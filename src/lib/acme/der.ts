@@ -15,7 +15,7 @@ export function setOf(item: Buffer): Buffer {
   return element(0x31, item);
 }
 
-/** A non-negative number, from its bytes without leading zeros. */
+/** Encodes a non-negative number. @param bytes the number, without leading zeros */
 export function integer(bytes: Buffer): Buffer {
   return element(0x02, (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
 }
@@ -34,7 +34,7 @@ export function utf8(text: string): Buffer {
   return element(0x0c, Buffer.from(text));
 }
 
-/** An object identifier. @param dotted for example `2.5.29.17` */
+/** Encodes an object identifier. @param dotted for example `2.5.29.17` */
 export function identifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const bytes = [first * 40 + second, ...rest.flatMap(baseOf128)];
@@ -47,13 +47,13 @@ function baseOf128(value: number): number[] {
   return digits;
 }
 
-/** A time as certificates until 2049 have it (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
+/** Encodes a time in the form that certificates use until 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
 export function utcTime(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));
 }
 
-/** A value with a tag of its context. @param isWhole whether the value keeps its own tag inside (EXPLICIT) */
+/** Encodes a value with a context-specific tag. @param isWhole whether the value keeps its own tag inside (EXPLICIT) */
 export function tagged(number: number, content: Buffer, isWhole: boolean): Buffer {
   return element((isWhole ? 0xa0 : 0x80) | number, content);
 }

@@ -1,4 +1,7 @@
-/** Runs an action for each item, several at once. Rejects with the first fault when all running ones have ended; others may be skipped then. */
+/**
+ * Runs an action for each item, several at the same time. If one fails, it waits for the running ones, skips the rest and rejects with the
+ * first error.
+ */
 export async function forEachConcurrently<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();
   const lane = async () => {
@@ -8,10 +11,10 @@ export async function forEachConcurrently<T>(items: readonly T[], atOnce: number
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Number of items between two pauses; one item may take almost a millisecond (a path of many folders, an event). */
+/** Number of items between two pauses. An item such as a deep path or an event may take almost a millisecond. */
 const itemsPerTick = 8;
 
-/** Iterates over the many items that a request may have, and lets other requests run between them, which synchronous work would block. */
+/** Iterates over the items of a request. There may be many, so it lets other requests run between them. */
 export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   let seen = 0;
   for (const item of items) {
@@ -21,8 +24,8 @@ export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Memoizes a function for the rest of this turn of the event loop, because its requests often ask the same. The result must depend only on
- * the argument, not on a session or a ban.
+ * Memoizes a function for the rest of this turn of the event loop, because the requests of one turn often need the same result. The result
+ * must depend only on the argument, and not on a session or a ban.
  */
 export function memoizeForTick<T extends string | number>(make: (argument: string) => T): (argument: string) => T {
   const known = new Map<string, T>();

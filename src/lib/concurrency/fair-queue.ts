@@ -23,7 +23,8 @@ export class FairQueue {
   /**
    * Waits for a turn.
    *
-   * @param isUrgent whether the caller gets a turn before all that are not urgent; the limits of waiting callers do not apply to it
+   * @param isUrgent whether the caller gets its turn before all callers that are not urgent. Urgent callers are not subject to the limits
+   * of waiting callers
    * @returns a function that ends the turn
    * @throws ServiceError `unavailable` if too many callers are waiting already
    */
@@ -55,7 +56,7 @@ export class FairQueue {
     const [party, queue] = first;
     const next = queue.shift();
     this.#waiting--;
-    // Moves the party to the end of the rotation.
+    // Move the party to the end of the rotation.
     this.#queues.delete(party);
     if (queue.length > 0) this.#queues.set(party, queue);
     return next;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds for work to end and emit its event after its connection has closed. */
+/** Time in milliseconds that work has to end and to emit its event after its connection was closed. */
 const endsWithinMs = 5000;
 
 /** Counts pending work and waits until all of it has ended. */
@@ -42,7 +42,9 @@ interface Drain {
   cut: () => void;
 }
 
-/** Waits for connections to end, cuts the remaining ones after the timeout, and waits for their work. @returns whether none was cut */
+/**
+ * Waits until connections have ended, cuts the remaining ones after the timeout, and waits for their work. @returns whether none was cut
+ */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;
   const end = () => {

@@ -19,7 +19,7 @@ export class ReadWriteLock {
     return this.#run(true, action);
   }
 
-  // Starts the action synchronously, in this call or when another action ends. After an `await`, a later action could start before it.
+  // The action must start synchronously, in this call or when another action ends. After an `await`, a later action could start before it.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Keeps a count for each name. Names with count zero use no memory. */
+/** Keeps a count for each name. Names whose count is zero use no memory. */
 export class NamedCounts {
   readonly #counts = new Map<string, number>();
 
@@ -15,7 +15,7 @@ export class NamedCounts {
 
 export type SlotLimit = readonly [name: string, max: number];
 
-/** Limits how many slots of each name are taken. */
+/** Limits how many slots of each name can be taken. */
 export class Slots {
   readonly #taken = new NamedCounts();
 

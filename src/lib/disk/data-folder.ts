@@ -18,22 +18,22 @@ export interface DataFolder {
 
 interface Owner {
   pid: number;
-  /** Start of the process in clock ticks since boot. It distinguishes the process from a later one with the same ID. */
+  /** Start time of the process in clock ticks since boot. It distinguishes the process from a later one with the same process ID. */
   started: string;
 }
 
 /** The content of a lock file. */
 interface Lock {
-  /** Undefined if a power failure damaged the file. Its process has then ended, too. */
+  /** Undefined if a power failure damaged the file. In that case its process has ended, too. */
   owner: Owner | undefined;
-  /** Differs between this lock and a later one of the same name. */
+  /** A value that distinguishes this lock from a later one of the same name. */
   fingerprint: string;
 }
 
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format. It rises with every change that an older svc cannot read; this svc reads all earlier formats. A
+ * Version of the data folder's format. It is raised by every change that an older svc cannot read. This svc reads all earlier formats. A
  * folder without the file `form` has format 1 (svc 0.1.0) or is new.
  */
 const currentForm = 2;
@@ -118,8 +118,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// If two processes find the same stale lock, the slower one must not remove the new lock of the faster one. So each process first takes
-// another lock, which is named after the stale one, and then checks that the stale lock still exists.
+// Two processes may find the same stale lock, and the slower one must not remove the new lock of the faster one. So each process first
+// takes another lock, whose name is derived from the stale one, and then checks that the stale lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
@@ -147,7 +147,7 @@ function parseOwner(text: string): Owner | undefined {
   try {
     const value = JSON.parse(text) as { pid?: unknown; started?: unknown } | null;
     const { pid, started } = value ?? {};
-    // kill(2) takes numbers below 1 for groups of processes.
+    // kill(2) interprets numbers below 1 as process groups.
     return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started } : undefined;
   } catch {
     return undefined;

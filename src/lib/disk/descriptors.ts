@@ -5,9 +5,10 @@ import { systemErrorCode } from '../errors.ts';
 const chunkBytes = 1024 * 1024;
 
 /**
- * The content of an open file from its beginning, in chunks that share one buffer: each must be used before the next is read.
+ * Yields the content of an open file from its beginning, in chunks. They share one buffer, so the caller must use each chunk before it
+ * requests the next.
  *
- * @param sizeBytes expected size, which limits the buffer
+ * @param sizeBytes expected size of the file, which limits the size of the buffer
  */
 export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, sizeBytes));
@@ -20,8 +21,8 @@ export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINI
 }
 
 /**
- * A time for futimes(2), in seconds: rounded to whole microseconds, where Node.js would cut what a double cannot hold exactly
- * (1700000000.123 would become .122999).
+ * Converts a time to seconds for futimes(2), rounded to whole microseconds. Without rounding, Node.js would cut digits that a double cannot
+ * represent exactly: 1700000000.123 would become 1700000000.122999.
  *
  * @param timeMs Unix time in milliseconds, with a fraction
  */
@@ -29,7 +30,10 @@ export function toSeconds(timeMs: number): number {
   return (Math.round(timeMs * 1000) + 0.5) / 1e6;
 }
 
-/* Promises of `node:fs` on descriptors: `node:fs/promises` needs handles, which cost more and which `openSync` does not give. */
+/*
+ * Functions of `node:fs` on descriptors, with promises. `node:fs/promises` needs file handles, which cost more and which `openSync` does
+ * not return.
+ */
 export const openAsync = promisify(open);
 export const closeAsync = promisify(close);
 export const readAsync = promisify(read);
@@ -49,7 +53,7 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
-/** Fills `target` from a position of a file. @returns bytes read; fewer than the target's length if the file ends before */
+/** Fills `target` from a position of a file. @returns the number of bytes read; fewer than the target's length if the file ends earlier */
 export function readFully(fd: number, target: Buffer, position = 0): number {
   let done = 0;
   while (done < target.length) {
@@ -60,7 +64,7 @@ export function readFully(fd: number, target: Buffer, position = 0): number {
   return done;
 }
 
-/** The chunks that a gathered write left after it took `bytes` bytes. */
+/** Returns the bytes that are left after a gathered write. @param bytes number of bytes that it wrote */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
   const rest = [...chunks];
   let written = bytes;
@@ -74,7 +78,7 @@ export function totalBytes(chunks: readonly Buffer[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
 
-/** Opens a file for reading. @returns undefined when it does not exist */
+/** Opens a file for reading. @returns undefined if it does not exist */
 export function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, 'r');
@@ -84,7 +88,7 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-/** The number of files and sockets that this process may have open; 1024 if the system does not report it. */
+/** Returns how many files and sockets this process may have open; 1024 if the system does not report it. */
 export function maxDescriptors(): number {
   try {
     const [, max = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];

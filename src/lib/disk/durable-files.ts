@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync, openIfThere } from './descriptors.ts';
 
-/** Syncs a folder, so that files created, renamed or removed in it stay so after a power failure. */
+/** Syncs a folder, so that its new, renamed or removed files survive a power failure in that state. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
@@ -20,7 +20,7 @@ export function syncFolder(folder: string): void {
  *
  * @param options.mode permissions of the folders that are created
  * @returns whether any folder was created
- * @throws what `mkdirSync` throws
+ * @throws the errors of `mkdirSync`
  */
 export function makeFolders(path: string, options: { mode?: number } = {}): boolean {
   const first = mkdirSync(path, { ...options, recursive: true });
@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, which can then not be synced. */
+/** Syncs the parent of a new folder. If the process may not read the parent, it cannot sync it, and this function does nothing. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -46,11 +46,11 @@ export class UnsyncedChange extends Error {
 }
 
 /**
- * Writes a small file so that a crash leaves either the old content or the whole new one. Writes a temporary file, syncs it, renames it and
- * syncs the folder.
+ * Writes a small file so that a crash leaves either the old content or the complete new content. It writes a temporary file, syncs and
+ * renames it, and syncs the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
- * @throws UnsyncedChange if the file has its new content, but a power failure may undo it
+ * @throws UnsyncedChange if the file has its new content, but a power failure may undo the change
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -71,9 +71,9 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Writes a file like `writeFileAtomically`, but synchronously, for use at the start before anything is served.
+ * Does the same synchronously. It is for the start of svc, before it serves anything.
  *
- * @throws what writing throws
+ * @throws the errors of writing
  */
 export function writeFileNow(path: string, text: string, options: { mode: number }): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -82,7 +82,7 @@ export function writeFileNow(path: string, text: string, options: { mode: number
   syncFolder(dirname(path));
 }
 
-/** @returns undefined if there is no such file */
+/** Reads a text file. @returns undefined if it does not exist */
 export function readTextIfThere(path: string): string | undefined {
   const fd = openIfThere(path);
   if (fd === undefined) return undefined;
@@ -116,7 +116,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Returns the number of free bytes on a folder's disk, without those reserved for root. */
+/** Returns the number of free bytes on a folder's disk, without the bytes reserved for root. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

@@ -2,12 +2,12 @@ import { readAsync } from './descriptors.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** Longest line that is read, in bytes; svc writes far smaller ones. */
+/** Maximum length of a line that is read, in bytes. The lines that svc writes are far shorter. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** The longest line between the ends of two. */
+/** Number of bytes that certainly contain the longest line with the newlines around it. */
 const maxBytes = longestLineBytes + 2;
 
 /** A line without its newline, and its offset in bytes from the start of the file. */
@@ -16,21 +16,21 @@ export interface LineWithOffset {
   offset: number;
 }
 
-/** Lines in a row. */
+/** Several consecutive lines. */
 export interface BackwardBlock {
-  /** Last one first. */
+  /** The lines, the last one first. */
   lines: LineWithOffset[];
-  /** Offset of the first line, including skipped ones, in bytes from the start of the file. */
+  /** Offset of the first line in bytes from the start of the file. Lines that were skipped count, too. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file from its end, also while another process appends to it or cuts it. A last line without a newline is
- * incomplete and left out. Memory is bounded by a chunk, or by the longest line.
+ * Reads the lines of a part of a file from its end. Another process may append to the file or cut it meanwhile. If the last line has no
+ * newline, it is incomplete and omitted. Memory use is limited to one chunk or the longest line.
  *
- * @param range bytes from the start of the file; begins where a line does
- * @param needles selects the lines that have at least one needle of each list; fastest with the rarest list first
+ * @param range bytes from the start of the file; `start` must be the start of a line
+ * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first
  */
 export async function* linesBackwards(
   fd: number,
@@ -43,7 +43,7 @@ export async function* linesBackwards(
     const chunk = Buffer.allocUnsafe(end - start);
     const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
     const bytes = chunk.subarray(0, bytesRead);
-    // The first line of a chunk usually begins before it.
+    // The first line of a chunk usually begins in an earlier chunk.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
     if (!isWhole && wanted < maxBytes) {
@@ -57,12 +57,12 @@ export async function* linesBackwards(
   }
 }
 
-/** Whether a line has at least one needle of each list. */
+/** Returns whether a line contains at least one needle of each list. */
 export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean {
   return needles.every((list) => list.some((needle) => line.includes(needle)));
 }
 
-/** Selects the whole lines of a block that have one needle of each list, last one first. */
+/** Returns the complete lines of a block that contain at least one needle of each list, the last one first. */
 function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
   const lines: LineWithOffset[] = [];

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { systemName } from './system-id.ts';
 
-/** Describes why a named file cannot be read; for missing permission with the account of svc, the owner and the mode. */
+/** Says why a named file cannot be read. If permission is missing, it names the account of svc, and the owner and the mode of the file. */
 export function readingFault(path: string, error: unknown): string {
   switch (systemErrorCode(error)) {
     case 'ENOENT':
@@ -17,7 +17,7 @@ export function readingFault(path: string, error: unknown): string {
   }
 }
 
-/** Names the file, or the nearest folder above it that svc can see. */
+/** Describes the owner and mode of the file, or of the nearest folder above it that svc can see. */
 function accessFault(path: string): string {
   const account = systemName('/etc/passwd', process.geteuid?.() ?? 0);
   let seen = resolve(path);
@@ -44,15 +44,15 @@ function visibleStats(path: string): Stats | undefined {
 /**
  * Reads certificate authorities that are trusted in addition to those of the system.
  *
- * @param path PEM file; without one there are none
+ * @param path path of a PEM file; empty if there is none
  * @param option name of the option, for the error
- * @throws ServiceError `unavailable` when it cannot be read
+ * @throws ServiceError `unavailable` if the file cannot be read
  */
 export function readCaCertificates(path: string, option: string): string | undefined {
   return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
 
-/** Content of files that were read as root, by path, for use after root was dropped. */
+/** Content of files that were read as root, by path. It is used after root privileges were dropped. */
 export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
@@ -65,8 +65,8 @@ export function onOldFile(listener: (path: string) => void): void {
 /**
  * Reads a file that only root may be allowed to read.
  *
- * @param mayBeOld whether the content that root read is used if the file can no longer be read
- * @throws what `readFileSync` throws
+ * @param mayBeOld whether to return the content that root read, if the file can no longer be read
+ * @throws the errors of `readFileSync`
  */
 export function readSecretFile(path: string, mayBeOld = true): Buffer {
   try {
@@ -84,7 +84,7 @@ export function readSecretFile(path: string, mayBeOld = true): Buffer {
 /**
  * Reads a file that an option names.
  *
- * @param option for the error
+ * @param option name of the option, for the error
  * @param mayBeOld as for `readSecretFile`
  * @throws ServiceError `unavailable` when it cannot be read
  */

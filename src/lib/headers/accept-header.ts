@@ -6,7 +6,7 @@ const maxHeaderCharacters = 1000;
  *
  * @param acceptLanguage the header's value
  * @param offers the available languages as primary subtags (`en`), preferred ones first
- * @returns `tag`: the chosen offer; `range`: the requested language with its region (`de-AT`), or the offer if no region was requested
+ * @returns `tag` is the chosen offer. `range` is the requested language with its region (`de-AT`), or the offer if no region was requested
  */
 export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): { tag: string; range: string } {
   const fallback = offers[0] ?? 'en';
@@ -44,8 +44,8 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters, such as
- * `application/json; charset=utf-8`, matches, too, as a type has only one variant. The same range without parameters takes precedence.
+ * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters, such as `application/json;
+ * charset=utf-8`, matches, too, because a type has only one variant. The same range without parameters has priority.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
@@ -64,8 +64,8 @@ function findQuality(elements: readonly Weighed[], type: string): { quality: num
  * Chooses a media type by `Accept` (RFC 9110 §12.5.1).
  *
  * @param offers the available types in lower case, preferred ones first
- * @returns the offer with the highest quality, then with the most specific range, then the first; undefined if no offer is acceptable or
- *   the header is absent
+ * @returns the offer with the highest quality. Among equals, the more specific range decides, then the order. Undefined if no offer is
+ *   acceptable or the header is absent
  */
 export function preferredType(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined) return undefined;

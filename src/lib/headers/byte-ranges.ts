@@ -11,8 +11,8 @@ const maxRanges = 50;
  * Reads a `Range` header (RFC 9110 §14).
  *
  * @param sizeBytes size of the representation
- * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none; undefined if the header must be
- *   ignored because of another unit, bad syntax, too many ranges, or too many overlaps
+ * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none. Undefined if the header must be
+ *   ignored, because it has another unit, bad syntax, too many ranges or too many overlaps
  */
 export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const set = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
@@ -47,7 +47,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable'
   return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-// Ranges with more than two overlaps have no legitimate use. They only make a small request cause a large reply.
+// Ranges with more than two overlaps have no legitimate use. They only let a small request cause a large reply.
 function overlaps(ranges: readonly ByteRange[]): boolean {
   const sorted = ranges.toSorted((a, b) => a.start - b.start);
   let count = 0;

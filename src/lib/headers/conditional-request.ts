@@ -1,6 +1,6 @@
 import { parseHttpDate } from './http-dates.ts';
 
-/** The value of `If-Match` or `If-None-Match`: `*` for any entity, or a list of entity tags as written. */
+/** The value of `If-Match` or `If-None-Match`: `*` for any entity, or the entity tags as they were sent. */
 type EntityTagCondition = '*' | readonly string[];
 
 /**
@@ -24,7 +24,7 @@ function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
 }
 
 /**
- * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so its tag differs, too.
+ * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so the tag changes as well.
  *
  * @param file modification time in milliseconds with a fraction, size in bytes, inode number
  */

@@ -7,7 +7,7 @@ export interface ForwardedClient {
 }
 
 /**
- * Writes an address as the service shows it: in lower case, without a zone, and an IPv4-mapped IPv6 address as IPv4
+ * Returns an address as the service shows it: in lower case and without a zone. IPv4-mapped IPv6 addresses are shown as IPv4
  * (docs/spec/authentication.md#client-address).
  */
 export function normaliseAddress(address: string): string {
@@ -22,8 +22,8 @@ export function addressFamily(address: string): 'IPv4' | 'IPv6' {
 }
 
 /**
- * Finds the client behind proxies. Each proxy appends the address of its caller, and a client may have written the addresses before them.
- * So the client is the rightmost address that is not a trusted proxy, or the first address if all are trusted.
+ * Finds the client behind proxies. Each proxy appends the address of its caller, but the client itself may have sent the first addresses.
+ * So the client is the rightmost address that is not a trusted proxy, or the first address if all of them are trusted.
  *
  * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or a list such as `X-Forwarded-For`
  * @param isTrusted whether an address belongs to a trusted proxy
@@ -60,7 +60,10 @@ function findParameter(element: string, name: string): string | undefined {
   return undefined;
 }
 
-/** Splits elements from the last to the first, so that an unclosed quote of a client cannot hide elements that proxies append. */
+/**
+ * Splits a header into elements, from the last to the first. So an unclosed quote in the client's part cannot hide the elements that
+ * proxies append.
+ */
 function splitFromRight(value: string): string[] {
   const elements: string[] = [];
   let isQuoted = false;

@@ -1,6 +1,6 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Reference for two-digit years. A year more than 50 years after it is taken to be in the previous century (RFC 9110 §5.6.7). */
+/** Reference year for two-digit years. A date more than 50 years after it belongs to the previous century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
 let lastSecond = Number.NaN;
@@ -28,7 +28,7 @@ const asctimeDate = /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat) (?<month>\w{3}) (?<day>[ \
 /**
  * Reads an HTTP date in any of the three forms of RFC 9110 §5.6.7.
  *
- * @returns Unix time in milliseconds; undefined for anything else (callers then ignore the header)
+ * @returns Unix time in milliseconds; undefined for any other text, which means that callers ignore the header
  */
 export function parseHttpDate(text: string): number | undefined {
   const parts = (imfFixdate.exec(text) ?? rfc850Date.exec(text) ?? asctimeDate.exec(text))?.groups;

@@ -4,13 +4,13 @@ import { ServiceError } from '../errors.ts';
 export interface IfCondition {
   negated: boolean;
   kind: 'token' | 'etag';
-  /** The token without its angle brackets, or the entity tag as written. */
+  /** The token without its angle brackets, or the entity tag as it was sent. */
   value: string;
 }
 
-/** Conditions that must all hold for one resource. */
+/** Conditions for one resource, all of which must be met. */
 export interface IfList {
-  /** The URL of the resource as written; undefined if the list applies to the resource of the request. */
+  /** The URL of the resource as it was sent; undefined if the list applies to the resource of the request. */
   resource: string | undefined;
   conditions: IfCondition[];
 }

@@ -29,7 +29,8 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels and uses the answer with the latest failover. A Sentinel that is cut off from the others still names the old primary.
+ * Asks all Sentinels and uses the answer with the latest failover, because a Sentinel that is cut off from the others still names the old
+ * primary.
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
@@ -49,7 +50,7 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the owner of a slot by asking any reachable node of the cluster, from the URL or from earlier answers. */
+/** Finds the node of a cluster that owns a slot. It asks any node that it can reach, from the URL or from earlier answers. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
@@ -83,7 +84,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address omits it; the address that was asked is then used.
+    // A node that does not know its own address omits it. In that case, the address that was asked is used.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -105,7 +106,7 @@ export interface ConnectionDependencies extends ConnectorOptions {
 /** Returns the pause before the n-th attempt to reconnect, in milliseconds. */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** Period at which Sentinel is asked where the data is, in milliseconds. */
+/** Interval, in milliseconds, at which Sentinel is asked which server has the data. */
 const checkEveryMs = 5000;
 
 /**
@@ -115,8 +116,8 @@ const checkEveryMs = 5000;
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the one server that has the data. It is replaced if it breaks or the data moves. The Sentinel and cluster clients of the
- * library are not used, as they repeat a command after a broken connection although the server may have executed it.
+ * A connection to the server that has the data. It is replaced if it breaks or the data moves. The library's own Sentinel and cluster
+ * clients are not used, because after a broken connection they repeat a command that the server may have executed.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
@@ -141,7 +142,7 @@ export class RedisConnection {
     void this.#connect();
   }
 
-  /** Sends a command. Rejects if there is no connection or it breaks. A command is never sent twice. */
+  /** Sends a command. Rejects if there is no connection, or if it breaks. A command is never sent twice. */
   async send(command: RedisArguments): Promise<unknown> {
     const held = this.#client;
     if (!held) throw this.#reason;
@@ -202,7 +203,7 @@ export class RedisConnection {
     if (!held) return;
     const found = await this.#finder.find().catch(() => undefined);
     if (this.#client !== held) return;
-    // Keeps the present server if no Sentinel answers, or if it is still the primary.
+    // Keep the current server if no Sentinel answers, or if it is still the primary.
     if (!found || (found.host === held.at.host && found.port === held.at.port)) this.#checkLater();
     else this.#leave(held.client, new Error(`the data is at ${found.host}:${found.port} now`));
   }

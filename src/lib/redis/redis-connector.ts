@@ -23,13 +23,13 @@ export interface RedisClient {
   destroy(): void;
 }
 
-/** Longest time to connect and log in, in milliseconds. */
+/** Timeout for connecting and logging in, in milliseconds. */
 const openTimeoutMs = 3000;
 
-/** Longest time to connect to Sentinel or to a cluster node and get an answer, in milliseconds. */
+/** Timeout for connecting to Sentinel or a cluster node and getting an answer, in milliseconds. */
 const askTimeoutMs = 1500;
 
-/** Opens connections to the servers of one address, with the client library. */
+/** Opens connections to the servers of one address. It uses the client library. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];

@@ -8,16 +8,16 @@ import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { describeRedisAddress, parseRedisUrl, type RedisAddress } from './redis-url.ts';
 import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 
-/** Period of heartbeats, in milliseconds. */
+/** Interval of heartbeats in milliseconds. */
 const heartbeatMs = 500;
 
 /** Time in milliseconds after which a command without an answer fails. Its request gets 503. */
 const commandTimeoutMs = 2000;
 
-/** Time in milliseconds after which a silent connection is replaced, as the server may have disappeared. */
+/** Time in milliseconds after which a silent connection is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Time in milliseconds that all nodes have to restore essential data after Redis lost it. No node serves requests before that. */
+/** Time in milliseconds that nodes have to restore essential data after Redis lost it. No node serves requests until it is over. */
 const defaultSettleMs = 2000;
 
 /** Sends the commands of the stores to Redis. */
@@ -39,25 +39,25 @@ export interface RedisLinkOptions {
   caPem?: string | undefined;
   /** Credentials of Sentinel, if it has its own. */
   sentinel?: { username: string; password: string };
-  /** Milliseconds that nodes wait for each other after a loss of data; shorter in tests. */
+  /** Time in milliseconds that nodes wait for each other after a loss of data. Tests use a shorter time. */
   settleMs?: number;
   clock: Clock;
   log: Log;
 }
 
 /**
- * Version of the data's format in Redis. It rises with changes that older nodes cannot read; they then refuse to use the data. This svc
+ * Version of the data's format in Redis. It is raised by changes that older nodes cannot read, so they refuse to use the data. This svc
  * reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 
-/** Raises the format version to the current one. KEYS: form. ARGV: current form. */
+/** Raises the format version to the current one. KEYS: form. ARGV: current version. */
 const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * A monitored connection to Redis. While Redis does not answer, commands fail at once instead of piling up. When it answers again, the data
- * that it may have lost is restored before any other command.
+ * A monitored connection to Redis. While Redis does not answer, commands fail at once and do not pile up. When it answers again, data that
+ * it may have lost is restored before any other command.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -88,7 +88,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects, and waits a short time for Redis. If Redis is not reachable, this does not fail: the link keeps trying. */
+  /** Connects, and waits a short time for Redis. It does not fail if Redis is not reachable, because the link keeps trying. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -108,28 +108,28 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
-  /** Identifies the data in Redis until Redis loses it; undefined before the first connection. */
+  /** Identifies the data in Redis. It changes when Redis loses its data, and is undefined before the first connection. */
   get marker(): string | undefined {
     return this.#marker;
   }
 
-  /** Treats Redis as unreachable after a suspicious answer, until a recovery succeeds. */
+  /** Treats Redis as unreachable after a suspicious answer, until it has been recovered. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
   }
 
-  /** Returns true if Redis can be used, otherwise the reason why not. */
+  /** Returns true if Redis can be used, otherwise the reason why it cannot. */
   check(): true | string {
     return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
-  /** Builds a key. Its hash tag keeps all keys of an installation in one cluster slot, so that a script can use several of them. */
+  /** Builds a key. Its hash tag puts all keys of an installation in one cluster slot, so that a script can use several of them. */
   key(...parts: readonly string[]): string {
     return `{${this.#options.prefix}}:${parts.join(':')}`;
   }
 
-  /** Adds a hook that runs after the first connection and whenever Redis is reachable again, before the link is ready. */
+  /** Adds a hook. It runs after the first connection, and each time Redis is reachable again, before the link is ready. */
   onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
     this.#recoverHooks.push(hook);
   }
@@ -183,7 +183,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  /** @returns whether there were foreign keys, so that the failed command may be tried again */
+  /** Renames keys of foreign programs. @returns whether there were any, so that the failed command may be tried again */
   #setForeignKeysAside(): Promise<boolean> {
     this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
       this.#settingAside = undefined;
@@ -214,7 +214,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // These errors are bugs of svc. All other errors mean that Redis cannot serve commands at present.
+  // These errors are bugs of svc. All other errors mean that Redis cannot execute commands now.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
@@ -242,7 +242,7 @@ export class RedisLink implements RedisCaller {
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
       if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (format ${form}; this one knows up to ${currentForm})`);
-      // A missing or other marker means that the data was removed (FLUSHALL), although the connection still works.
+      // A missing or different marker means that the data was removed (FLUSHALL), although the connection still works.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -271,7 +271,8 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A starting node cannot compare run IDs with an earlier connection. The key `run` tells it whether a node has used this Redis process.
+    // A node that has just started cannot compare run IDs with an earlier connection. The key `run` tells it whether a node has used this
+    // Redis process.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);

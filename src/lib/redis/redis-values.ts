@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 import { redisScript } from './redis-script.ts';
 
-/** The types of keys by their names without the prefix. Other keys are left alone. */
+/** The expected types of keys, by their names without the prefix. Keys with other names are not touched. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates):/, 'string'],
@@ -20,15 +20,15 @@ export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(journal|deliveries|replays)$/, 'stream'],
 ];
 
-/** Time for which renamed keys are kept, for operators to inspect. */
+/** Time in milliseconds for which renamed keys are kept, so that operators can inspect them. */
 const keptMs = 7 * 86_400_000;
 
-/** Keys of one scan step. */
+/** Number of keys per step of a scan. */
 const pageKeys = 500;
 
 /**
- * KEYS keys; ARGV beginning of the new name, length of the prefix, ms, then the type of each. Returns names and types of those with
- * another.
+ * Renames the keys whose type is not the expected one. KEYS: the keys. ARGV: beginning of the new name, length of the prefix, lifetime in
+ * milliseconds, then the type of each key. Returns names and types of the renamed keys.
  */
 const setAsideScript = redisScript(`
 local found = {}
@@ -45,10 +45,10 @@ end
 return found`);
 
 /**
- * Renames keys of a type that svc never uses for them, because every command that needs them would fail.
+ * Renames keys that have a type which svc never uses for them, because every command that needs them would fail.
  *
  * @param begin the common beginning of all keys
- * @returns whether there were any
+ * @returns whether there were such keys
  */
 export async function setForeignKeysAside(
   begin: string,
@@ -77,12 +77,12 @@ export async function setForeignKeysAside(
   return isAny;
 }
 
-/** Values whose log line is remembered; older ones may be logged again. */
+/** Maximum number of values that are remembered as logged. Older ones may be logged again. */
 const maxTold = 10_000;
 
 /**
- * Parses values of Redis, which another version of svc or another program may have written; an unreadable value is skipped, logged once and
- * counted.
+ * Parses values of Redis, which another version of svc or another program may have written. A value that cannot be read is skipped, counted
+ * and logged once.
  */
 export class RedisValues {
   readonly #log: Log;
@@ -93,7 +93,7 @@ export class RedisValues {
     this.#log = log;
   }
 
-  /** Number of values that this process could not read, each once. */
+  /** Number of different values that this process could not read. */
   get unreadable(): number {
     return this.#unreadable;
   }
@@ -101,8 +101,8 @@ export class RedisValues {
   /**
    * Parses JSON.
    *
-   * @param where the key and the place in it
-   * @param read validates the value; throws when it is not valid
+   * @param where the key, and the place of the value in it
+   * @param read validates the value; throws if it is not valid
    * @returns undefined for a value that cannot be read
    */
   read<T>(where: string, text: unknown, read: (value: unknown) => T): T | undefined {
@@ -114,7 +114,7 @@ export class RedisValues {
     }
   }
 
-  /** Logs a value that is skipped. @param reason must not contain the value, which may be secret */
+  /** Logs that a value is skipped. @param reason must not contain the value, which may be secret */
   skip(where: string, reason: string): void {
     if (this.#told.has(where)) return;
     this.#told.add(where);
@@ -126,6 +126,6 @@ export class RedisValues {
 
 function describeFault(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]?.path.join('.') ?? ''}: ${error.issues[0]?.code ?? ''}`;
-  // The message of a SyntaxError quotes the text.
+  // The message of a SyntaxError would quote the text.
   return error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
 }

@@ -3,17 +3,17 @@ import { isObject, JsonLimitError, parseJson } from '../json.ts';
 /** Maximum number of characters of a failure text that events keep. */
 const longestTextCharacters = 1000;
 
-/** The body by which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/** The body with which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface RefusalBody {
-  /** The whole body, for the journal; as text if it is not a JSON object. */
+  /** The whole body, for the journal. It is a text if it is not a JSON object. */
   response?: unknown;
   /** The part that clients see with `public_error`. */
   shown?: { message?: string; public_response?: unknown };
-  /** Why the body is not taken. */
+  /** The reason why the body is ignored. */
   leftOut?: string;
 }
 
-/** Reads the body of a refusal; it may be empty, text, or a JSON object. */
+/** Reads the body of a refusal, which may be empty, a text or a JSON object. */
 export function readRefusal(body: Buffer): RefusalBody {
   const text = body.toString('utf8').trim();
   let response: unknown;

@@ -25,7 +25,7 @@ export type RemoteResult =
       body: Buffer;
       /** Whether `body` is only the beginning of the reply's body. */
       isTruncated: boolean;
-      /** Whether the reply began before a streamed request body was sent completely. The rest was then not sent. */
+      /** Whether the reply began before a streamed request body was sent completely. If so, the rest of the body was not sent. */
       isEarly: boolean;
       durationMs: number;
     }
@@ -40,10 +40,10 @@ export interface RemoteEndpointOptions {
   /** User name for HTTP Basic, which overrides an `Authorization` line in `headers`. */
   username: string;
   password: string;
-  /** Longest time for connecting and receiving the whole reply, in milliseconds. */
+  /** Timeout for connecting and receiving the whole reply, in milliseconds. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** Whether a longer reply is truncated. Otherwise, it is invalid. */
+  /** Whether a longer reply is truncated. If false, a longer reply is invalid. */
   truncatesReply?: boolean;
   /** Whether a reply with a content coding is invalid. Requests never ask for one. */
   refusesContentCodings?: boolean;
@@ -67,7 +67,7 @@ export interface RemoteRequest {
 
 type HeaderLine = readonly [name: string, value: string];
 
-/** Default headers, for requests in which no other headers of these names are set. */
+/** Headers that are sent unless the request or the configuration sets them. */
 const defaultLines = new Map<string, HeaderLine>([
   ['user-agent', ['user-agent', `svc/${SVC_VERSION}`]],
   ['accept', ['accept', '*/*']],
@@ -133,7 +133,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // Closes the connection, because the server still expects the rest of the body and would take the next request for it.
+      // Close the connection: the server still expects the rest of the body and would take the next request for it.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
@@ -160,7 +160,7 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // Loaded on first use, because ofetch loads the `fetch` of Node.js, which takes longer than the rest of the start.
+  // ofetch is loaded on first use. It loads the `fetch` of Node.js, which takes longer than the rest of the start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
@@ -204,7 +204,7 @@ export class RemoteEndpoint {
   }
 }
 
-/** The error with which this process ends a request itself. */
+/** The error with which this process itself ends a request. */
 class EndedError extends Error {
   readonly fault: RemoteFault;
 

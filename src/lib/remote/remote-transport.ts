@@ -12,9 +12,9 @@ const maxIdleConnections = 64;
 const maxKnownUrls = 100;
 
 /**
- * Longest idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so that a request rarely
- * uses a connection that the server is just closing. The transport repeats no request, as a failed POST may have been executed (RFC 9110
- * §9.2.2); the configuration decides about repetitions.
+ * Maximum idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so a request rarely uses a
+ * connection that the server is about to close. The transport never repeats a request, because a failed POST may have been executed (RFC
+ * 9110 §9.2.2). The configuration decides about repetitions.
  */
 const longestIdleMs = 1500;
 
@@ -30,7 +30,7 @@ export class CutShortError extends Error {
 /** A body that is read while it is sent. */
 export interface StreamedBody {
   sizeBytes: number;
-  /** Starts to read the body from its beginning, for each request. A chunk is valid until the next one is requested. */
+  /** Starts to read the body from its beginning; called for each request. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>;
 }
 
@@ -44,7 +44,7 @@ export interface TransportInit extends RequestInit {
   streamed?: StreamedBody | undefined;
 }
 
-/** The members of a `Response` that ofetch reads, with the reply itself. */
+/** The members of a `Response` that ofetch reads, and the original reply. */
 export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
   /** The reply, whose body has not been read yet; undefined for statuses that have no body. */
   incoming?: IncomingMessage | undefined;
@@ -55,8 +55,8 @@ export interface TransportResponse extends Pick<Response, 'status' | 'statusText
 }
 
 /**
- * A `fetch` based on node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams, which
- * cost more than the rest of a small request.
+ * A `fetch` based on node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams,
+ * because they cost more than the rest of a small request.
  */
 export interface Transport {
   fetch: typeof globalThis.fetch;
@@ -98,20 +98,20 @@ export function createTransport(caPem?: string): Transport {
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
         const fault = checkHead(incoming);
-        // A server cannot have read the whole body if some of it has not left this process.
+        // If part of the body has not left this process, the server cannot have read all of it.
         const isEarly = init.streamed !== undefined && (sent.bytes < init.streamed.sizeBytes || outgoing.writableLength > 0);
         if (fault === undefined) return resolve({ ...toResponse(incoming), isEarly });
         incoming.destroy();
         reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
-      // Without this listener, Node.js would silently drop a reply with status 101.
+      // Node.js silently drops a reply with status 101 if there is no such listener.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that was not requested'));
       });
       outgoing.on('close', () => {
-        // The error is created only if needed, because creating its stack is expensive.
+        // Create the error only if it is needed, because creating its stack is expensive.
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
@@ -122,7 +122,7 @@ export function createTransport(caPem?: string): Transport {
 
   return {
     async fetch(input, init: TransportInit = {}) {
-      // Lets Node.js read bytes that arrived on idle connections. It closes those connections, so that no request uses one of them.
+      // Let Node.js read bytes that arrived on idle connections. It then closes these connections, so that no request uses them.
       const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
       for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
       return (await send(String(input), init)) as Response;
@@ -134,7 +134,9 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-/** Closes idle connections that receive data. The next request would take it for its reply, which could let a refused login pass. */
+/**
+ * Closes idle connections that receive data. The next request would take that data for its reply, which could let a refused login succeed.
+ */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {
     this.destroy();
@@ -142,7 +144,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   const keepSocketAlive = agent.keepSocketAlive.bind(agent);
   const reuseSocket = agent.reuseSocket.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    // The type lacks the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
+    // The type declaration lacks the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
     const isKept = keepSocketAlive(socket) as unknown as boolean;
     if (isKept) socket.on('data', cut);
     return isKept;
@@ -162,7 +164,7 @@ async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sen
   });
   for await (const chunk of chunks()) {
     sent.bytes += chunk.length;
-    // Node.js calls back when the chunk's memory may be reused.
+    // Node.js calls back when the memory of the chunk may be used again.
     const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
     if (!(await Promise.race([written, over]))) return;
   }

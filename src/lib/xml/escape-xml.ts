@@ -1,4 +1,4 @@
-// Matches characters that XML 1.0 §2.2 forbids, even as references. With the flag `u`, a surrogate pair counts as one character.
+// Matches characters that XML 1.0 §2.2 forbids, even as references. Because of the flag `u`, a surrogate pair counts as one character.
 const noXmlCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]/gu;
 
 /** Escapes text for XML content and for attributes in double quotes. Drops characters that XML 1.0 forbids. */

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { ServiceError } from '../errors.ts';
 
 /**
- * Computes the exact length, in bytes, of an archive before it is written. Its entries are stored without compression.
+ * Returns the exact length, in bytes, that an archive will have. Its entries are stored without compression.
  *
  * @param entries all members, in the order in which they will be written
  */
@@ -18,12 +18,12 @@ export function zipLength(entries: Iterable<ZipEntry>): number {
   return offset + directoryBytes + endRecords(count, directoryBytes, offset).length;
 }
 
-/** Size of the blocks that gather central directory records, in bytes. A million small buffers would use far more memory. */
+/** Size, in bytes, of the blocks that collect central directory records. A million small buffers would use far more memory. */
 const blockBytes = 256 * 1024;
 
 /**
- * Writes a ZIP archive of stored entries with UTF-8 names, and with ZIP64 where needed. For each member, call `begin`, `data` and `end`; at
- * the end, call `finish`. Only the central directory is kept in memory.
+ * Writes a ZIP archive. Its entries are stored without compression and have UTF-8 names; ZIP64 is used where it is needed. Call `begin`,
+ * `data` and `end` for each member, then `finish`. Only the central directory is kept in memory.
  */
 export class ZipWriter {
   readonly #blocks: Buffer[] = [];
@@ -37,8 +37,8 @@ export class ZipWriter {
   /**
    * Begins a member.
    *
-   * @param content the whole data of a member without a descriptor (`hasDescriptor`), which needs no call of `data`; the caller sends it
-   *   after the header
+   * @param content the whole data of a member without a descriptor (`hasDescriptor`). The caller sends it after the header, without a call
+   *   of `data`
    * @returns the local header
    */
   begin(entry: ZipEntry, content?: Buffer): Buffer {
@@ -67,8 +67,8 @@ export class ZipWriter {
   /**
    * Ends the current member.
    *
-   * @returns the bytes to send after the data: a descriptor, or none
-   * @throws ServiceError `unavailable` if there was less data than announced
+   * @returns the bytes to send after the data; empty if the member needs no descriptor
+   * @throws ServiceError `unavailable` if there was less data than the entry announced
    */
   end(): Buffer {
     const { entry, offset, crc, leftBytes } = this.#now();
@@ -120,8 +120,8 @@ export const zip64Limit = 0xffffffff;
 const zip64EntriesLimit = 0xffff;
 
 /**
- * Files up to this size, in bytes, are read before their header is written. The header then has the CRC, and no data descriptor is needed.
- * With a descriptor, readers that stream cannot find the end of stored data.
+ * Maximum size, in bytes, of files that are read before their header is written. Their header contains the CRC, so they need no data
+ * descriptor. Readers that stream cannot find the end of stored data that is followed by a descriptor.
  */
 export const crcFirstBytes = 1024 * 1024;
 
@@ -143,10 +143,10 @@ function entryFlags(entry: ZipEntry): number {
   return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
 }
 
-// Cached, because both headers of a member need it.
+// The last time, because both headers of a member need it.
 let lastDosTime = { modifiedMs: Number.NaN, time: 0, date: 0 };
 
-/** Returns time and date in MS-DOS format (APPNOTE 4.4.6), as local time, which is customary. Years are limited to 1980 to 2107. */
+/** Converts a time to MS-DOS format (APPNOTE 4.4.6). As is customary, it is local time. Years are limited to 1980 to 2107. */
 function dosTime(modifiedMs: number): { time: number; date: number } {
   if (modifiedMs === lastDosTime.modifiedMs) return lastDosTime;
   const at = new Date(modifiedMs);
@@ -159,7 +159,7 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
   return lastDosTime;
 }
 
-/** Returns the seconds for the extended timestamp (0x5455), in UTC, unlike the DOS time; undefined if they do not fit the field. */
+/** Returns the seconds for the extended timestamp (0x5455); undefined if they do not fit the field. Unlike the DOS time, it is in UTC. */
 function unixSeconds(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
   return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;
@@ -213,7 +213,7 @@ class ZipRecord {
   }
 }
 
-/** Length of `localHeader` in bytes. */
+/** Returns the length of `localHeader` in bytes. */
 export function localHeaderLength(entry: ZipEntry): number {
   return 30 + Buffer.byteLength(entry.name) + extraLength(entry, isZip64(entry) ? 2 : 0);
 }
@@ -234,7 +234,7 @@ export function localHeader(entry: ZipEntry, crc: number): Buffer {
     .extras(entry, large).bytes;
 }
 
-/** Length of `descriptor` in bytes. */
+/** Returns the length of `descriptor` in bytes. */
 export function descriptorLength(entry: ZipEntry): number {
   return isZip64(entry) ? 24 : 16;
 }
@@ -249,7 +249,7 @@ function zip64Values(entry: ZipEntry, offset: number): number[] {
   return [...(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), ...(offset >= zip64Limit ? [offset] : [])];
 }
 
-/** Length of `centralHeader` in bytes. */
+/** Returns the length of `centralHeader` in bytes. */
 export function centralHeaderLength(entry: ZipEntry, offset: number): number {
   const large = (isZip64(entry) ? 2 : 0) + (offset >= zip64Limit ? 1 : 0);
   return 46 + Buffer.byteLength(entry.name) + extraLength(entry, large);
@@ -263,7 +263,7 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
   const { time, date } = dosTime(entry.modifiedMs);
   const version = large.length > 0 ? 45 : 20;
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
-  // The upper half has the Unix mode, the lower half the DOS directory bit.
+  // The upper half contains the Unix mode, the lower half the DOS directory bit.
   const attributes = (entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0;
   return new ZipRecord(46 + nameBytes + extraBytes)
     .u32(0x02014b50)
@@ -294,20 +294,20 @@ export function endRecords(entries: number, directoryBytes: number, directoryOff
   return Buffer.concat([end64, locator, end]);
 }
 
-// Windows reads `\` as a separator and `C:` as a drive.
+// Matches `\`, which Windows reads as a separator, and a drive prefix such as `C:`.
 const unsafePart = /\\|^[a-z]:/i;
 
-/** Returns a name that no archiver reads as a path. `\` and the `:` of a drive prefix become `_`. */
+/** Returns a name that no archiver interprets as a path. `\` and the `:` of a drive prefix become `_`. */
 export function safeName(name: string): string {
   return unsafePart.test(name) ? name.replaceAll('\\', '_').replace(/^([a-z]):/i, '$1_') : name;
 }
 
 /**
- * Chooses archive names for the members of one folder. An unsafe name becomes its `safeName`, with ` (2)`, ` (3)` … before the extension if
- * that is already taken. Safe names are not changed.
+ * Chooses archive names for the members of one folder. An unsafe name is replaced by its `safeName`. If that is taken, ` (2)`, ` (3)` … is
+ * added before the extension. Safe names are not changed.
  *
  * @param names the names, without duplicates, in any order
- * @returns new names by old names, only for the names that change
+ * @returns new names by old names. Names that do not change are not included
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();

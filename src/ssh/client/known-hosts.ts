@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { readStrings } from '../public-keys.ts';
 
-/** The keys by which a server is known. */
+/** The keys that a server is known to have. */
 export interface KnownKeys {
   /** Types of its keys, such as `ssh-ed25519`. */
   types: readonly string[];
-  /** Whether the server may have a key. */
+  /** Returns whether a key is one of the server's known keys. */
   has(key: Buffer): boolean;
 }
 
 /**
- * Reads the keys of a server from a file in the form of OpenSSH's `known_hosts` (sshd(8)): names and patterns in clear or hashed,
- * `[host]:port` for other ports than 22, `@revoked`. Certificates (`@cert-authority`) are not supported.
+ * Reads the keys of a server from a file in the format of OpenSSH's `known_hosts` (sshd(8)). It understands plain and hashed names,
+ * patterns, `[host]:port` for ports other than 22, and `@revoked`. Certificates (`@cert-authority`) are not supported.
  */
 export function knownKeys(text: string, host: string, port: number): KnownKeys {
   const name = (port === 22 ? host : `[${host}]:${port}`).toLowerCase();
@@ -41,7 +41,7 @@ function matches(patterns: string, name: string): boolean {
 
 function isMatch(pattern: string, name: string): boolean {
   if (!/[*?]/.test(pattern)) return pattern === name;
-  // Takes linear time; a regular expression with many `*` would not.
+  // This loop takes linear time; a regular expression with many `*` would not.
   let [at, in_, star, mark] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[in_])) {

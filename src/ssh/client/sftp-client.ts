@@ -9,7 +9,7 @@ import { FieldReader } from '../sftp/packets/read-request.ts';
 import { FieldWriter } from '../sftp/packets/replies.ts';
 import { knownKeys } from './known-hosts.ts';
 
-/** Time for the connection, the key exchange and the login. */
+/** Maximum time for the connection, the key exchange and the login together. */
 const loginWithinMs = 30_000;
 const keepaliveMs = 15_000;
 
@@ -27,9 +27,9 @@ class SftpRefusal extends Error {
 }
 
 /**
- * Logs in to an SFTP server whose key is in the file of known hosts.
+ * Logs in to an SFTP server. Its host key must be in the file of known hosts.
  *
- * @throws Error that says why there is no connection
+ * @throws Error with the reason why the connection or login failed
  */
 export async function connectSftp({ host, port, username, password, keyPath, knownHostsPath, signal }: SftpLogin): Promise<SftpConnection> {
   const known = knownKeys(readNamedFile(knownHostsPath, 'known_hosts_path').toString('utf8'), host, port);
@@ -94,7 +94,7 @@ interface Answer {
   reject(reason: Error): void;
 }
 
-/** The client's side of SFTP version 3, as far as sending files needs it. */
+/** The client's side of SFTP version 3, limited to the operations that sending files needs. */
 class Connection implements SftpConnection {
   readonly #channel: Duplex;
   readonly #close: () => void;
@@ -115,7 +115,6 @@ class Connection implements SftpConnection {
 
   /**
    * @throws Error for a server with another version
-   * @throws Error for a server of another version
    */
   async begin(): Promise<void> {
     const { type, fields } = await new Promise<{ type: number; fields: FieldReader }>((resolve, reject) => {
@@ -130,7 +129,7 @@ class Connection implements SftpConnection {
     }
   }
 
-  /** Ends all requests under way. */
+  /** Fails all requests that still wait for a reply. */
   lost(reason: Error): void {
     this.#fault ??= reason;
     const waiting = [...this.#waiting.values(), ...(this.#versioned ? [this.#versioned] : [])];
@@ -187,7 +186,7 @@ class Connection implements SftpConnection {
     await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
   }
 
-  // RENAME of version 3 does not replace a file; without the extension, the file is missing for a moment.
+  // RENAME of version 3 does not replace files. Without the extension the old file must be deleted first, so it is missing for a moment.
   async replace(from: string, to: string): Promise<void> {
     const name = 'posix-rename@openssh.com';
     if (this.#extensions.has(name)) {
@@ -208,8 +207,7 @@ class Connection implements SftpConnection {
   }
 
   /**
-   * @returns undefined when nothing exists there
-   * @returns undefined when nothing is there
+   * @returns undefined if nothing exists at the path
    */
   async #attributes(path: string): Promise<{ sizeBytes?: number; mode?: number } | undefined> {
     try {

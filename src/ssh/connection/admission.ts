@@ -11,7 +11,7 @@ import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from '../ssh-service.ts';
 
-/** The interval between two checks of a session that is not stored in memory. */
+/** Interval, in milliseconds, between two checks of a session that is not stored in memory. */
 const remoteCheckMs = 5000;
 
 /** The session of an SSH login. It counts as busy while the connection is open, and ends with it. */
@@ -29,7 +29,7 @@ export class ConnectionSession {
     this.#hold = service.sessions.hold(session);
   }
 
-  /** Begins a session unless the account has reached its limit. @returns the session, or why there is none */
+  /** Begins a session unless the account has reached its limit. @returns the session, or the reason of the refusal */
   static async begin(
     service: SshService,
     identity: Identity,
@@ -42,7 +42,9 @@ export class ConnectionSession {
     return session ? new ConnectionSession(service, id, session) : 'ended';
   }
 
-  /** Checks whether the session was ended elsewhere. @param nowMs monotonic @param onEnd called in that case, now or later */
+  /**
+   * Checks whether the session was ended elsewhere. @param nowMs monotonic time @param onEnd called if it was, during this call or later
+   */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;
     const found = this.#service.sessions.find(this.#id);
@@ -51,7 +53,7 @@ export class ConnectionSession {
       return;
     }
     this.#nextCheckMs = nowMs + remoteCheckMs;
-    // While the store does not answer, the session counts as valid.
+    // The session counts as valid while the store does not answer.
     found.then(
       (session) => session ?? onEnd(),
       () => {},
@@ -66,13 +68,15 @@ export class ConnectionSession {
   }
 }
 
-/** For each limit, by name: the maximum number of connections, and the message that refuses one more. */
+/** Maximum number of connections by name of the limit, with the message that refuses one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
-/** The slots that one connection takes. Each limit holds for all processes together. */
+/** The slots that one connection occupies. The limits apply to all nodes together. */
 export class ConnectionSlots {
   readonly #service: SshService;
-  /** Names of the limits that count this connection: the first until it ends, the others until the client has logged in. */
+  /**
+   * Names of the limits that count this connection. The first one counts it until it ends, the others only until the client has logged in.
+   */
   #taken: string[] = [];
   #hasLeft = false;
 
@@ -80,7 +84,7 @@ export class ConnectionSlots {
     this.#service = service;
   }
 
-  /** Takes a slot among all connections and among those before login. @returns why it is refused, or undefined */
+  /** Takes a slot among all connections, and one among those that are not logged in. @returns the reason of a refusal, or undefined */
   enter(): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     return this.#take({
@@ -89,7 +93,7 @@ export class ConnectionSlots {
     });
   }
 
-  /** Takes a slot among the connections of one address before login. @returns why it is refused, or undefined */
+  /** Takes a slot among the connections of one address that are not logged in. @returns the reason of a refusal, or undefined */
   enterFrom(address: string): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     const max = options.maximum_unauthenticated_connections_per_address;
@@ -122,18 +126,18 @@ export class ConnectionSlots {
   }
 }
 
-/** First bytes of a header of version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
+/** The first bytes of a header of version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** Maximum size in bytes of the rest of a header: addresses, and fields that proxies add. */
+/** Maximum size of the rest of a header in bytes. It contains addresses, and fields that proxies add. */
 const maxBytes = 4096;
 
 /**
- * Reads the PROXY protocol header, version 2, at the beginning of a proxy's connection; later bytes stay in the socket.
+ * Reads the PROXY protocol header, version 2, with which a proxy's connection begins. Later bytes stay in the socket.
  *
- * @returns undefined for the proxy's own connections (health checks), and for clients without an IP address
- * @throws Error when the connection does not begin with such a header, or ends within it
+ * @returns undefined for connections of the proxy itself (health checks) and for clients without an IP address
+ * @throws Error if the connection does not begin with such a header or ends within it
  */
 async function readProxyHeader(socket: Socket): Promise<{ address: string; port: number } | undefined> {
   const fixed = await readBytes(socket, fixedBytes);
@@ -174,16 +178,19 @@ function readBytes(socket: Socket, count: number): Promise<Buffer> {
   });
 }
 
-/** A connection before the SSH protocol begins. */
+/** A connection on which the SSH protocol has not started yet. */
 export interface NewConnection extends ConnectionOrigin {
-  /** The address of the proxy, until its header names the client's. */
+  /** The peer. It is the proxy until the proxy's header has been read, then the client. */
   peer: EventPeer;
   readonly slots: ConnectionSlots;
-  /** Limits the number of events about refused connections of the service. */
+  /** Limits how often the service reports refused connections. */
   readonly refusals: ThrottledCount;
 }
 
-/** Admits a client if there is a slot for it, its proxy reports its address, and that address is not banned. */
+/**
+ * Returns whether a client is admitted. There must be a slot for it, its proxy must report its address, and that address must not be
+ * banned.
+ */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;
   const hasSlot = (refusal: string | undefined) => {
@@ -195,7 +202,7 @@ export async function isAdmitted(connection: NewConnection, socket: Socket): Pro
   return hasSlot(await slots.enterFrom(connection.peer.address)) && !(await isBanned(connection));
 }
 
-/** Reports a client that exceeds a connection limit: event `sshConnectionRefused`. */
+/** Emits `sshConnectionRefused` for a client that exceeds a connection limit. */
 export function reportTooMany(connection: NewConnection, details: string, account?: Account): void {
   const refused = connection.refusals.record();
   if (refused === undefined) return;
@@ -203,13 +210,13 @@ export function reportTooMany(connection: NewConnection, details: string, accoun
   connection.service.events.emit({ id: eventIds.sshConnectionRefused, context, data: { details, refused } });
 }
 
-/** Reports a client whose address or user name is banned: event `addressRefused`. */
+/** Emits `addressRefused` for a client whose address or user name is banned. */
 export function reportBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
   const data = refusalData(refusal, connection.peer.address, username);
   connection.service.events.emit({ id: eventIds.addressRefused, context: eventContext(connection), data });
 }
 
-/** Sets the client's address from the proxy's header. @returns whether the header was valid */
+/** Reads the proxy's header and sets the client's address. @returns whether the header was valid */
 async function readPeer(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { log, uuid } = connection.service;
   try {
@@ -222,7 +229,7 @@ async function readPeer(connection: NewConnection, socket: Socket): Promise<bool
   }
 }
 
-/** A client counts as banned while bans cannot be looked up. */
+/** Returns whether a client is banned. If bans cannot be looked up, it counts as banned. */
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
     const refusal = await connection.service.bans.isRefused(loginSource(connection.peer.address));

@@ -7,20 +7,20 @@ import { answerCommand } from '../exec.ts';
 import { serveSftp } from '../sftp/session.ts';
 import type { SshClient } from '../ssh-client.ts';
 
-/** Accepts the channel of a session; returns undefined when the session already has a channel, or has ended. */
+/** Accepts the channel of a session; returns undefined if the session already has a channel or has ended. */
 type Take = () => Server.Channel | undefined;
-/** Undefined when the client wants no answer. */
+/** Refuses a request. It is undefined if the client wants no answer. */
 type Refuse = (() => void) | undefined;
 
-/** The channels of one connection: serves the `sftp` subsystem, and answers commands. */
+/** The channels of one connection. Serves the `sftp` subsystem and answers commands. */
 export class Channels {
   readonly #client: SshClient;
   readonly #onFault: (error: unknown) => void;
-  /** Number of open channels, whether or not they are served. */
+  /** Number of open channels, including those that are not served yet. */
   count = 0;
-  /** Running channels. A channel is done when the ends of its transfers are reported. */
+  /** The served channels. A channel stays here until the ends of its transfers have been reported. */
   readonly underWay = new PendingWork();
-  /** Called when the last channel has ended. */
+  /** Called when the last channel has closed. */
   onEmpty: () => void = () => {};
 
   constructor(client: SshClient, onFault: (error: unknown) => void) {
@@ -37,11 +37,11 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client may close the channel while replies wait to be sent.
+    // The client may close the channel while replies are still waiting to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    // It inherits instead of copying, because the members change with the configuration.
+    // Inherit the members instead of copying them, because their values change with the configuration.
     const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
@@ -52,7 +52,7 @@ export class Channels {
       this.#client.leaving.removeEventListener('abort', end);
       if (--this.count === 0) this.onEmpty();
     };
-    // A stopping service does not wait for idle channels.
+    // The service must not wait for idle channels when it stops.
     this.#client.leaving.addEventListener('abort', end);
     const serve = (serving: Promise<void>) => {
       isServed = true;
@@ -99,7 +99,7 @@ export class Channels {
   }
 }
 
-/** Adds a listener whose errors go to `onFault` instead of ending the process. */
+/** Adds a listener. If it throws, the error goes to `onFault`; otherwise it would end the process. */
 export function listenTo<Args extends unknown[]>(
   emitter: EventEmitter,
   event: string,
@@ -109,7 +109,7 @@ export function listenTo<Args extends unknown[]>(
   emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
 }
 
-/** Ignores errors of a channel: its end already reports that it broke. */
+/** Ignores errors of a channel. The end of the channel already reports that it broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }

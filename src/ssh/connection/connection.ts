@@ -17,57 +17,62 @@ import { eventContext, type SshService } from '../ssh-service.ts';
 import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, reportTooMany } from './admission.ts';
 import { Channels, listenTo } from './channels.ts';
 
-/** A key exchange is early if the client begins it before this many bytes were transferred; each costs as much as sending a megabyte. */
+/**
+ * A key exchange is early if the client begins it before this many bytes were transferred. One exchange costs as much as sending a
+ * megabyte.
+ */
 const bytesBetweenExchanges = 512 * 1024;
-/** Early key exchanges that a client may begin per minute. */
+/** Maximum number of early key exchanges that a client may begin per minute. */
 const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
-/** Times the key exchanges of one connection: the server begins them often enough, and the client must not begin them too often. */
+/**
+ * Controls when keys of one connection are exchanged. The server begins an exchange often enough, and the client must not begin too many.
+ */
 class KeyExchanges {
   readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
-  /** Time of the last exchange, and the bytes transferred until then. */
+  /** Monotonic time of the last exchange, and the number of bytes transferred until then. */
   #last: { ms: number; bytes: number };
   #early = { count: 0, sinceMs: 0 };
   #underWaySinceMs: number | undefined;
 
-  /** @param nowMs monotonic, like all times of this class */
+  /** @param nowMs monotonic time, like all times of this class */
   constructor(options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>, nowMs: number) {
     this.#options = options;
     this.#last = { ms: nowMs, bytes: 0 };
   }
 
-  /** Records that an exchange is complete. @param bytes sent and received so far */
+  /** Records that an exchange is complete. @param bytes number of bytes sent and received so far */
   done(nowMs: number, bytes: number): void {
     this.#last = { ms: nowMs, bytes };
   }
 
-  /** Counts an exchange after the first, before `done`. @returns whether the client begins them too often */
+  /** Counts an exchange other than the first; called before `done`. @returns whether the client begins exchanges too often */
   areTooMany(nowMs: number, bytes: number): boolean {
     if (bytes - this.#last.bytes >= bytesBetweenExchanges) return false;
     if (nowMs - this.#early.sinceMs > earlyWindowMs) this.#early = { count: 0, sinceMs: nowMs };
     return ++this.#early.count > maxEarlyExchanges;
   }
 
-  /** Called every second. @returns whether an exchange takes longer than `login_grace_time` */
+  /** Checks the running exchange; called every second. @returns whether it has taken longer than `login_grace_time` */
   isOverdue(nowMs: number, isUnderWay: boolean): boolean {
     if (!isUnderWay) this.#underWaySinceMs = undefined;
     else this.#underWaySinceMs ??= nowMs;
     return nowMs - (this.#underWaySinceMs ?? nowMs) > this.#options.login_grace_time * 1000;
   }
 
-  /** Whether the server should begin an exchange. */
+  /** Returns whether the server should begin an exchange. */
   isDue(nowMs: number, bytes: number): boolean {
     const { rekey_bytes, rekey_seconds } = this.#options;
     return bytes - this.#last.bytes > rekey_bytes || nowMs - this.#last.ms > rekey_seconds * 1000;
   }
 }
 
-/** Reading stops above this number of unsent bytes. Channels stop far below it, but automatic replies of the library do not. */
+/** Number of unsent bytes above which the service stops reading. Channels stop far below it, but automatic replies of ssh2 do not. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
- * Sends all writes of one turn of the event loop together, because the library writes each message in pieces. Stops reading from a client
+ * Sends all writes of one turn of the event loop together, because ssh2 writes each message in pieces. Also stops reading from a client
  * that does not read its replies.
  */
 export function shapeWrites(socket: Socket): void {
@@ -92,15 +97,15 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** Time that a closing connection has to send its buffered bytes. */
+/** Time in milliseconds for which a closing connection may still send its buffered bytes. */
 const farewellMs = 1000;
 
-/** The disconnect reason for a client with no authentication method left to try (RFC 4253 §11.1). */
+/** Code of the reason with which a client is disconnected if no authentication method is left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
-/** One TCP connection of an SSH service, from accept to close. */
+/** One TCP connection of an SSH service, from its acceptance to its end. */
 export class SshConnection implements NewConnection, LoginConnection {
-  /** The service at the time when the connection began. */
+  /** The service at the time when the connection was accepted. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly slots: ConnectionSlots;
@@ -112,7 +117,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   readonly #beganMs: number;
   readonly #drainListeners = new Set<() => void>();
   #lastActiveMs: number;
-  /** SFTP requests answered so far. */
+  /** Number of SFTP requests answered so far. */
   requests = 0;
   readonly #keyExchanges: KeyExchanges;
   readonly #ended = new AbortController();
@@ -137,9 +142,9 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // Each channel adds a listener.
+    // Each channel adds a listener, so there may be any number of them.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
-    // A `close` event follows each error.
+    // A `close` event follows each error, so errors need no handling here.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
     this.#on(socket, 'drain', () => this.#drained());
@@ -153,7 +158,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#reason !== undefined || this.#socket.destroyed;
   }
 
-  /** Starts the protocol if the client is admitted. @param protocol then reads from the socket */
+  /** Starts the protocol if the client is admitted. @param protocol the ssh2 server, which then reads from the socket */
   async begin(protocol: Server): Promise<void> {
     try {
       if (!(await isAdmitted(this, this.#socket))) this.#socket.destroy();
@@ -204,13 +209,13 @@ export class SshConnection implements NewConnection, LoginConnection {
     return undefined;
   }
 
-  /** Called when the service is about to stop: ends the connection as soon as no transfer is running. */
+  /** Called when the service is about to stop. Ends the connection as soon as no transfer is running. */
   leave(): void {
     this.#leaving.abort();
     if (!this.#channels || this.#channels.count === 0) this.end('The service stops.');
   }
 
-  /** Closes the connection after its buffered bytes are sent. */
+  /** Closes the connection once its buffered bytes have been sent. */
   end(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -229,14 +234,14 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#socket.destroy();
   }
 
-  /** Cuts the connection of an account that lost access. @returns whether it did */
+  /** Cuts the connection if its account lost access. @returns whether it was cut */
   cutUnlessInForce(): boolean {
     if (!this.isLoggedIn || this.isEnded || this.#accountInForce()) return false;
     this.cut('The account or its credential was removed, disabled or changed.');
     return true;
   }
 
-  /** Checks deadlines, idleness, keys and the session; called every second. */
+  /** Checks deadlines, idle time, keys and the session; called every second. */
   check(nowMs: number): void {
     const { options } = this.#current();
     const graceMs = options.login_grace_time * 1000;
@@ -260,7 +265,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#client?._protocol._kexinit !== undefined;
   }
 
-  /** Called before `#agreed`. */
+  /** Called for each key exchange after the first one, before `#agreed`. */
   #exchangedAgain(): void {
     if (!this.isLoggedIn) this.end('The client exchanged keys again before it logged in.');
     if (this.#keyExchanges.areTooMany(this.service.clock.monotonicMs(), this.#bytes)) this.cut('The client exchanged keys too often.');
@@ -274,7 +279,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#drained();
   }
 
-  /** Bytes sent and received so far. */
+  /** Number of bytes sent and received so far. */
   get #bytes(): number {
     return this.#socket.bytesRead + this.#socket.bytesWritten;
   }
@@ -283,7 +288,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** Everything was sent, or sending may continue. A client that reads counts as active. */
+  /** Called when all bytes were sent, or when sending may continue. A client that reads its replies counts as active. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();
@@ -320,7 +325,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // The account may have lost access in a reload after its credentials were checked.
+    // A reload may have removed the account's access after its credentials were checked.
     this.cutUnlessInForce();
   }
 
@@ -359,7 +364,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     listenTo(emitter, event, listener, (error) => this.#fault(error));
   }
 
-  /** Ends the connection after a programming error; the process continues. */
+  /** Ends only this connection after a programming error; the process continues. */
   #fault(error: unknown): void {
     const { service, trace } = this;
     reportInternalError(service, error, {

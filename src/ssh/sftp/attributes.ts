@@ -6,7 +6,7 @@ const folderType = 0o040000;
 const fileType = 0o100000;
 const maxSeconds = 0xffff_ffff;
 
-/** Attributes of an entry as clients read them. */
+/** Converts an entry to the attributes that clients read. */
 export function toAttributes(entry: Entry): Attributes {
   return {
     sizeBytes: entry.sizeBytes,
@@ -20,7 +20,7 @@ function toSeconds(timeMs: number): number {
   return Math.min(maxSeconds, Math.max(0, Math.floor(timeMs / 1000)));
 }
 
-/** The attribute changes that a client requests, except the size. */
+/** Converts requested attributes to a change. The size is not included. */
 export function toChange({ times, mode, owner }: Attributes): AttributeChange {
   return { times: times && { accessedMs: times.accessedS * 1000, modifiedMs: times.modifiedS * 1000 }, mode, owner };
 }
@@ -39,7 +39,7 @@ const permissionTexts = Array.from({ length: 0o1000 }, (_, mode) =>
  * Formats an entry as a line of `ls -l`, in local time.
  *
  * @param owner name of the owner and the group
- * @param nowMs Unix time in milliseconds: entries older than half a year show the year instead of the time of day
+ * @param nowMs Unix time in milliseconds. Entries older than half a year show the year in place of the time of day
  */
 export function listingLine(entry: Entry, owner: string, nowMs: number): string {
   const date = new Date(entry.modifiedMs);

@@ -5,7 +5,7 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The announced extensions, by name and version. Hard links and users-groups are not offered. */
+/** The extensions that the service announces, by name and version. It does not offer hard links and users-groups. */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -27,20 +27,20 @@ const aboutPaths = new Set([
 ]);
 const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
 
-/** Whether the fields of an extension begin with a path. Those of others begin with a handle, or there are none. */
+/** Returns whether the fields of an extension begin with a path. Those of other extensions begin with a handle or are empty. */
 export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Whether an extension is supported. Clients may ask for others. */
+/** Returns whether an extension is supported. Clients may request others. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
 
-/** Maximum content of one READ or WRITE in bytes; the packet around it may be slightly larger. */
+/** Maximum number of content bytes in one READ or WRITE. The whole packet may be slightly larger. */
 export const maxTransferBytes = 255 * 1024;
 
-/** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
+/** Builds the reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
 export function limitsReply(id: number, maxHandles: number): Buffer {
   return new FieldWriter(packetTypes.extendedReply, 64)
     .uint32(id)
@@ -54,7 +54,7 @@ export function limitsReply(id: number, maxHandles: number): Buffer {
 const blockBytes = 4096;
 const longestName = 255;
 
-/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4); inode counts are 0. */
+/** Builds the reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4). Inode counts are 0. */
 export function spaceReply(id: number, { availableBytes, usedBytes }: { availableBytes: number; usedBytes: number }): Buffer {
   const available = Math.floor(availableBytes / blockBytes);
   const values = [blockBytes, blockBytes, available + Math.ceil(usedBytes / blockBytes), available, available, 0, 0, 0, 0, 0, longestName];
@@ -69,7 +69,7 @@ const pieceBytes = 1024 * 1024;
 export interface CopyRequest {
   from: number;
   offset: number;
-  /** 0 means up to the end. */
+  /** Number of bytes to copy; 0 means up to the end. */
   lengthBytes: number;
   to: number;
   toOffset: number;
@@ -82,8 +82,8 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 /**
  * Copies the current content of one open file to another. Both handles may refer to the same file, which then grows.
  *
- * @returns whether the source had the requested length
- * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder`
+ * @returns whether the source contained as many bytes as requested
+ * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder` for a folder
  */
 export async function copyData(
   source: OpenHandle,
@@ -107,9 +107,9 @@ export async function copyData(
 export interface CheckRequest {
   algorithms: string[];
   offset: number;
-  /** 0 means up to the end. */
+  /** Number of bytes to check; 0 means up to the end. */
   lengthBytes: number;
-  /** Number of bytes for each hash; 0 means one hash of everything. */
+  /** Number of bytes per hash; 0 means one hash of all bytes. */
   blockBytes: number;
 }
 
@@ -122,7 +122,7 @@ const smallestBlockBytes = 256;
 const maxHashBytes = 128 * 1024;
 
 /**
- * The reply to `check-file`: the name of the extension, as paramiko expects it, then the algorithm and the hashes.
+ * Builds the reply to `check-file`. It contains the name of the extension, because paramiko expects it, then the algorithm and the hashes.
  *
  * @throws ServiceError `method-not-allowed` for unsupported algorithms, `precondition-failed` for blocks that are too small, `too-large`
  *   for too many blocks
@@ -166,7 +166,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
 /**
  * Reads an open file in pieces, each in its own buffer.
  *
- * @param lengthBytes 0 means up to the end
+ * @param lengthBytes number of bytes; 0 means up to the end
  * @throws ServiceError `client-gone` once `ended` is aborted
  */
 export async function* readContent(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {

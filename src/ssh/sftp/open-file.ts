@@ -11,10 +11,13 @@ import { listingLine, toAttributes } from './attributes.ts';
 import { type OpenHandle, ReadHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
-/** Maximum bytes of one group: in larger groups the first read would only wait longer. */
+/** Maximum number of bytes that are read together. In a larger group the first read would only wait longer. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Fills the targets in order. @returns bytes read; may be fewer than fit, before the end of the file too */
+/**
+ * Reads into the targets, in order. @returns the number of bytes read, which may be less than the targets hold even before the end of the
+ * file
+ */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
 interface Read {
@@ -25,8 +28,8 @@ interface Read {
 }
 
 /**
- * Joins adjacent reads of a file in one turn of the event loop: some clients request a large file in pieces of 32 KiB, and using the
- * thread pool takes longer than reading such a piece.
+ * Joins adjacent reads of a file that arrive in one turn of the event loop. Some clients request a large file in pieces of 32 KiB, and a
+ * call of the thread pool takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;
@@ -36,7 +39,7 @@ export class ReadGroup {
     this.#readInto = readInto;
   }
 
-  /** @returns bytes read into the target; may be fewer than fit, but 0 only at the end of the file */
+  /** @returns the number of bytes read into the target. It may be less than the target holds, but is 0 only at the end of the file */
   read(offset: number, target: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#reads.length === 0) process.nextTick(() => this.#begin());
@@ -60,7 +63,7 @@ export class ReadGroup {
       for (const read of reads) {
         const bytes = Math.min(left, read.target.length);
         left -= bytes;
-        // A file system may return less than the file has left: only a separate read can tell the end.
+        // A file system may return fewer bytes although the file has more. Only a separate read can tell whether this is the end.
         if (bytes === 0 && read !== reads[0]) void this.#readTogether([read]);
         else read.resolve(bytes);
       }
@@ -70,7 +73,7 @@ export class ReadGroup {
   }
 }
 
-/** The number of reads at the beginning that are adjacent and within the limit. */
+/** Returns how many of the first reads are adjacent and together within the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
@@ -93,7 +96,7 @@ export class OpenFile extends ReadHandle implements OpenHandle {
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
   #hasFailed = false;
 
-  /** Opens a file. Event `sftpFileOpened` or `sftpOpenFailed`. */
+  /** Opens a file. Emits `sftpFileOpened` or `sftpOpenFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     super(files, path);
     this.#download = files.openDownload(path);
@@ -145,10 +148,13 @@ export class OpenFile extends ReadHandle implements OpenHandle {
   }
 }
 
-/** Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some accept no larger ones. */
+/**
+ * Maximum size of a reply with names, in bytes. Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3), and some
+ * accept no larger ones.
+ */
 const maxReplyBytes = 32_000;
 
-/** An open folder whose names a client reads. */
+/** A folder that a client has opened to read its names. */
 export class Listing extends ReadHandle implements OpenHandle {
   readonly kind = 'folder';
   readonly #batches: AsyncIterator<Entry[]>;
@@ -157,14 +163,14 @@ export class Listing extends ReadHandle implements OpenHandle {
   #members = 0;
   #isDone = false;
 
-  /** Opens a folder. Event `sftpFolderOpened` or `sftpListingFailed`. */
+  /** Opens a folder. Emits `sftpFolderOpened` or `sftpListingFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     super(files, path);
     this.#batches = files.openListing(path)[Symbol.asyncIterator]();
   }
 
   /**
-   * The next names; empty at the end of the folder. Event `sftpFolderListed` at the end, or `sftpListingFailed`.
+   * Returns the next names; empty at the end of the folder. Emits `sftpFolderListed` at the end, or `sftpListingFailed`.
    *
    * @param nowMs Unix time in milliseconds
    */
@@ -192,7 +198,7 @@ export class Listing extends ReadHandle implements OpenHandle {
     return items;
   }
 
-  // Sends the names read so far before it reads the disk again.
+  // Reads the next batch, unless there are names to send. They are sent before the disk is read again.
   async #nextBatch(isEnough: boolean): Promise<boolean> {
     if (isEnough || this.#isDone) return false;
     do {

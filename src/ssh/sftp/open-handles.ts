@@ -7,7 +7,7 @@ import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import type { Handle } from './packets/packets.ts';
 
-/** The paths of a request; with `isDeep` everything below them, too. */
+/** The paths that a request affects. With `isDeep`, everything below them is affected, too. */
 export interface RequestPaths {
   paths: readonly VirtualPath[];
   isDeep: boolean;
@@ -17,14 +17,15 @@ interface PathRequest extends RequestPaths {
   locks: ReadonlySet<ReadWriteLock>;
 }
 
-/** Whether a request about paths concerns this one. */
+/** Returns whether a request affects a path. */
 function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
   return paths.some((one) => one === path || (isDeep && isWithin(path, one)));
 }
 
 /**
- * Makes the requests of one session take effect as if each came after the reply to the one before (draft-ietf-secsh-filexfer-02 §6.1): those
- * about one open file by its lock, those about paths one after the other, and both where they meet.
+ * Makes the requests of one session take effect as if each of them arrived after the reply to the previous one
+ * (draft-ietf-secsh-filexfer-02 §6.1). The lock of an open file orders the requests about it, and requests about paths run one after the
+ * other. A request about both waits for both.
  */
 export class RequestOrder {
   readonly #onPaths = new Set<PathRequest>();
@@ -32,14 +33,14 @@ export class RequestOrder {
   #lastLong: Promise<unknown> = Promise.resolve();
 
   /**
-   * Runs the work of a request about paths after earlier ones, and in order with requests about files that are open there.
+   * Runs a request about paths after earlier ones, and in order with requests about open files at these paths.
    *
-   * @param own lock of what the request may open: later requests for its path wait there
-   * @param open locks of the open files that the request is about
+   * @param own lock of the file that the request may open. Later requests for its path wait for this lock
+   * @param open locks of the open files that the request affects
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const locks = new Set([own, ...open]);
-    // A waiting request may open a file at this path, or move one there.
+    // A request that still waits may open a file at this path, or move a file to it.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
     const current = { paths: request.paths, isDeep: request.isDeep, locks };
     this.#onPaths.add(current);
@@ -52,7 +53,9 @@ export class RequestOrder {
     return result;
   }
 
-  /** Runs actions that read a whole file one after the other, so that other requests need not wait. */
+  /**
+   * Runs actions that read a whole file. They run one after the other, outside the order of other requests, which need not wait for them.
+   */
   long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);
     this.#lastLong = result.catch(() => {});
@@ -64,28 +67,28 @@ function isAboutSame(one: RequestPaths, other: RequestPaths): boolean {
   return one.paths.some((path) => concerns(other, path)) || other.paths.some((path) => concerns(one, path));
 }
 
-/** A file or folder that a client has open. Methods reject with `ServiceError`. */
+/** A file or folder that a client has opened. Its methods reject with `ServiceError`. */
 export interface OpenHandle {
   readonly kind: 'file' | 'folder';
-  /** Path where it was opened; for an upload its future path. */
+  /** The path at which it was opened. For an upload, it is the path of the complete file. */
   readonly path: VirtualPath;
-  /** Orders the requests about it; the handles of one upload share it. */
+  /** Orders the requests about this handle. All handles of one upload share the lock. */
   readonly lock: ReadWriteLock;
-  /** @returns bytes read into the target from its beginning; 0 at the end of the file */
+  /** @returns the number of bytes read into the beginning of the target; 0 at the end of the file */
   read(offset: number, target: Buffer): Promise<number> | number;
-  /** Writes the chunks, which are not changed until the promise resolves. */
+  /** Writes the chunks. The caller must not change them until the promise resolves. */
   write(offset: number, chunks: readonly Buffer[]): Promise<void>;
   entry(): Promise<Entry>;
   truncate(sizeBytes: number): Promise<void>;
   setAttributes(change: AttributeChange): Promise<void>;
   sync(): Promise<void>;
-  /** The client closed it. Resolves when its changes are on disk and reported. */
+  /** Called when the client closes it. Resolves when its changes are on disk and reported. */
   close(): Promise<void>;
-  /** The connection is gone. Never rejects. */
+  /** Called when the connection has ended. Never rejects. */
   lose(): Promise<void>;
 }
 
-/** The common part of handles that only read. */
+/** The common part of handles that can only read. */
 export abstract class ReadHandle {
   readonly path: VirtualPath;
   readonly lock = new ReadWriteLock();
@@ -96,7 +99,7 @@ export abstract class ReadHandle {
     this.path = path;
   }
 
-  /** Why nothing can be written. */
+  /** Returns the error for an attempt to write. */
   protected abstract refusal(): ServiceError;
 
   async write(): Promise<void> {
@@ -112,7 +115,7 @@ export abstract class ReadHandle {
   }
 }
 
-/** The files and folders that one session has open, by the numbers that its client knows them by. */
+/** The files and folders that one session has open, by the numbers under which its client knows them. */
 export class OpenHandles {
   readonly #client: SshClient;
   readonly #kept = new Map<Handle, { opened: OpenHandle; free: () => void }>();
@@ -126,7 +129,7 @@ export class OpenHandles {
     return this.#kept.size;
   }
 
-  /** Opens a file or folder, within the limits. @throws ServiceError `too-many-requests` */
+  /** Opens a file or folder. @throws ServiceError `too-many-requests` above the limit of open handles */
   async open(open: () => OpenHandle | Promise<OpenHandle>): Promise<Handle> {
     const { options, handles, account } = this.#client;
     if (this.#kept.size >= options.maximum_handles) throw new ServiceError('too-many-requests', 'Too many files and folders are open.');
@@ -145,15 +148,15 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle together with others that share it, in the order of their requests.
+   * Runs an action with a handle. It may run together with other shared actions of that handle, and starts in the order of the requests.
    *
-   * @throws ServiceError `precondition-failed`, at once when it is not open, or later when an earlier request closed it
+   * @throws ServiceError `precondition-failed`: at once if the handle is not open, or later if an earlier request closed it
    */
   shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 
-  /** The same for an action of several steps; later ones wait until it is done. */
+  /** Runs an action that takes several steps. Later actions with the same handles wait until it has ended. */
   async alone<Handles extends readonly Handle[], T>(
     handles: readonly [...Handles],
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,
@@ -162,12 +165,12 @@ export class OpenHandles {
     return withExclusiveLocks(new Set(found().map(({ lock }) => lock)), async () => action(...found()));
   }
 
-  /** The locks of all that a request about paths concerns. */
+  /** Returns the locks of all open files and folders that a request about paths affects. */
   locksFor(request: RequestPaths): ReadWriteLock[] {
     return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.lock);
   }
 
-  /** @throws ServiceError `precondition-failed` when it is not open, and the faults of its end */
+  /** @throws ServiceError `precondition-failed` if the handle is not open, and the errors of closing it */
   close(handle: Handle): Promise<void> {
     return this.alone([handle], () => {
       const { opened, free } = this.#find(handle);
@@ -178,7 +181,7 @@ export class OpenHandles {
     });
   }
 
-  /** Drops everything: the connection is gone. */
+  /** Drops all open files and folders, because the connection was lost. */
   async lose(): Promise<void> {
     const all = [...this.#kept.values()];
     this.#kept.clear();

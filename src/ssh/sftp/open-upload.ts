@@ -9,9 +9,9 @@ import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
-  /** Orders the requests for this upload, through any handle or path. */
+  /** Orders the requests for this upload, whether they use a handle or the path. */
   lock: ReadWriteLock;
-  /** The number of its open handles. */
+  /** Number of open handles of this upload. */
   handles: number;
 }
 
@@ -19,13 +19,13 @@ interface OpenOptions extends RandomUploadOptions {
   isAppending: boolean;
 }
 
-/** Which uploads are kept when their connection is lost. */
+/** Decides which uploads are kept when their connection is lost. */
 export interface LostUploads {
   keepPartial: boolean;
   finalName: RandomUploadOptions['finalName'];
 }
 
-/** The uploads of one session. A file that is opened twice is one upload. */
+/** The uploads of one session. A file that is opened several times is one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();
@@ -34,15 +34,15 @@ export class Uploads {
     this.#lost = lost;
   }
 
-  /** The running upload to a path. */
+  /** Returns the running upload to a path. */
   at(path: VirtualPath): RandomUpload | undefined {
     return this.#sharedAt(path)?.upload;
   }
 
   /**
-   * Opens a file for writing, or another handle of a running upload. Events `sftpFileOpened`, `sftpOpenFailed`.
+   * Opens a file for writing, or another handle of a running upload. Emits `sftpFileOpened` or `sftpOpenFailed`.
    *
-   * @param lock the lock of the upload, if it is a new one
+   * @param lock lock of the upload, used if this call starts it
    */
   async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, lock: ReadWriteLock): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);
@@ -57,7 +57,7 @@ export class Uploads {
     return new UploadHandle(this, shared, files, options.isAppending);
   }
 
-  /** Opens another handle of a running upload, to read its current content. */
+  /** Opens another handle of a running upload, to read the content written so far. */
   join(files: AccountFiles, path: VirtualPath): UploadHandle | undefined {
     const shared = this.#sharedAt(path);
     return shared && new UploadHandle(this, shared, files, false);
@@ -68,13 +68,13 @@ export class Uploads {
     return undefined;
   }
 
-  /** Closes a handle. @param end ends the upload after its last handle */
+  /** Closes a handle. @param end called to end the upload if this was its last handle */
   async leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
     if (--shared.handles > 0) return;
     await end().finally(() => this.#shared.delete(shared));
   }
 
-  /** Ends an upload whose connection was lost. */
+  /** Ends an upload because its connection was lost. */
   async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
     const keep = keepAs && files.may(keepAs, 'createFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;

@@ -2,7 +2,7 @@ import { neededRights, type RequestOperations } from '../../files/needed-rights.
 import { pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /**
- * Resolves the path of a request: relative ones begin at the root, the client's folder; `..` stops there.
+ * Resolves the path of a request. Relative paths begin at the root, which is the client's home folder, and `..` does not leave it.
  *
  * @throws ServiceError `name-invalid` for a name that is too long
  */
@@ -17,7 +17,7 @@ export function requestedPath(text: string): VirtualPath {
 
 const rename = { source: 'rename', destination: 'rename' } as const;
 
-/** SFTP requests about a file that `svc explain` knows, in the order of its list; OPEN has one for each purpose. */
+/** The SFTP requests about a file that `svc explain` knows, in the order of its list. OPEN has an entry for each purpose. */
 export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
   'OPEN-WRITE': {
@@ -34,12 +34,12 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-/** Used in place of a request's name when `svc explain` is asked about a login. */
+/** Stands for the name of a request when `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };
 
-/** The same, for a path that is known to be a folder's. */
+/** Returns the same operations, adapted to a path that may be known to belong to a folder. */
 export function operationsOnPath(isFolder: boolean): typeof sftpOperations {
   return isFolder ? folderOperations : sftpOperations;
 }

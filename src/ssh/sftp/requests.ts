@@ -27,10 +27,10 @@ export type PathRequest = RequestOf<
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** Requests that affect nothing below their path. */
+/** Requests that do not affect anything below their path. */
 const shallow: ReadonlySet<PathRequest['kind']> = new Set(['open', 'stat', 'lstat', 'realpath']);
 
-/** Executes the requests of one session. All methods resolve to the reply; on errors they throw or reject. */
+/** Executes the requests of one session. All methods return a promise of the reply, and throw or reject on errors. */
 export class SftpRequests {
   readonly #client: SshClient;
   readonly #uploads: Uploads;
@@ -38,7 +38,7 @@ export class SftpRequests {
   readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
-  /** @param finalName the final name of an upload with a temporary name */
+  /** @param finalName returns the final name of an upload with a temporary name */
   constructor(client: SshClient, finalName: RandomUploadOptions['finalName']) {
     this.#client = client;
     this.#handles = new OpenHandles(client);
@@ -46,7 +46,7 @@ export class SftpRequests {
     this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', finalName });
   }
 
-  /** The files with the rights of the current configuration. */
+  /** The files of the account, with its rights in the current configuration. */
   get #files(): AccountFiles {
     return this.#client.files;
   }
@@ -61,7 +61,7 @@ export class SftpRequests {
     return this.#handles.count > 0;
   }
 
-  /** Drops everything that is open, because the connection was lost. */
+  /** Drops all open files and folders, because the connection was lost. */
   lose(): Promise<void> {
     return this.#handles.lose();
   }
@@ -165,7 +165,7 @@ export class SftpRequests {
     }
   }
 
-  /** Executes extensions that are about handles, or about no file. */
+  /** Executes extensions that refer to handles, or not to a file at all. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -223,7 +223,7 @@ export class SftpRequests {
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }
 
-  // A running upload has no file yet, so its folder is used.
+  // The file of a running upload does not exist yet, so the space of its folder is returned.
   async #space(id: number, path: VirtualPath): Promise<Buffer> {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
@@ -237,7 +237,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** The entry at a path, which may be a running upload or a held file. */
+  /** Returns the entry at a path, which may be a running upload or a held file. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;
@@ -247,7 +247,7 @@ export class SftpRequests {
     return entry;
   }
 
-  /** The reply to a request for attributes. Events `sftpAttributesRead`, `sftpAttributesReadFailed` if `attribute_events` is on. */
+  /** Builds the reply to a request for attributes. Emits `sftpAttributesRead` or `sftpAttributesReadFailed` if `attribute_events` is on. */
   async #attributesReply(id: number, files: AccountFiles, path: VirtualPath, entry: Promise<Entry>): Promise<Buffer> {
     const isReported = this.#client.options.attribute_events;
     try {
@@ -274,7 +274,7 @@ export class SftpRequests {
     if (hasChange(change)) await opened.setAttributes(change);
   }
 
-  /** The mode of a new file or folder; undefined when the client's mode is ignored. */
+  /** Returns the mode of a new file or folder; undefined if the client's mode is ignored. */
   #newMode({ mode }: Attributes): number | undefined {
     return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
   }
@@ -287,16 +287,16 @@ export class SftpRequests {
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       finalName: this.#finalName,
     });
-    // When this fails, the commit fails as well.
+    // If truncating fails, the commit fails as well.
     await upload.truncate(sizeBytes).catch(() => {});
     await upload.commit();
   }
 }
 
-/** The reply to a request whose only result is success. */
+/** Builds the reply to a request whose only result is that it succeeded. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action.catch((error: unknown) => {
-    // SFTP has no status for files that are held for review, so they count as successful.
+    // SFTP has no status for a file that is held for review, so it counts as a success.
     if (!isServiceError(error, 'held')) throw error;
   });
   return statusReply(id, statusCodes.ok, 'Done.');

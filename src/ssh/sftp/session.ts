@@ -10,15 +10,15 @@ import { dataHeadBytes, giveBuffer, putDataHead, statusIn, statusReply, takeBuff
 import { SftpRequests } from './requests.ts';
 import { toStatus } from './status.ts';
 
-/** Limits of the running requests, and of the bytes that they write. */
+/** Maximum number of running requests, and of bytes that they write. */
 const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
-/** Bytes of unsent replies: above the high mark no request begins until they are below the low mark. */
+/** Limits of the bytes of unsent replies. Above the high mark no request begins until they fall below the low mark. */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
 
-/** The running requests of one session; decides whether more may begin. */
+/** Counts the running requests of one session, and decides whether more may begin. */
 class Workload {
   requests = 0;
   writeBytes = 0;
@@ -26,7 +26,7 @@ class Workload {
   readBytes = 0;
   #isHeld = false;
 
-  /** Whether one more request may begin. @param unsentBytes size of the unsent replies */
+  /** Returns whether one more request may begin. @param unsentBytes size of the unsent replies */
   hasRoom(unsentBytes: number): boolean {
     if (this.requests >= maxRequests || this.writeBytes >= maxWriteBytes) return false;
     const waitingBytes = unsentBytes + this.readBytes;
@@ -36,10 +36,13 @@ class Workload {
   }
 }
 
-/** rclone adds eight random characters of its own before `.partial`. */
+/** Matches the eight random characters that rclone adds before `.partial`. */
 const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
 
-/** @param patterns for temporary names @returns a function that finds the final name of a temporary one; undefined for other names */
+/**
+ * @param patterns patterns of temporary names @returns a function that returns the final name of a temporary name; undefined for other
+ * names
+ */
 function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
   const known = patterns.map((pattern) => {
     const [, end, begin] = /^\*([^*?,[{|]+)$|^([^*?,[{|/]+)\*$/.exec(pattern) ?? [];
@@ -54,7 +57,7 @@ function finalNames(patterns: readonly string[]): (name: string) => string | und
   };
 }
 
-/** Reports an unreadable request: event `sshRequestUnreadable`, one for many requests. */
+/** Reports an unreadable request with event `sshRequestUnreadable`. One event may stand for many requests. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
@@ -72,11 +75,11 @@ function faultReply(client: SshClient, id: number, error: unknown): Buffer {
   return statusReply(id, code, message);
 }
 
-/** A request that runs asynchronously and gets one reply. */
+/** A request that runs asynchronously and gets exactly one reply. */
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
- * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended; aborting `client.ended` ends the
+ * Serves the `sftp` subsystem on a channel. It resolves when the channel and all its requests have ended. Aborting `client.ended` ends the
  * channel early. Never throws.
  */
 export function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
@@ -91,10 +94,10 @@ class SftpSession {
   readonly #workload = new Workload();
   /** Called when the last running request has ended. */
   #onIdle: () => void = () => {};
-  /** READ replies are sent in order, because scp of OpenSSH silently truncates a file when a later part arrives first. */
+  /** READ replies are sent in order, because OpenSSH's scp silently truncates a file if a later part arrives first. */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
-  /** Continues with the received bytes; called when there may be room again. */
+  /** Continues to handle received bytes; called when there may be room again. */
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -113,7 +116,7 @@ class SftpSession {
     };
     const stopListening = this.#client.onDrain(goOn);
     channel.on('drain', goOn);
-    // `#read` rejects with the error; a failed write ends it as well.
+    // `#read` rejects with the error of the channel, which ends the session. A failed write ends it as well.
     channel.on('error', goOn);
     channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
@@ -145,7 +148,7 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  /** Reads the client's bytes in the chunks in which they arrive; the iterator of a stream would copy them together. */
+  /** Reads the client's bytes in the chunks in which they arrive. The stream's iterator would copy them together. */
   #read(): Promise<void> {
     return new Promise((resolve, reject) => {
       const goOn = () => {
@@ -164,12 +167,12 @@ class SftpSession {
         this.#splitter.push(chunk);
         this.#goOn();
       });
-      // A client that has stopped sending may still receive replies.
+      // Wait only for the end of the readable side: a client that has stopped sending may still receive replies.
       finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
     });
   }
 
-  /** Begins requests while there is room. It checks before each request, because one chunk may contain a thousand READs. */
+  /** Begins requests while there is room. It checks this before each request, because one chunk may contain a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
       if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
@@ -185,7 +188,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, a client without open files loses nothing. The server ends its channel: not all clients answer CHANNEL_CLOSE.
+  // When the service stops, a client without open files loses nothing. The server itself ends the channel, because not all clients answer
+  // CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
@@ -196,7 +200,7 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        // A client cannot assign a reply without an ID.
+        // A client could not assign a reply without an ID to its request.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
@@ -224,7 +228,7 @@ class SftpSession {
     }
   }
 
-  // The journal records the events before the client gets the reply.
+  // The events of a request must be in the journal before the client gets the reply.
   async #recorded(replying: Promise<Buffer>): Promise<Buffer> {
     const reply = await replying;
     const recording = this.#client.events.grouped();
@@ -287,7 +291,7 @@ class SftpSession {
     }
   }
 
-  // Called when a reply cannot be sent, or an event cannot be written.
+  // Ends the channel, because a reply cannot be sent or an event cannot be written.
   #fail(reason: unknown): void {
     const { log, connectionId } = this.#client;
     log.warn('an SFTP channel ended early', { connection: connectionId, reason });

@@ -5,7 +5,7 @@ import { type StatusCode, statusCodes } from './packets/packets.ts';
 
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 
-/** Maps each error to its status code (docs/spec/sftp.md#errors). SFTP has few codes, so the message carries the meaning. */
+/** The status code of each error (docs/spec/sftp.md#errors). SFTP has few codes, so the message has to explain the error. */
 export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'bad-request': badMessage,
   'nothing-selected': failure,
@@ -49,10 +49,10 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   held: failure,
 };
 
-/** The status for an error. An unexpected error gets a reference, which is also in the log. */
+/** Returns the status for an error. An unexpected error gets a reference, which is also in the log. */
 export function toStatus(error: unknown, { log, options }: Pick<SshClient, 'log' | 'options'>): { code: StatusCode; message: string } {
   if (error instanceof ServiceError && options.public_error) {
-    // An inspection that refuses a file may provide its own message.
+    // If an inspection refused the file, it may provide the message.
     const { message } = (error.details.public_refusal ?? {}) as { message?: string };
     if (message !== undefined) return { code: statusByError[error.code], message };
   }

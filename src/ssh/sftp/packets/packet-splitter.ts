@@ -1,19 +1,21 @@
-/** Largest accepted packet without its length: that of OpenSSH (256 KiB), and some room for the head. */
+/** Maximum size of a packet in bytes, without its length field. It is the limit of OpenSSH (256 KiB) with some room for the head. */
 export const maxPacketBytes = 257 * 1024;
 
-/** The framing of the stream is broken: nothing after this point can be read. */
+/** The framing of the stream is broken, so nothing after this point can be read. */
 export class BrokenFraming extends Error {}
 
-/** A packet in more pieces than this is joined: a client may send single bytes. */
+/** Number of pieces above which a packet is joined. It is needed because a client may send single bytes. */
 const maxChunks = 64;
 
-/** A packet without its length (the type, then the fields), in the pieces in which it arrived. */
+/** A packet without its length field, in the pieces in which it arrived. It begins with the type, then come the fields. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
-/** Splits the stream of a channel into packets (§3) without a copy: pushed bytes must not change while a packet of them is in use. */
+/**
+ * Splits the stream of a channel into packets (§3) without copying. The pushed bytes must not change while one of their packets is in use.
+ */
 export class PacketSplitter {
   #chunks: Buffer[] = [];
-  /** Used bytes of the first chunk. */
+  /** Number of bytes of the first chunk that have already been returned. */
   #start = 0;
   #heldBytes = 0;
 
@@ -29,7 +31,7 @@ export class PacketSplitter {
     return this.#heldBytes;
   }
 
-  /** @returns the next packet, undefined until all of it is there @throws BrokenFraming for a length of 0 or above `maxPacketBytes` */
+  /** @returns the next packet; undefined until all of it has arrived @throws BrokenFraming for a length of 0 or above `maxPacketBytes` */
   next(): Packet | undefined {
     const lengthBytes = this.#peekLength();
     if (lengthBytes === undefined) return undefined;

@@ -48,15 +48,15 @@ export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16
 /** Flags of the attributes in a packet (§5). */
 export const attributeFlags = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const;
 
-/** File attributes (§5); only those that were sent or are known. */
+/** File attributes (§5). Attributes that were not sent or are not known are missing. */
 export interface Attributes {
   sizeBytes?: number;
   owner?: { uid: number; gid: number };
-  /** With the bits of the file's type. */
+  /** Permissions, with the bits of the file's type. */
   mode?: number;
-  /** Unix time in whole seconds. */
+  /** Times in whole seconds, as Unix time. */
   times?: { accessedS: number; modifiedS: number };
 }
 
-/** A handle: a number of this service; -1 for others. */
+/** A handle, which is a number that this service chose; -1 for handles of any other form. */
 export type Handle = number;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Packet } from './packet-splitter.ts';
 import { type Attributes, attributeFlags, type Handle, packetTypes } from './packets.ts';
 
-/** Fields of a packet do not make sense. */
+/** Thrown if the fields of a packet are not valid. */
 export class MalformedFields extends Error {}
 
 /** Reads the fields of a packet one after the other. All methods throw `MalformedFields`. */
@@ -23,7 +23,7 @@ export class FieldReader {
     return this.#bytes.readUInt32BE(this.#skip(4));
   }
 
-  /** A 64-bit number, inexact above 2^53 - 1. */
+  /** Reads a 64-bit number, which is inexact above 2^53 - 1. */
   uint64(): number {
     const at = this.#skip(8);
     return this.#bytes.readUInt32BE(at) * 2 ** 32 + this.#bytes.readUInt32BE(at + 4);
@@ -35,7 +35,7 @@ export class FieldReader {
     return this.#bytes.subarray(at, at + length);
   }
 
-  /** Text of the protocol, or a path: valid UTF-8 without NUL. */
+  /** Reads a text or a path, which must be valid UTF-8 without NUL. */
   text(): string {
     const bytes = this.bytes();
     if (!isUtf8(bytes)) throw new MalformedFields('a name is not valid UTF-8');
@@ -65,12 +65,12 @@ export class FieldReader {
     return attributes;
   }
 
-  /** Where the next field begins. */
+  /** The position at which the next field begins. */
   get position(): number {
     return this.#at;
   }
 
-  /** The bytes after the fields read so far. */
+  /** Returns the bytes after the fields read so far. */
   rest(): Buffer {
     return this.#bytes.subarray(this.#at);
   }
@@ -83,10 +83,10 @@ export class FieldReader {
   }
 }
 
-/** A request of each of these kinds. */
+/** Distributes over kinds: the union of the requests with each of these kinds. */
 type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
 
-/** A request of a client. */
+/** A parsed request of a client. */
 export type SftpRequest =
   | { kind: 'init'; version: number }
   | { kind: 'open'; id: number; path: string; flags: number; attributes: Attributes }
@@ -99,13 +99,13 @@ export type SftpRequest =
   | Each<'rename' | 'symlink', { path: string; otherPath: string }>
   | { kind: 'extended'; id: number; name: string; fields: FieldReader }
   | { kind: 'unknown'; id: number; type: number }
-  /** A request that cannot be read; `id` is undefined if even that is missing. */
+  /** A request that cannot be read. `id` is undefined if even the ID is missing. */
   | { kind: 'malformed'; id: number | undefined; reason: string };
 
-/** The head of a WRITE up to its data: type, id, handle of this service, offset and length of the data. */
+/** Size of a WRITE in bytes up to its data: type, ID, handle of this service, offset and length of the data. */
 const writeHeadBytes = 1 + 4 + 4 + 4 + 8 + 4;
 
-/** Reads a request. Bytes after the last field are skipped: rclone sends some after the data of a WRITE. Never throws. */
+/** Reads a request. It ignores bytes after the last field, because rclone sends some after the data of a WRITE. Never throws. */
 export function readRequest(packet: Packet): SftpRequest {
   const [first] = packet;
   const isLongWrite = first[0] === packetTypes.write && packet.length > 1 && first.length >= writeHeadBytes;

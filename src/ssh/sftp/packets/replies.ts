@@ -4,7 +4,7 @@ import { type Attributes, attributeFlags, type Handle, packetTypes, type StatusC
 const sizesBytes = [64 * 1024, 257 * 1024];
 const leastBytes = 8 * 1024;
 
-/** Maximum size of the pool, which all sessions share. */
+/** Maximum size of the pool in bytes. All sessions share the pool. */
 const maxKeptBytes = 8 * 1024 * 1024;
 
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
@@ -20,7 +20,7 @@ export function takeBuffer(bytes: number): Buffer {
   return buffer;
 }
 
-/** Returns a buffer of `takeBuffer` to the pool; called once, after its content was sent. */
+/** Returns a buffer from `takeBuffer` to the pool. Call it once, after the content has been sent. */
 export function giveBuffer(buffer: Buffer): void {
   const others = kept.get(buffer.length);
   if (!others || keptBytes + buffer.length > maxKeptBytes) return;
@@ -90,12 +90,12 @@ export class FieldWriter {
     return this;
   }
 
-  /** Bytes so far, including the length field. */
+  /** Number of bytes written so far, including the length field. */
   get lengthBytes(): number {
     return this.#at;
   }
 
-  /** Completes the packet. */
+  /** Fills in the length and returns the packet. */
   end(): Buffer {
     this.#bytes.writeUInt32BE(this.#at - 4, 0);
     return this.#bytes.subarray(0, this.#at);
@@ -109,37 +109,37 @@ export class FieldWriter {
   }
 }
 
-/** The reply to INIT: version 3 and the extensions, by name and version. */
+/** Builds the reply to INIT: version 3 and the extensions, by name and version. */
 export function versionReply(extensions: readonly (readonly [name: string, version: string])[]): Buffer {
   const packet = new FieldWriter(packetTypes.version, 1024).uint32(3);
   for (const [name, version] of extensions) packet.text(name).text(version);
   return packet.end();
 }
 
-/** The reply STATUS (§7), with an English message. */
+/** Builds the reply STATUS (§7) with an English message. */
 export function statusReply(id: number, code: StatusCode, message: string): Buffer {
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
 
-/** The status code of a reply; 0 (OK) for replies of other types. */
+/** Returns the status code of a reply; 0 (OK) for replies of other types. */
 export function statusIn(reply: Buffer): number {
   return reply[4] === packetTypes.status ? reply.readUInt32BE(9) : 0;
 }
 
-/** The reply HANDLE (§7). */
+/** Builds the reply HANDLE (§7). */
 export function handleReply(id: number, handle: Handle): Buffer {
   return new FieldWriter(packetTypes.handle, 17).uint32(id).handle(handle).end();
 }
 
-/** The reply ATTRS (§7). */
+/** Builds the reply ATTRS (§7). */
 export function attributesReply(id: number, attributes: Attributes): Buffer {
   return new FieldWriter(packetTypes.attrs, 64).uint32(id).attributes(attributes).end();
 }
 
-/** Size in bytes of a DATA reply before its data. */
+/** Size of a DATA reply before its data, in bytes. */
 export const dataHeadBytes = 4 + 1 + 4 + 4;
 
-/** Writes the head of a DATA reply in place. @param packet has `dataHeadBytes` bytes for the head, then the data */
+/** Writes the head of a DATA reply into its packet. @param packet has `dataHeadBytes` free bytes for the head, then the data */
 export function putDataHead(packet: Buffer, id: number, dataBytes: number): void {
   packet.writeUInt32BE(dataHeadBytes - 4 + dataBytes, 0);
   packet[4] = packetTypes.data;
@@ -150,12 +150,12 @@ export function putDataHead(packet: Buffer, id: number, dataBytes: number): void
 /** One name of a NAME reply (§7). */
 export interface NameItem {
   name: string;
-  /** A line in the format of `ls -l`. */
+  /** The entry as a line in the format of `ls -l`. */
   longName: string;
   attributes: Attributes;
 }
 
-/** The reply NAME (§7). */
+/** Builds the reply NAME (§7). */
 export function namesReply(id: number, items: readonly NameItem[]): Buffer {
   const packet = new FieldWriter(packetTypes.name, 64 + items.length * 160).uint32(id).uint32(items.length);
   for (const { name, longName, attributes } of items) packet.text(name).text(longName).attributes(attributes);
