@@ -15,24 +15,24 @@ import { relocate } from '../operations/relocate.ts';
 import { endTrashed, withTrash, withTrashed } from './trash.ts';
 import type { Trashed, TrashFolder } from './trash-folder.ts';
 
-/** The operation that deleted it: its rights are also needed to see the item in the trash and to restore it. */
+/** The operation that put an item into the trash. Its rights are also needed to see the item in the trash and to restore it. */
 function deletionOf({ isFolder, isReplaced }: Trashed): Operation {
   if (isFolder) return 'deleteFolder';
   return isReplaced ? 'replaceFile' : 'deleteFile';
 }
 
-/** An account's trash: what it deleted or replaced and may restore. */
+/** An account's trash, with files and folders that the account deleted or replaced and may restore. */
 export class AccountTrash {
   readonly #paths: AccountPaths;
   readonly #createFolder: (path: VirtualPath) => Promise<void>;
 
-  /** @param createFolder makes a folder that is missing */
+  /** @param createFolder creates a missing folder */
   constructor(paths: AccountPaths, createFolder: (path: VirtualPath) => Promise<void>) {
     this.#paths = paths;
     this.#createFolder = createFolder;
   }
 
-  /** All of it, newest first. */
+  /** All items that the account may see, newest first. */
   list(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) =>
@@ -41,15 +41,15 @@ export class AccountTrash {
   }
 
   /**
-   * Restores an item; event `trashRestored`. Missing parent folders are created.
+   * Restores an item, and creates missing parent folders. Emits `trashRestored`.
    *
-   * Permissions: those of the deletion, and `create-folder` and `write` for everything restored.
+   * Permissions: those of the deletion; also `create-folder` for each restored folder and `write` for each restored file.
    *
-   * @param verify refuses the path by throwing
-   * @param wanted another path, or a name in the folder where it was; by default where it was
-   * @param administrator who restores it for the account, for the event
-   * @returns its path now
-   * @throws ServiceError `not-found`, `forbidden`, `exists` when the name is taken, `parent-missing` where a folder may not be made,
+   * @param verify called with the new path; refuses it by throwing
+   * @param wanted another path, or another name in the former folder; by default the former path
+   * @param administrator name of the administrator who restores the item for the account, for the event
+   * @returns the new path
+   * @throws ServiceError `not-found`, `forbidden`, `exists` if the name is taken, `parent-missing` if a folder may not be created,
    *   `name-invalid`
    */
   restore(id: string, verify: (to: VirtualPath) => void, wanted?: string, administrator?: string): Promise<VirtualPath> {
@@ -68,7 +68,7 @@ export class AccountTrash {
     });
   }
 
-  /** Deletes an item for good; event `trashEnded`. @throws ServiceError `not-found`, `forbidden` */
+  /** Deletes an item permanently. Emits `trashEnded`. @throws ServiceError `not-found`, `forbidden` */
   end(id: string): Promise<void> {
     const paths = this.#paths;
     return withTrashed(paths, id, async (folder, trashed) => {
@@ -78,7 +78,7 @@ export class AccountTrash {
     });
   }
 
-  /** Deletes for good every item that the account may delete. @returns the remaining items */
+  /** Permanently deletes every item that the account may delete. @returns the remaining items */
   empty(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) => {
@@ -121,7 +121,7 @@ async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed
   await paths.requireUnlocked(to, 'tree');
 }
 
-/** @throws ServiceError `not-found` when somebody, at another node too, restored or deleted it meanwhile */
+/** @throws ServiceError `not-found` if another request, on any node, has restored or deleted the item meanwhile */
 function contentOf(folder: TrashFolder, id: string): Stats {
   const stats = lstatSync(folder.member(id), { throwIfNoEntry: false });
   if (!stats) throw gone();

@@ -7,7 +7,7 @@ import { isObject } from '../../lib/json.ts';
 
 /** The trash of an account in one root. */
 export interface KnownTrash {
-  /** Real path, links resolved. */
+  /** Real path of the root, with links resolved. */
   readonly root: string;
   /** Virtual path of the root. */
   readonly mount: string;
@@ -15,11 +15,11 @@ export interface KnownTrash {
   readonly account: string;
   /** UUID of the group. */
   readonly group: string;
-  /** Days of the account when something went to it last. */
+  /** Retention in days that the account had when an item was last added. */
   readonly days: number;
 }
 
-/** Remembers in the data folder which roots have a trash, so that old items are deleted even if the account never signs in again. */
+/** Records in the data folder which roots have a trash, so that old items are deleted even if the account never signs in again. */
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();
@@ -29,17 +29,17 @@ export class KnownTrashes {
     this.#folder = join(dataFolderPath, 'trash');
   }
 
-  /** Takes over a configuration. @param daysNow retention in days of a trash under it; 0 if the account has no trash or is unknown */
+  /** Applies a configuration. @param daysNow returns its retention in days for a trash; 0 if the account has no trash or is unknown */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;
   }
 
-  /** The retention of a trash in days: of the running configuration, else of its last use. */
+  /** The retention of a trash in days, by the current configuration. If that has none, the retention when the trash was last used. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }
 
-  /** Remembers a trash; it is on disk when the promise resolves. */
+  /** Records a trash; the record is on disk when the promise resolves. */
   async add(trash: KnownTrash): Promise<void> {
     const name = fileName(trash);
     const text = `${JSON.stringify(trash)}\n`;
@@ -55,7 +55,7 @@ export class KnownTrashes {
       try {
         return parseTrash(JSON.parse(readFileSync(join(this.#folder, name), 'utf8')));
       } catch {
-        // Another node removed it.
+        // Another node removed the record, or it is damaged.
         return [];
       }
     });

@@ -12,12 +12,12 @@ import { ifRoom, sizeOf, trashFor, writeRecord } from './trash.ts';
 import type { TrashFolder } from './trash-folder.ts';
 
 /**
- * Moves a file or a folder into the trash. Rights and locks are the caller's.
+ * Moves a file or a folder into the trash. The caller checks rights and locks.
  *
- * @param realPath absolute path, links not resolved
- * @param verify runs with the current entry just before the rename; throwing keeps it where it is
- * @returns real path of it in the trash; undefined when the disk is too full for that
- * @throws ServiceError `fixed-folder` for a folder that holds a root or the data folder, `not-found`
+ * @param realPath absolute path; links are not resolved
+ * @param verify called with the current entry just before the rename. If it throws, the file or folder stays
+ * @returns its real path in the trash; undefined if the disk is too full
+ * @throws ServiceError `fixed-folder` for a folder that contains a root or the data folder, `not-found`
  */
 export async function moveToTrash(
   paths: AccountPaths,
@@ -52,7 +52,7 @@ export async function moveToTrash(
       await relocate({ paths, from: path, to, entry, source, target, options, durability, intoTrash: true });
     } catch (error) {
       opened.forget(id);
-      // The content is on another file system, and the disk of the trash has no room for a copy.
+      // The content is on another file system, and the disk of the trash has no space for a copy.
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }

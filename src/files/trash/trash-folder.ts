@@ -11,25 +11,25 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { inodeAt, isTemporaryName, removeAbandoned, trashName } from '../disk/temporaries.ts';
 import { removeAll } from '../operations/folder-remover.ts';
 
-/** Something in the trash. */
+/** An item in the trash. */
 export interface Trashed {
   readonly id: string;
-  /** Where it was. */
+  /** The former virtual path. */
   readonly path: VirtualPath;
-  /** Where it was on disk, the links of its folder resolved. */
+  /** The former real path, with the links of its folder resolved. */
   readonly realPath: string;
-  /** Of a folder, that of all files in it. */
+  /** Size of the file, or of all files in the folder. */
   readonly sizeBytes: number;
   readonly isFolder: boolean;
-  /** Whether other content took its place. */
+  /** Whether other content replaced it. */
   readonly isReplaced: boolean;
   /** Unix time in milliseconds. */
   readonly deletedMs: number;
-  /** Client and component that deleted it. */
+  /** The client and component that deleted it. */
   readonly origin: EventContext;
 }
 
-/** Why an item of the trash was deleted for good; also the suffix of its content's name from then on. */
+/** The reasons for which an item is permanently deleted. The reason is also the suffix of the name of its content from then on. */
 export const endReasons = ['person', 'age', 'quota'] as const;
 export type EndReason = (typeof endReasons)[number];
 
@@ -37,10 +37,10 @@ const idPattern = /^[0-9a-f]{32}$/;
 const recordPattern = /^[0-9a-f]{32}\.json$/;
 const endedPattern = /^([0-9a-f]{32})\.(person|age|quota)$/;
 
-/** Records are small; a larger file is none. */
+/** Maximum size of a record. A larger file is not a record. */
 const maxRecordBytes = 64 * 1024;
 
-/** Members inspected before other requests run. */
+/** Number of members inspected before other requests get a turn. */
 const maxAtOnce = 256;
 
 export function newTrashId(): string {
@@ -48,8 +48,8 @@ export function newTrashId(): string {
 }
 
 /**
- * The trash of one account in one root. An item's content is moved there under its ID by one rename; a record lies beside it. The name of
- * the content decides: an item counts as in the trash only while the content has its own name, so restoring and deleting never both
+ * The trash of one account in one root. The content of an item is moved here by one rename and then has its ID as name; a record is beside
+ * it. An item is in the trash only while its content has this name. Both restoring and deleting rename the content, so only one of them can
  * succeed.
  */
 export class TrashFolder {
@@ -61,7 +61,7 @@ export class TrashFolder {
     this.opened = opened;
   }
 
-  /** Opens the trash if there is one. @param root a path of `roots` */
+  /** Opens the trash if there is one. @param root one of the paths of `roots` */
   static open(roots: RealRoots, root: string, accountUuid: string): TrashFolder | undefined {
     const path = `${root}/${trashName}/${folderName(accountUuid)}`;
     try {
@@ -75,7 +75,7 @@ export class TrashFolder {
     }
   }
 
-  /** Opens the trash, and makes it if there is none. @throws ServiceError `never-allowed` if it is a link */
+  /** Opens the trash, and creates it if there is none. @throws ServiceError `never-allowed` if it is a link */
   static async make(roots: RealRoots, root: string, accountUuid: string): Promise<TrashFolder> {
     const known = TrashFolder.open(roots, root, accountUuid);
     if (known) return known;
@@ -91,12 +91,12 @@ export class TrashFolder {
     return this.opened.member(name);
   }
 
-  /** Real path of the content of an ID. */
+  /** Real path of the content of an item. */
   contentPath(id: string): string {
     return `${this.opened.realPath}/${id}`;
   }
 
-  /** Writes the record before its content is moved here; it is on disk when the promise resolves. */
+  /** Writes the record of an item before its content is moved here. The record is on disk when the promise resolves. */
   async record({ id, ...trashed }: Trashed): Promise<void> {
     const fd = await openAsync(this.member(`${id}.json`), 'wx', 0o600);
     try {
@@ -112,17 +112,17 @@ export class TrashFolder {
     await syncOpenedFolder(this.opened.fd);
   }
 
-  /** Removes the record of content that is gone. */
+  /** Removes the record of an item whose content is gone. */
   forget(id: string): void {
     removeIfThere(this.member(`${id}.json`));
   }
 
-  /** The record of an ID, if its content is in the trash. */
+  /** The record of an item, if its content is in the trash. */
   find(id: string): Trashed | undefined {
     return idPattern.test(id) && this.#hasContent(id) ? this.#read(id) : undefined;
   }
 
-  /** All that is in the trash, oldest first. */
+  /** All items in the trash, oldest first. */
   async list(): Promise<Trashed[]> {
     const found: Trashed[] = [];
     let seen = 0;
@@ -134,7 +134,7 @@ export class TrashFolder {
     return found.sort((a, b) => a.deletedMs - b.deletedMs);
   }
 
-  /** Renames content so that it can be deleted. @returns false if it is not there any more */
+  /** Renames the content of an item, so that only this caller deletes it. @returns false if the content is no longer there */
   claim(id: string, reason: EndReason): boolean {
     try {
       renameSync(this.member(id), this.member(`${id}.${reason}`));
@@ -145,12 +145,12 @@ export class TrashFolder {
     }
   }
 
-  /** Removes claimed content, and then its record. */
+  /** Removes the content of a claimed item, and then its record. */
   async removeClaimed(id: string, reason: EndReason): Promise<void> {
     if (await removeAll(this.#roots, this.contentPath(`${id}.${reason}`))) this.forget(id);
   }
 
-  /** Content that was about to be deleted when the process was killed. */
+  /** The items that were claimed but not deleted, because the process was killed. @param beforeMs only items claimed before this time */
   interrupted(beforeMs: number): { trashed: Trashed | undefined; id: string; reason: EndReason }[] {
     return readdirSync(this.member('.')).flatMap((name) => {
       const [, id, reason] = endedPattern.exec(name) ?? [];
@@ -159,7 +159,7 @@ export class TrashFolder {
     });
   }
 
-  /** Removes leftovers of killed processes: old records without content, and temporary files of nodes that are gone. */
+  /** Removes files that killed processes have left: old records without content, and temporary files. */
   removeStrays(beforeMs: number, nowMs: number): void {
     const names = new Set(readdirSync(this.member('.')));
     const hasContent = (id: string) => [id, ...endReasons.map((reason) => `${id}.${reason}`)].some((name) => names.has(name));
@@ -189,11 +189,11 @@ export class TrashFolder {
       const stats = lstatSync(member);
       if (!stats.isFile() || stats.size > maxRecordBytes) return undefined;
       const trashed = parseRecord(id, JSON.parse(readFileSync(member, { encoding: 'utf8', flag: flag as unknown as string })));
-      // A process that was killed before it replaced the file left a second hard link to it.
+      // If a process was killed before it replaced the file, the content here is only a second hard link to the existing file.
       if (trashed?.isReplaced && inodeAt(trashed.realPath) === inodeAt(this.member(id))) return undefined;
       return trashed;
     } catch {
-      // Another process restored or deleted it, or the file is not ours.
+      // Another process has restored or deleted the item, or the service did not write the file.
       return undefined;
     }
   }
@@ -216,7 +216,7 @@ function parseRecord(id: string, value: unknown): Trashed | undefined {
   };
 }
 
-/** UUIDs of accounts may be any text. */
+/** The name of an account's trash folder. It is a hash, because the UUID of an account may be any text. */
 function folderName(accountUuid: string): string {
   return createHash('sha256').update(accountUuid).digest('hex').slice(0, 32);
 }

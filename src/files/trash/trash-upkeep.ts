@@ -9,21 +9,21 @@ import { type Trashed, TrashFolder } from './trash-folder.ts';
 const periodMs = 600_000;
 const dayMs = 86_400_000;
 
-/** A deletion takes less than this; older remains come from a killed process. */
+/** A deletion takes less time than this. Older remains come from a killed process. */
 const endsWithinMs = 60_000;
 
-/** A move to the trash from another file system may take days. */
+/** Records without content are removed after this time, because a move to the trash from another file system may take days. */
 const strayAfterMs = 7 * dayMs;
 
 type Files = Pick<FilesEnvironment, 'trashes' | 'excludedPaths' | 'events' | 'clock' | 'log'>;
 
-/** Something in a trash of any account. */
+/** An item in the trash of an account. */
 export interface AccountTrashed {
   readonly known: KnownTrash;
   readonly trashed: Trashed;
 }
 
-/** Runs an action with an account's trash. @returns undefined if its root or the trash is not there */
+/** Runs an action with an account's trash. @returns undefined if the trash or its root does not exist */
 async function withFolder<T>(
   files: Files,
   { root, accountUuid }: KnownTrash,
@@ -39,7 +39,7 @@ async function withFolder<T>(
   }
 }
 
-/** The trash of all accounts, newest first. @param account the name of the only one that is meant */
+/** The items in the trashes of all accounts, newest first. @param account name of an account, to list only its trash */
 export async function listAllTrash(files: Files, account?: string): Promise<AccountTrashed[]> {
   const all: AccountTrashed[] = [];
   for (const known of files.trashes.list().filter((trash) => account === undefined || trash.account === account))
@@ -49,7 +49,7 @@ export async function listAllTrash(files: Files, account?: string): Promise<Acco
   return all.sort((a, b) => b.trashed.deletedMs - a.trashed.deletedMs);
 }
 
-/** Deletes an item in any account's trash for good, for an administrator. @param administrator name, where it is known */
+/** Permanently deletes an item in an account's trash at the request of an administrator. @param administrator name, if known */
 export async function endForAdministrator(
   files: Files,
   { known, trashed }: AccountTrashed,
@@ -59,7 +59,7 @@ export async function endForAdministrator(
   await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context, administrator));
 }
 
-/** Deletes old items of trashes, and finishes deletions of a killed process. With several nodes, only one deletes each item. */
+/** Deletes old items from all trashes, and finishes deletions that a killed process began. Each item is deleted by only one node. */
 export class TrashUpkeep {
   readonly #files: Files;
   readonly #isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -68,15 +68,14 @@ export class TrashUpkeep {
   #isStopped = false;
 
   /**
-   * @param isJournalled whether an event is in the journal; the second argument is the earliest Unix time in milliseconds at which it was
-   *   made
+   * @param isJournalled whether an event is in the journal. The event is not older than the second argument (Unix time in milliseconds)
    */
   constructor(files: Files, isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>) {
     this.#files = files;
     this.#isJournalled = isJournalled;
   }
 
-  /** Runs now, in the background, and then periodically. */
+  /** Starts a run in the background now, and then periodically. */
   start(): void {
     void this.run();
     this.#timer = this.#files.clock.every(periodMs, () => void this.run());
@@ -88,7 +87,7 @@ export class TrashUpkeep {
     await this.#running;
   }
 
-  /** Never rejects: failures are tried again. */
+  /** Deletes old items once. Never rejects: the next run tries again after a failure. */
   run(): Promise<void> {
     this.#running ??= this.#emptyAll().finally(() => {
       this.#running = undefined;

@@ -13,7 +13,7 @@ import { type KeptContent, type QuotaReservation, treeBytes } from '../quota.ts'
 import { uploadEventUuid } from '../uploads/end-upload.ts';
 import { type EndReason, newTrashId, type Trashed, TrashFolder } from './trash-folder.ts';
 
-/** Something in the trash, and the opened folder that it is in. */
+/** An item in the trash, and the opened trash folder. */
 export interface InTrash {
   folder: TrashFolder;
   trashed: Trashed;
@@ -24,7 +24,7 @@ export function hasTrash({ account }: Pick<AccountPaths, 'account'>): boolean {
   return account.trashDays > 0;
 }
 
-/** Opens the trash of the root that holds a path. @param realPath links of its folder resolved */
+/** Opens the trash of the root that contains a path. @param realPath real path with the links of its folder resolved */
 export async function trashFor({ account, mounts, environment }: AccountPaths, realPath: string): Promise<TrashFolder> {
   const root = mounts.accountRoots.paths.filter((path) => isWithin(realPath, path)).sort((a, b) => b.length - a.length)[0];
   if (root === undefined) throw new ServiceError('not-found', 'Path not found.');
@@ -40,7 +40,7 @@ export async function trashFor({ account, mounts, environment }: AccountPaths, r
   }
 }
 
-/** Writes the record of the next item. @returns its ID */
+/** Writes the record of a new item. @returns its ID */
 export async function writeRecord(
   { environment, context }: AccountPaths,
   folder: TrashFolder,
@@ -52,7 +52,7 @@ export async function writeRecord(
   return id;
 }
 
-/** Bytes of a file, or of all files in a folder. */
+/** Size of a file, or of all files in a folder, in bytes. */
 export async function sizeOf(
   { mounts }: AccountPaths,
   realPath: string,
@@ -62,26 +62,26 @@ export async function sizeOf(
   return stats.isFile() ? stats.size : 0;
 }
 
-/** A copy in the trash of a file or folder that is about to be replaced. Ends with `settle` or `undo`. */
+/** A file or folder that is kept in the trash because it is about to be replaced. The caller ends this with `settle` or `undo`. */
 export interface Kept {
-  /** Puts it in the trash, just before it is replaced. */
+  /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
-  /** Takes it out again. */
+  /** Takes it out of the trash again. */
   undo(): void;
   /** Syncs the trash. Never rejects. */
   settle(durability: Durability): Promise<void>;
 }
 
 /**
- * Prepares to keep a file or folder of an opened folder while something else takes its name; does nothing on a full disk.
+ * Prepares to keep a file or folder that is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
  *
- * @param mustGo whether a file must leave its name before, as a folder must
+ * @param mustGo whether a file must lose its name before the replacement, as a folder must
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
 
 /**
- * Keeps what is about to be replaced at a path. A file gets a second hard link, so that its name changes from the old content to the new
- * one in one step; a folder is renamed.
+ * Creates a function that keeps a replaced file or folder in the trash. A file gets a second hard link, so that its name changes from the
+ * old to the new content in one step. A folder is renamed.
  *
  * @returns undefined for an account without a trash
  */
@@ -122,7 +122,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
         try {
           linkSync(parent.member(name), folder.member(temporary));
         } catch {
-          // It is on another file system, or there are no hard links.
+          // The trash is on another file system, or the file system has no hard links.
           await copyTree(roots, parent, name, folder.member(temporary));
         }
       }
@@ -156,7 +156,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
   return (parent, name, existing, mustGo = false) => ifRoom(paths, () => prepare(parent, name, existing, mustGo));
 }
 
-/** Puts an item into the trash; on a full disk, the oldest items are deleted to make room. @returns undefined if there is still no room */
+/** Puts an item into the trash. On a full disk, first deletes the oldest items. @returns undefined if there is still no space */
 export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {
@@ -172,7 +172,7 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
   }
 }
 
-/** Replaces a file whose old content is kept. If the quota leaves no room for the kept one, the file is replaced without keeping it. */
+/** Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced without keeping it. */
 export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => Promise<T>): Promise<T & { kept: Kept | undefined }> {
   try {
     return { ...(await put(kept)), kept };
@@ -208,7 +208,7 @@ export async function withTrash<T>({ mounts, account }: AccountPaths, action: (a
   }
 }
 
-/** Runs an action with the item of an ID in the account's trash. @throws ServiceError `not-found`, also for items of other accounts */
+/** Runs an action with one item in the account's trash. @throws ServiceError `not-found`, also for items of other accounts */
 export async function withTrashed<T>(
   { mounts, account }: AccountPaths,
   id: string,
@@ -227,11 +227,11 @@ export async function withTrashed<T>(
 }
 
 /**
- * Deletes an item for good; event `trashEnded`, on disk before the content is removed.
+ * Permanently deletes an item. Emits `trashEnded`, which is on disk before the content is removed.
  *
- * @param context by default that of the deletion
- * @param administrator who deleted it, for its event
- * @returns false if it was restored or deleted meanwhile
+ * @param context context of the event; by default the context in which the item was put into the trash
+ * @param administrator name of the administrator who deletes the item, for the event
+ * @returns false if the item was restored or deleted meanwhile
  */
 export async function endTrashed(
   { events }: Pick<FilesEnvironment, 'events'>,
@@ -247,7 +247,7 @@ export async function endTrashed(
   return true;
 }
 
-/** The event of a deletion for good. Its UUID is derived from the ID, so that a repetition after a crash emits the same event. */
+/** The event of a permanent deletion. Its UUID is derived from the item's ID, so that a repetition after a crash emits the same event. */
 export function endedDraft(
   { id, path, realPath, isFolder, sizeBytes, origin }: Trashed,
   reason: EndReason,
@@ -259,8 +259,8 @@ export function endedDraft(
 }
 
 /**
- * Begins an upload under the quota of the account. If it does not fit, the oldest items of the trash are deleted to make room, unless it
- * would not fit even then.
+ * Reserves room for an upload under the quota of the account. If it does not fit, the oldest items of the trash are deleted, unless even an
+ * empty trash would not give enough room.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

@@ -16,7 +16,7 @@ import {
   type UploadStore,
 } from './upload-store.ts';
 
-/** The file of a backup. */
+/** The content of a backup file. */
 interface Backup {
   record: UploadRecord;
   /** Unix time in milliseconds. */
@@ -24,18 +24,19 @@ interface Backup {
 }
 
 /**
- * The unfinished uploads of several nodes. This node backs up the records of those that it began or continued in its data folder: if the
- * shared store loses one, it ends with `uploadFailed` and its content goes, or with `fileUploaded` if it has become a file.
+ * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. If the
+ * shared store loses a record, the upload ends with `uploadFailed` and its content is removed; or with `fileUploaded`, if the file has its
+ * name.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
   readonly #folder: string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** The state (`stateKey`) of each backup, by upload. */
+  /** The state (`stateKey`) of each backup, by upload ID. */
   readonly #backups = new Map<string, string>();
 
-  /** @param name of its folder in the data folder */
+  /** @param name name of the backup folder in the data folder */
   constructor(store: SharedUploadStore, dataFolderPath: string, { clock, log }: { clock: Clock; log: Log }, name = 'upload-notes') {
     this.#store = store;
     this.#folder = join(dataFolderPath, name);
@@ -86,9 +87,9 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // A finished upload may leave content that somebody continued in a clone.
+      // If the upload has become a file, content may still be left, because a request that took it over continued in a clone.
       if (await isStored()) removeContent(record.contentPath);
-      // A held upload is whole, and goes on.
+      // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
     } else if (hasItsName(record) && !(await isStored())) await this.#store.restore(record);
   }
@@ -109,7 +110,7 @@ export class BackedUpUploads implements UploadStore {
     return { ...record, offsetBytes, completion: undefined, outcome: undefined, ending };
   }
 
-  // A failed backup does not undo what Redis has accepted.
+  // A failed backup is only logged, because Redis has already accepted the change.
   async #backUp(record: UploadRecord): Promise<UploadRecord> {
     const { id, outcome } = record;
     if (outcome) await this.#forget(id);
@@ -144,12 +145,12 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** A backup is renewed when this changes: the path of the content, and the path that a recorded completion would put it aside to. */
+/** The part of a record whose change requires a new backup: path of the content, path to put it aside, and state of a held upload. */
 function stateKey({ contentPath, completion, held }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }
 
-/** Whether the content of an upload has become its file. The event may be missing. */
+/** Whether the content of an upload has its final name. The event may still be missing. */
 function hasItsName({ completion }: UploadRecord): boolean {
   return completion !== undefined && inodeAt(completion.target) === completion.inode;
 }

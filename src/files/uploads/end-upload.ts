@@ -13,16 +13,16 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { transferData } from '../operations/file-download.ts';
 import { isEnding, type UploadEnding, type UploadHold, type UploadRecord, type UploadStore } from './upload-store.ts';
 
-/** If many uploads end together, this many end at the same time and share the syncs of the journal. */
+/** Number of uploads that end at the same time. They share the syncs of the journal. */
 export const endsAtOnce = 32;
 
-/** How an upload ends without a file. */
+/** Facts about an upload that ends without a file. */
 interface UploadEnd {
   how?: UploadEnding['how'];
   isTold?: boolean;
-  /** Data of the events; by default those of the record. */
+  /** Event data; by default from the record. */
   data?: UploadEnding['data'] | undefined;
-  /** Default: that of the request that began the upload. */
+  /** Context of the events; by default the context of the request that began the upload. */
   context?: EventContext;
   /** Current path of the content, if its folder was moved. */
   contentPath?: string;
@@ -31,11 +31,11 @@ interface UploadEnd {
 type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
- * Ends an upload without a file, for the request that holds it: its content goes, event `uploadFailed` gives the reason, and the record
- * keeps it for a while, unless the upload is forgotten at once.
+ * Ends an upload without a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for a while,
+ * unless the record is removed at once.
  *
  * @returns the last state of the record
- * @throws ServiceError `unavailable` when the hold is lost: then nothing has happened
+ * @throws ServiceError `unavailable` if the hold is lost; the upload is then unchanged
  */
 export async function endUpload(files: Dependencies, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
   const record = await decideEnd(files, hold, reason, end);
@@ -43,7 +43,7 @@ export async function endUpload(files: Dependencies, hold: UploadHold, reason: S
   return emitEnd(files, hold, end.context);
 }
 
-/** Records that an upload ends without a file. `emitEnd` follows once its content is gone. @throws as `endUpload` */
+/** Records that an upload ends without a file. The caller then removes the content and calls `emitEnd`. @throws as `endUpload` */
 export function decideEnd(
   { clock }: Dependencies,
   hold: UploadHold,
@@ -55,8 +55,8 @@ export function decideEnd(
 }
 
 /**
- * Emits the events of a recorded end, and keeps its outcome for later requests. After a crash the caller checks first whether they were
- * emitted before.
+ * Emits the events of a recorded end, and keeps its outcome for later requests. After a crash, the caller first checks whether the events
+ * have already been emitted.
  *
  * @throws as `endUpload`
  */
@@ -66,7 +66,7 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   const { id, path, origin, contentPath, ending } = record;
   const { message, how, data } = ending;
   const context = given ?? origin;
-  // The removal of the content may have taken long.
+  // The hold may have been lost, because the removal of the content may have taken long.
   await hold.confirm();
   const members = { ...pathData(path, `${dirname(contentPath)}/${baseName(path)}`), ...data, details: message };
   const { uploadFailed } = eventIds;
@@ -79,7 +79,7 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   return concludeEnd(hold, record, ending);
 }
 
-/** Keeps the outcome of an upload after its last event, or forgets the upload. @throws as `endUpload` */
+/** Keeps the outcome of an upload after its last event, or removes the record. @throws as `endUpload` */
 export async function concludeEnd(
   hold: UploadHold,
   record: UploadRecord,
@@ -92,8 +92,8 @@ export async function concludeEnd(
 }
 
 /**
- * Cancels an upload for an administrator; a request that brings content to it is cut. Events `unfinishedUploadEnded` and `uploadFailed`;
- * nothing for an upload that is over, or that has its name.
+ * Cancels an upload at the request of an administrator. A request that sends content to it is ended first. Emits `unfinishedUploadEnded`
+ * and `uploadFailed`. Does nothing if the upload is over or is being completed.
  */
 export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>, id: string): Promise<void> {
   await whileHeld(files.uploads, id, async (hold, record) => {
@@ -104,11 +104,12 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 }
 
 /**
- * Ends the unfinished uploads into a folder that was removed or moved; event `uploadFailed` each. A request that brings content to one of
- * them is cut. An upload that ends with its connection fails if the folder was removed, and moves along if it was moved.
+ * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to them
+ * are ended first. An upload that lasts only as long as its connection fails if the folder was removed; if it was moved, the upload
+ * continues there.
  *
- * @param realPath former path of the folder, links resolved
- * @param after whether it was removed, and where its content is now
+ * @param realPath former real path of the folder, with links resolved
+ * @param after whether the folder was removed, and the current path of its content
  */
 export async function endUploadsBelow(
   { environment, context }: AccountPaths,
@@ -121,7 +122,7 @@ export async function endUploadsBelow(
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
     const contentPath = contentIn === undefined ? record.contentPath : contentIn + record.contentPath.slice(realPath.length);
-    // `UploadUpkeep` finishes uploads that have their name already, or whose end is recorded.
+    // `UploadUpkeep` finishes uploads that already have their name, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
@@ -129,7 +130,7 @@ export async function endUploadsBelow(
   if (isGone) await environment.held.loseFolder(realPath, contentIn);
 }
 
-/** Runs an action on an upload, if it exists, without concurrent changes; a request that sends content to it is cut. */
+/** Runs an action on an upload, if it exists. A request that sends content to it is ended first, so that nothing else changes it. */
 export async function whileHeld(
   uploads: UploadStore,
   id: string,
@@ -143,9 +144,9 @@ export async function whileHeld(
   }
 }
 
-/** Removes the content of an upload; it may be gone already. */
+/** Removes the content of an upload, if it still exists. */
 export function removeContent(contentPath: string): void {
-  // A record alone must not lead to the removal of other files.
+  // The name is checked, so that a damaged record cannot lead to the removal of other files.
   if (!isKeptName(basename(contentPath))) return;
   try {
     const stats = lstatSync(contentPath);
@@ -155,7 +156,7 @@ export function removeContent(contentPath: string): void {
   }
 }
 
-/** The UUID of an event that an upload emits at most once. It follows from the IDs, so that a repetition after a crash is the same event. */
+/** The UUID of an event that an upload emits at most once. It is derived from the IDs, so a repetition after a crash has the same UUID. */
 export function uploadEventUuid(uploadId: string, eventId: number): string {
   const bytes = createHash('sha256').update(`${uploadId} ${eventId}`).digest().subarray(0, 16);
   // RFC 9562 §5.8: version 8, for custom formats.
@@ -165,7 +166,7 @@ export function uploadEventUuid(uploadId: string, eventId: number): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Data of the events of an upload that may take several requests. @param requests that brought content */
+/** Event data of an upload that may take several requests. @param requests number of requests that sent content */
 export function resumedData(record: UploadRecord, requests = record.requests, sizeBytes = record.offsetBytes): Record<string, unknown> {
   return {
     ...transferData(record.activeMs / 1000, sizeBytes, 'write'),

@@ -10,16 +10,16 @@ import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
 export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
-  /** Announced size in bytes, when the client said it. */
+  /** Size in bytes, if the client announced it. */
   lengthBytes: number | undefined;
-  /** Refuses by throwing. The request that completes the upload verifies again. */
+  /** Called before the upload begins, and refuses it by throwing. The request that completes the upload verifies again. */
   verify: ((current: Entry | undefined) => void) | undefined;
 }
 
 /**
- * Begins an upload that may take several requests; event `uploadStarted`. `AccountFiles` has checked the permission.
+ * Begins an upload that may take several requests. Emits `uploadStarted`. `AccountFiles` has checked the permission.
  *
- * @param realPath absolute path, links not resolved
+ * @param realPath absolute path; links are not resolved
  * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` if Redis was emptied meanwhile
  */
 export async function beginUpload(
@@ -58,7 +58,7 @@ export async function findUpload(
   request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: (() => void) | undefined },
 ): Promise<ResumableUpload> {
   const { uploads, clock } = paths.environment;
-  // Checked first, so that the uploads of other accounts are neither revealed nor disturbed.
+  // The owner is checked first, so that uploads of other accounts are neither revealed nor interrupted.
   await findRecord(paths, id);
   const hold: UploadHold = await uploads.hold(id, request.onWanted ?? (() => {}));
   try {
@@ -86,7 +86,7 @@ async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord
 function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   const { account } = paths;
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
-  // A token or link does not reach what other clients of the account began elsewhere.
+  // A token or link gives no access to uploads that other clients of the account began in other folders.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
   return record;
 }

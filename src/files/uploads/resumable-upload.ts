@@ -20,20 +20,20 @@ import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from 
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Faults that do not concern the upload itself, so that a later request may continue it. `internal` is a failing disk, for example. */
+/** Errors after which a later request may continue the upload. For example, `internal` is a failing disk. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
-/** Whether a fault ends an upload: every later request would meet it again, or must not begin. */
+/** Whether an error ends an upload, because every later request would fail for the same reason. */
 export function isFinal(error: unknown): boolean {
   return !isServiceError(asServiceError(error), ...passing);
 }
 
-/** Whether a request brought more than was announced. */
+/** Whether a request sent more content than the client announced. */
 export function isOverrun(error: unknown): boolean {
   return isServiceError(error) && error.details.overrun === true;
 }
 
-/** The content that one request brings. */
+/** The content that one request sends. */
 interface Receiving extends Transfer {
   readonly writer: FileWriter;
   readonly reservation: QuotaReservation;
@@ -42,8 +42,8 @@ interface Receiving extends Transfer {
 }
 
 /**
- * An upload that may take several requests, held by one of them. The request ends with `keep`, `commit` and then `conclude`, `end` or
- * `release`; the next request that waits gets the upload then.
+ * An upload that may take several requests, held by one of them. The request ends with `keep`, with `commit` followed by `conclude`, with
+ * `end` or with `release`. Then the next waiting request gets the upload.
  */
 export class ResumableUpload {
   readonly #paths: AccountPaths;
@@ -54,14 +54,14 @@ export class ResumableUpload {
   #failure: unknown;
   #recorded: Promise<unknown> = Promise.resolve();
   #isReleased = false;
-  /** Called with the bytes on disk while a request brings more; never with the whole. */
+  /** Called during a request with the number of bytes on disk; never with the complete size. */
   onProgress: ((offsetBytes: number) => void) | undefined;
-  /** Whether the client knows the upload's URL. Without it nobody can continue, so that the first fault ends the upload. */
+  /** Whether the client knows the upload's URL. If it does not, it cannot continue the upload, so the first error ends it. */
   isKnownToClient = true;
-  /** For a held upload that is released: the administrator who released it, or the gate that it passed. After an error it stays held. */
+  /** Set if a held upload is released: the administrator who released it, or the gate that it passed. After an error, it stays held. */
   released: { administrator?: string; gate?: Gate } | undefined;
 
-  /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
+  /** @param realPath repeats all checks that may refuse the upload, and resolves with the path of the file */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
     this.record = record;
@@ -69,12 +69,12 @@ export class ResumableUpload {
     this.#realPath = realPath;
   }
 
-  /** Bytes received so far, on disk or not. */
+  /** Bytes received so far, including bytes that are not on disk yet. */
   get receivedBytes(): number {
     return this.#receiving?.writer.sizeBytes ?? this.record.offsetBytes;
   }
 
-  /** Records the size of the whole. @throws ServiceError `too-large` for a file larger than the account may write */
+  /** Records the complete size of the upload. @throws ServiceError `too-large` for a file larger than the account may write */
   async setLength(lengthBytes: number): Promise<void> {
     this.#paths.checkFileSize(lengthBytes);
     if (this.record.lengthBytes === undefined) await this.#change({ lengthBytes });
@@ -83,8 +83,8 @@ export class ResumableUpload {
   /**
    * Begins to append content.
    *
-   * @param announces whether bytes on disk may be confirmed before the request has ended; not if a digest covers the whole request
-   * @throws ServiceError for which `isFinal` says whether the upload is over
+   * @param announces whether bytes on disk may be confirmed before the end of the request. False if a digest covers the whole request
+   * @throws ServiceError; `isFinal` says whether it ended the upload
    */
   async open(announces: boolean): Promise<void> {
     try {
@@ -95,7 +95,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Ends a request that met a fault: ends the upload, or keeps it for another request if the fault may pass. */
+  /** Ends a request after an error. Ends the upload if the error is final; otherwise keeps it for another request. */
   async fail(error: unknown): Promise<void> {
     if (!this.released && (!this.isKnownToClient || isFinal(error))) await this.end(error);
     else if (this.#receiving) await this.#goBack();
@@ -159,7 +159,7 @@ export class ResumableUpload {
     this.#receiving = undefined;
   }
 
-  // The whole is confirmed only at the end: a client that knew would not send the request that completes the upload.
+  // The complete size is not confirmed here. A client that learns that all bytes are stored would not send the completing request.
   #confirm(sizeBytes: number): void {
     const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
@@ -173,7 +173,11 @@ export class ResumableUpload {
     });
   }
 
-  /** Appends. @throws ServiceError `too-large`, `storage-full`, `length-mismatch` beyond the announced end, `not-found` for an ended upload */
+  /**
+   * Appends content.
+   *
+   * @throws ServiceError `too-large`, `storage-full`, `length-mismatch` beyond the announced size, `not-found` for an ended upload
+   */
   async write(chunks: readonly Buffer[]): Promise<void> {
     const { writer, reservation } = this.#opened;
     if (this.#failure !== undefined) throw this.#failure;
@@ -206,10 +210,10 @@ export class ResumableUpload {
   }
 
   /**
-   * Ends the request, and keeps its content for another one; all of it is on disk then.
+   * Ends the request, and keeps its content for another request. The content is on disk when the promise resolves.
    *
-   * @param mayBeWhole whether the announced length may be confirmed; otherwise the last byte has to be sent again by a request that
-   *   completes the upload
+   * @param mayBeWhole whether the complete announced length may be confirmed. Otherwise the request that completes the upload has to send
+   *   the last byte again
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
@@ -237,17 +241,17 @@ export class ResumableUpload {
   }
 
   /**
-   * Gives the content its name; event `fileUploaded`, on disk when the promise resolves. `conclude` follows.
+   * Gives the content its name. Emits `fileUploaded`, which is on disk when the promise resolves. The caller then calls `conclude`.
    *
-   * @param verify refuses by throwing, under the mutex of the rename
+   * @param verify called under the mutex of the rename; refuses the upload by throwing
    * @param sha256 digest of the content, for the event
-   * @throws ServiceError for which `isFinal` says whether the upload is over
+   * @throws ServiceError; `isFinal` says whether it ended the upload
    */
   async commit(verify: ((current: Entry | undefined) => void) | undefined, sha256?: Buffer): Promise<UploadResult> {
     try {
       return await this.#commit(verify, sha256);
     } catch (error) {
-      // The file has its name; if its event is missing, `UploadUpkeep` emits it later.
+      // After `not-durable`, the file has its name. If its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
       else if (isHeld(error)) await this.#concludeHeld(error);
@@ -257,7 +261,7 @@ export class ResumableUpload {
     }
   }
 
-  // A client that lost the reply gets the same answer when it asks again.
+  // The outcome is kept, so that a client that lost the reply gets the same reply when it asks again.
   async #concludeHeld({ details }: ServiceError): Promise<void> {
     this.#stopReceiving();
     await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });
@@ -293,7 +297,7 @@ export class ResumableUpload {
       keep: keepReplaced(this.#paths, path),
     });
     this.#stopReceiving();
-    // If this process was suspended, another one may have emitted the event.
+    // If this process was suspended, another process may have taken over the upload and emitted the event.
     await this.#hold.confirm();
     if (releasedBy !== undefined) {
       const released = this.#paths.draft(eventIds.heldUploadReleased, path, { held_id: id, administrator: releasedBy || undefined });
@@ -317,10 +321,10 @@ export class ResumableUpload {
   }
 
   /**
-   * Ends the upload without a file: its content goes, the old file stays as it was. Event `uploadFailed`.
+   * Ends the upload without a file. Removes its content; an existing file is unchanged. Emits `uploadFailed`.
    *
-   * @param reason for the event and for later requests
-   * @param how `cancelled` by its client: also event `unfinishedUploadEnded`, and it is forgotten at once
+   * @param reason error for the event and for later requests
+   * @param how `cancelled` if the client cancelled the upload. Also emits `unfinishedUploadEnded`, and removes the record at once
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const { environment, mounts, context } = this.#paths;
@@ -342,7 +346,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Forgets an upload that is over. */
+  /** Removes the record of an upload that is over. */
   async forget(): Promise<void> {
     try {
       await this.#hold.remove();
@@ -351,14 +355,14 @@ export class ResumableUpload {
     }
   }
 
-  /** Gives the upload to the next request. Does nothing the second time. */
+  /** Gives the upload to the next request. Further calls do nothing. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#hold.release();
   }
 
-  /** The digest of a file that a link's visitor uploaded and an inspection held, for the receipt. */
+  /** The digest of a held upload by the visitor of a link; the receipt shows it. Undefined for other uploads. */
   get #digestOfHeld(): Buffer | undefined {
     const { held, origin } = this.record;
     return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;

@@ -17,12 +17,12 @@ const copyFileAsync = promisify(copyFile);
 const gone = () => new ServiceError('not-found', 'The content of the upload is gone.');
 
 /**
- * Gives an upload new content that only its holder has open: a clone of the confirmed part, or a copy. The earlier holder may wake at any
- * time, and changes then only a file without a name.
+ * Gives an upload a new content file that only its holder has open: a clone or copy of the confirmed part. If the earlier holder resumes
+ * later, it changes only the old file, which no longer has a name.
  *
  * @param parent folder of the content
  * @returns the record with the new path
- * @throws ServiceError `not-found` when the content is gone, `unavailable`, also without room for a copy
+ * @throws ServiceError `not-found` if the content is gone; `unavailable`, also if there is no space for a copy
  */
 export async function takeOverContent(
   { temporaries }: Pick<FilesEnvironment, 'temporaries'>,
@@ -37,7 +37,7 @@ export async function takeOverContent(
   try {
     record = await hold.renewContent(newPath);
   } catch (error) {
-    // After any other fault the new path may be recorded.
+    // After any other error, the new path may have been recorded, so the new content must stay.
     if (isLost(error)) removeContent(newPath);
     throw error;
   }
@@ -58,7 +58,7 @@ async function copyBeginning(
     const fd = openSync(member, constants.O_RDWR | constants.O_NOFOLLOW);
     try {
       if (lstatSync(member).size < sizeBytes) throw gone();
-      // Bytes beyond the size were never confirmed.
+      // Bytes beyond the size were never confirmed, so they are cut off.
       ftruncateSync(fd, sizeBytes);
       await fsyncAsync(fd);
     } finally {
@@ -78,10 +78,10 @@ async function copyBeginning(
 }
 
 /**
- * Moves the content of an upload aside, so that a suspended process that began to end it finds nothing to rename.
+ * Moves the content of an upload aside. A suspended process that began to complete the upload then finds no file to rename.
  *
- * @param inode of the content
- * @returns whether the content is aside; false if it was renamed before, or is gone
+ * @param inode inode of the content
+ * @returns whether the content is aside; false if it already has its final name, or is gone
  */
 export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
   try {
@@ -90,6 +90,6 @@ export function putAside(contentPath: string, asidePath: string, inode: string):
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
   }
-  // An earlier run may have put it aside without recording that.
+  // This also finds content that an earlier run moved aside without recording it.
   return inodeAt(asidePath) === inode;
 }

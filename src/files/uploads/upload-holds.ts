@@ -1,21 +1,21 @@
 import { NamedCounts } from '../../lib/concurrency/slots.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** An upload that ends with its connection, so that nobody can continue it. */
+/** An upload that ends with its connection. It cannot be continued, and has no record. */
 export interface PassingUpload {
   readonly accountUuid: string;
   /** Real path of its folder. */
   readonly folder: string;
-  /** Called when that folder is removed. */
+  /** Called when the folder is removed. */
   readonly onGone: () => void;
 }
 
-/** Such uploads under way. */
+/** The running uploads of this kind. */
 export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #counts = new NamedCounts();
 
-  /** @returns reports the end; it may be called again */
+  /** @returns a function that reports the end of the upload; further calls do nothing */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
     this.#counts.add(upload.accountUuid, 1);
@@ -28,13 +28,13 @@ export class PassingUploads {
     return this.#counts.get(accountUuid);
   }
 
-  /** Reports to the uploads in a folder, or below it, that it is gone. */
+  /** Reports to the uploads in a folder, or below it, that the folder was removed. */
   dismiss(realPath: string): void {
     for (const { folder, onGone } of [...this.#underWay]) if (isWithin(folder, realPath)) onGone();
   }
 }
 
-/** One request's hold on an upload. */
+/** The hold of one request on an upload. */
 export interface UploadTurn {
   /** Whether a newer request wants the upload. */
   readonly isWanted: boolean;
@@ -42,13 +42,13 @@ export interface UploadTurn {
 }
 
 interface Hold {
-  /** Resolves once this one and all before it have released the upload. */
+  /** Resolves when this hold and all earlier ones have released the upload. */
   readonly over: Promise<void>;
   want(): void;
   release(): void;
 }
 
-/** Gives each upload to one request at a time, in the order of the requests, and asks all older ones to end. */
+/** Gives each upload to one request at a time, in the order of the requests. A new request asks the older ones to end. */
 export class UploadHolds {
   /** The holds of each upload, oldest first. */
   readonly #holds = new Map<string, Hold[]>();

@@ -6,27 +6,27 @@ import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { HeldEnd, HeldFacts } from '../inspections/held-facts.ts';
 import type { PassingUpload } from './upload-holds.ts';
 
-/** The data of an upload at its beginning; only `contentPath` changes later. */
+/** The data of a new upload. */
 export interface UploadOrder {
-  /** The only account that may continue it. */
+  /** The only account that may continue the upload. */
   readonly accountUuid: string;
   readonly path: VirtualPath;
   /**
-   * Real path, its folder's links resolved, of the hidden file with the content. Only the request that holds the upload has it open; if
-   * that is not certain the next one takes another (`UploadHold.isTakeover`).
+   * Real path of the hidden file with the content; the links of its folder are resolved. Only the request that holds the upload has the
+   * file open. If an earlier request may still have it open (`UploadHold.isTakeover`), the next request replaces it by another file.
    */
   readonly contentPath: string;
-  /** Client and component that began it, for events without a request. */
+  /** The client and component that began the upload, for events without a request. */
   readonly origin: EventContext;
-  /** Parsed upload metadata, `data.metadata` of the events. */
+  /** Parsed upload metadata, for `data.metadata` of the events. */
   readonly metadata?: Record<string, string[]> | undefined;
-  /** UUID of the event handler whose reply the end of the upload waits for. */
+  /** UUID of the event handler whose reply the upload waits for at its end. */
   readonly backendUuid?: string | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   readonly modifiedMs?: number | undefined;
   /** Strings that the protocol needs in later requests, such as headers of the first one. */
   readonly notes: Readonly<Record<string, string>>;
-  /** Of an upload that has all its content and is held by an inspection. */
+  /** Set for an upload that has all its content and is held by an inspection. */
   readonly held?: HeldFacts | undefined;
 }
 
@@ -36,36 +36,36 @@ export interface FailedUpload {
   readonly message: string;
 }
 
-/** The answer to the end of an upload, kept for clients that did not get the reply. */
+/** The outcome of an upload, kept for clients that did not get the reply. */
 export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] } | FailedUpload;
 
-/** Recorded before an upload gets its name, so that another process can see later how far that came. */
+/** Recorded before an upload gets its name, so that another process can find out later whether it got its name. */
 export interface UploadCompletion {
-  /** Inode of the content (`inodeAt`): identifies it under its final name. */
+  /** Inode of the content (`inodeAt`), by which the file is recognised under its final name. */
   readonly inode: string;
   /** Real path of the final name. */
   readonly target: string;
-  /** The other name that the file got because its own was taken. */
+  /** The numbered name that the file got because its own name was taken. */
   readonly numberedName?: string;
   /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
   /** Unix time in milliseconds. */
   readonly atMs: number;
-  /** Data of the event. */
+  /** Data of that event. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Real path, hidden like `contentPath`, to which the content is renamed to prevent its completion. */
+  /** Hidden real path. If another process must prevent the completion, it renames the content to this path. */
   readonly asidePath: string;
-  /** Of a held upload: the administrator who released it; empty for an inspection that was late. */
+  /** For a held upload: the administrator who released it; empty if a late inspection accepted it. */
   readonly releasedBy?: string | undefined;
 }
 
-/** Recorded before an upload ends without a file: then its content goes, events are emitted, and it gets its outcome. */
+/** Recorded before an upload ends without a file. After that, its content is removed, events are emitted, and the outcome is recorded. */
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Told by `unfinishedUploadEnded`, or `heldUploadEnded`; a cancelled upload is forgotten at once. */
+  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`. If it is `cancelled`, the record is removed at once. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
-  /** Whether its client knows its URL. Otherwise no outcome is kept. */
+  /** Whether the client knows the URL of the upload. Otherwise no outcome is kept. */
   readonly isTold: boolean;
   /** Data of the events. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -73,19 +73,19 @@ export interface UploadEnding {
   readonly atMs: number;
 }
 
-/** The part of an upload that requests change. */
+/** The part of the record that changes during an upload. */
 export interface UploadProgress {
   /** Bytes of the content that are on disk. */
   readonly offsetBytes: number;
-  /** Size of the whole, once the client has announced it. */
+  /** Complete size, if the client has announced it. */
   readonly lengthBytes: number | undefined;
-  /** Requests that brought content so far. */
+  /** Number of requests so far that sent content. */
   readonly requests: number;
   /** Total duration of these requests in milliseconds. */
   readonly activeMs: number;
   readonly completion: UploadCompletion | undefined;
   readonly ending: UploadEnding | undefined;
-  /** Set once the upload is over. */
+  /** Set when the upload is over. */
   readonly outcome: UploadOutcome | undefined;
 }
 
@@ -93,9 +93,12 @@ export type UploadChange = Partial<UploadProgress & Pick<UploadOrder, 'contentPa
 
 /** An upload that may take several requests. */
 export interface UploadRecord extends UploadOrder, UploadProgress {
-  /** Names the upload in its URL; cannot be guessed. */
+  /** The ID of the upload in its URL. It cannot be guessed. */
   readonly id: string;
-  /** When it expires, or is forgotten if it is over, unless a request changes it before; Unix time in milliseconds. */
+  /**
+   * Time at which the upload expires, or at which the record of an ended upload is removed. Each change renews it. Unix time in
+   * milliseconds.
+   */
   readonly expiresMs: number;
 }
 
@@ -106,78 +109,78 @@ export interface UploadLimits {
 }
 
 /**
- * Exclusive access of one request to an upload, without which nothing of it changes. A request that is suspended for longer than others
- * wait has lost it, and learns that at its next change: it must not touch the upload then.
+ * Exclusive access of one request to an upload. Only its holder may change the upload. If a request is suspended for too long, another one
+ * takes the hold over. The suspended request learns that at its next change, and must then not access the upload any more.
  */
 export interface UploadHold {
-  /** The current state of the upload; undefined when there is none. */
+  /** The current state of the upload; undefined if it does not exist. */
   readonly record: UploadRecord | undefined;
   /** Whether a newer request wants the upload, so that this one must end. */
   readonly isWanted: boolean;
-  /** Whether an earlier holder never released it and may have its content open: no writes before `renewContent`. */
+  /** Whether an earlier holder never released the upload, and may still have its content open. `renewContent` must precede all writes. */
   readonly isTakeover: boolean;
   /**
-   * Records a change. The time of the upload starts anew.
+   * Records a change, and renews the expiry of the upload.
    *
-   * @throws ServiceError `unavailable` when the hold is lost (`isLost`), `not-found` when the upload is gone
+   * @throws ServiceError `unavailable` if the hold is lost (`isLost`), `not-found` if the upload no longer exists
    */
   change(change: UploadChange): Promise<UploadRecord>;
-  /** Records another path of the content, which nobody else has open. @throws as `change` */
+  /** Records the path of a new content file, which only this holder has open. @throws as `change` */
   renewContent(contentPath: string): Promise<UploadRecord>;
   /** Checks that no other request holds the upload. @throws as `change` */
   confirm(): Promise<void>;
-  /** Forgets the upload. @throws as `change` */
+  /** Removes the record of the upload. @throws as `change` */
   remove(): Promise<void>;
-  /** Passes the upload to the next request; no file of it may be open. Call once. */
+  /** Passes the upload to the next request. Its content must be closed. Call this only once. */
   release(): void;
 }
 
 /**
- * Keeps the records of unfinished uploads; their content is in the accounts' folders. Confirmed changes survive the process.
+ * Keeps the records of unfinished uploads. The content is in the accounts' folders. Confirmed changes survive the process.
  * Every implementation passes `test/contracts/upload-store.ts`.
  */
 export interface UploadStore {
-  /** Keeps a new upload. @throws ServiceError `too-many-requests` when the account has its maximum */
+  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account has its maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
-  /** The upload of an ID, from any source; undefined when there is none. It may be over, or expired. */
+  /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
-   * Waits for the hold on the upload. Requests that hold it or wait for it are asked to end: the newest wins.
+   * Waits for the hold on the upload. Requests that hold it or wait for it are asked to end, so that the newest request gets it.
    *
    * @param onWanted called when a newer request wants the upload
    */
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
-  /** Ends the requests that hold the upload or wait for it, and resolves when they have ended. For queries: takes no hold. */
+  /** Ends the requests that hold the upload or wait for it, and resolves when they have ended. Takes no hold; used by queries. */
   quiet(id: string): Promise<void>;
   /** The uploads whose content is below a real folder, except those that are over. */
   within(realPath: string): Promise<UploadRecord[]>;
-  /** Those of `within` whose file is to get a name. @param target real path */
+  /** The uploads that are not over and whose file will get a given path. @param target real path */
   named(target: string): Promise<UploadRecord[]>;
   /**
-   * Counts an upload that ends with its connection like all others of its account.
+   * Counts an upload that ends with its connection towards the limit of its account.
    *
-   * @returns reports the end; it may be called again
-   * @throws ServiceError `too-many-requests` when the account has its maximum
+   * @returns a function that reports the end of the upload; further calls do nothing
+   * @throws ServiceError `too-many-requests` if the account has its maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
-  /** Reports to such uploads in a real folder, or below it, that it is gone. */
+  /** Reports to such uploads in a real folder, or below it, that the folder was removed. */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
-  /** The uploads whose end was begun, but not concluded, by a process that is gone. */
+  /** The uploads that a stopped process began to complete or end, but did not finish. */
   completing(): Promise<UploadRecord[]>;
   /**
-   * Restores lost uploads with their recorded end, so that `completing` returns them.
+   * Restores uploads that the shared store lost, with a recorded end, so that `completing` returns them.
    *
-   * @param isStored whether the journal says that an upload became a file; since a Unix time in milliseconds
+   * @param isStored whether the journal since `sinceMs` (Unix time in milliseconds) has the event that an upload became a file
    */
   endLost?(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void>;
 }
 
-/** Keeps the unfinished uploads of several nodes; it may lose some. */
+/** Keeps the unfinished uploads of several nodes. It may lose records. */
 export interface SharedUploadStore extends UploadStore {
-  /** The uploads that it does not have. */
+  /** Returns the IDs for which the store has no record. */
   missing(ids: readonly string[]): Promise<string[]>;
-  /** Adds a lost upload whose end is recorded, unless it is there. It no longer counts for its account. */
+  /** Adds a lost upload whose end is recorded, unless the store has it. The upload does not count towards the limit of its account. */
   restore(record: UploadRecord): Promise<void>;
 }
 
@@ -191,13 +194,13 @@ export function isLost(error: unknown): boolean {
   return isServiceError(error) && error.details.lost === true;
 }
 
-/** The same upload after a change. */
+/** The record of an upload after a change, with its new expiry. */
 export function changed(record: UploadRecord, change: UploadChange, nowMs: number, limits: UploadLimits): UploadRecord {
   const after = { ...record, ...change };
   return { ...after, expiresMs: computeExpiry(after, nowMs, limits) };
 }
 
-/** Whether the end of an upload was begun and is not concluded. */
+/** Whether a process has begun to complete or end an upload, and has not finished. */
 export function isEnding({ completion, ending, outcome }: UploadProgress): boolean {
   return (completion !== undefined || ending !== undefined) && !outcome;
 }
@@ -207,17 +210,17 @@ export function refuseMoreThan(maxPerAccount: number): never {
   throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished or held uploads.`);
 }
 
-/** The record of an upload that is over is kept this long, for a client whose reply was lost. */
+/** The record of an upload that is over is kept for this time, for a client that did not get the reply. */
 export const keptWhenOverMs = 600_000;
 
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
 
-/** Whether a text has the form of an ID; nothing else becomes part of a path or a key. */
+/** Whether a text has the form of an ID. Only such a text may become part of a path or a key. */
 export function isUploadId(text: string): boolean {
   return idPattern.test(text);
 }
 
-// A command would take an ID that begins with a hyphen for an option.
+// The ID does not begin with a hyphen, because commands would read it as an option.
 function newId(): string {
   return randomBytes(32).toString('base64url').replace(/^-/, '_');
 }
@@ -235,13 +238,13 @@ export function newUploadRecord(order: UploadOrder, lengthBytes: number | undefi
   };
 }
 
-/** When an upload expires after a change now; Unix time in milliseconds. */
+/** The expiry of an upload that is changed now, Unix time in milliseconds. */
 function computeExpiry({ outcome, held }: Pick<UploadRecord, 'outcome' | 'held'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
   if (outcome) return nowMs + keptWhenOverMs;
   return (held?.sinceMs ?? nowMs) + expireAfterMs;
 }
 
-/** Real path of the name that an upload is to get. */
+/** The final real path of the file of an upload. */
 export function targetOf({ contentPath, path }: Pick<UploadRecord, 'contentPath' | 'path'>): string {
   return `${dirname(contentPath)}/${baseName(path)}`;
 }

@@ -17,13 +17,13 @@ const periodMs = 10_000;
 
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
-  /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
+  /** Whether an event is in the journal. @param sinceMs the event is not older than this, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
   clock: Clock;
   log: Log;
 }
 
-/** Ends expired uploads, and those that a killed process began to end, so that each file has exactly one event. */
+/** Ends expired uploads, and finishes uploads that a killed process began to complete or end. Each file gets exactly one event. */
 export class UploadUpkeep {
   readonly #dependencies: UpkeepDependencies;
   #timer: Timer | undefined;
@@ -39,13 +39,13 @@ export class UploadUpkeep {
     this.#timer = this.#dependencies.clock.every(periodMs, () => void this.run());
   }
 
-  /** Resolves once a run under way has ended. */
+  /** Resolves when the current run, if any, has ended. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;
   }
 
-  /** Ends all such uploads of this moment. Never rejects: failures are tried again. */
+  /** Ends all such uploads once. Never rejects: the next run tries again after a failure. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -57,10 +57,10 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // A record may change before it is held. A fault of one upload must not stop the others.
+    // The action gets the record again under its hold, because it may have changed. An error of one upload must not stop the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
-        // Content is kept while events cannot be written.
+        // Content is not removed while events cannot be written.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
@@ -102,7 +102,7 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the end may only be suspended: its rename finds nothing from here on, or was done before.
+    // The process that began the completion may only be suspended. After this, its rename finds no file, unless it was made before.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
@@ -118,7 +118,7 @@ export class UploadUpkeep {
     await endUpload(files, hold, reason, { data: completion.data });
   }
 
-  // Emits the event of a file that has its name but no event.
+  // Returns whether the upload has become a file. Emits its event if that is missing.
   async #isStored(
     hold: UploadHold,
     { id, path, origin }: UploadRecord,
