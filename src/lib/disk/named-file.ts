@@ -86,7 +86,7 @@ export function readSecretFile(path: string, mayBeOld = true): Buffer {
  *
  * @param option name of the option, for the error
  * @param mayBeOld as for `readSecretFile`
- * @throws ServiceError `unavailable` when it cannot be read
+ * @throws ServiceError `unavailable` if the file cannot be read
  */
 export function readNamedFile(path: string, option: string, mayBeOld = true): Buffer {
   try {

@@ -3,13 +3,13 @@ import type { Child } from '../shared/dom.ts';
 import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
-// An open question belongs to one view, so changing the view closes it.
+// An open question belongs to one view, so it is closed when the view changes.
 document.addEventListener('viewchange', closeDialogs);
 
 /**
  * Asks a question, then runs an action. If the action fails, the dialog shows the reason and stays open.
- * @param keep label of the button that changes nothing; `Cancel` by default
- * @param act may return the reason for a refusal
+ * @param keep label of the button that changes nothing; the default is `Cancel`
+ * @param act runs the action; it may return the reason of a refusal
  * @returns whether the action was done
  */
 export async function confirm(

@@ -8,14 +8,14 @@ type Kind = EventKinds['events'][number];
 
 let kinds: ReadonlyMap<string, Kind> | undefined;
 
-/** Fetches the kinds of events, once. If that fails, events show only their numbers. */
+/** Fetches the kinds of events, unless they are already known. If that fails, events show only their numbers. */
 export async function findEventKinds(): Promise<void> {
   if (kinds) return;
   const found = await ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined);
   if (found) kinds = new Map(found.events.map((kind) => [kind.id, kind]));
 }
 
-/** All kinds, in the order of their code. */
+/** Returns all kinds in the order of their codes. */
 export function eventKinds(): readonly Kind[] {
   return [...(kinds?.values() ?? [])];
 }
@@ -26,7 +26,7 @@ export function eventKind(id: string): Kind | undefined {
 
 const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
 
-/** The number of a kind of event in the colour of its severity, for all views. */
+/** Shows the number of a kind of event in the colour of its severity. */
 export function eventBadge(id: string): HTMLElement {
   const kind = kinds?.get(id);
   const element = badge(id, kind ? colours[kind.severity] : 'calm');
@@ -34,7 +34,7 @@ export function eventBadge(id: string): HTMLElement {
   return element;
 }
 
-/** The same with its name. */
+/** Shows the number and the name of a kind of event. */
 export function namedEvent(id: string): HTMLElement {
   const kind = kinds?.get(id);
   return make('span.badges', eventBadge(id), kind && make('span.event-name', clear(kind.name)));

@@ -13,7 +13,7 @@ export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextA
   return make('div', { className: `field ${className}` }, make('label', { htmlFor: input.id }, label), input);
 }
 
-/** A list of choices; the first one is selected. */
+/** Builds a list of choices. The first one is selected. */
 export function choice(name: string, values: readonly (readonly [value: string, label: string])[]): HTMLSelectElement {
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
@@ -40,10 +40,10 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
 }
 
 /**
- * The search form of a section. On narrow screens it can be folded.
+ * Builds the search form of a section. On narrow screens it can be folded.
  *
- * @param query values of its fields, by name; a search opens the section with the new values
- * @param problemOf why the value of a field is wrong; this is shown below the field, and prevents a search
+ * @param query values of the fields by name. A search opens the section with the new values
+ * @param problemOf returns why the value of a field is wrong. The reason is shown below the field and prevents the search
  */
 export function filterForm(
   section: SectionName,
@@ -76,13 +76,13 @@ export function filterForm(
   return folded(query.size, form);
 }
 
-/** A filter that is folded on narrow screens, where it would push the results out of sight. @param count number of active filters */
+/** Builds a filter that is folded on narrow screens, where it would hide the results. @param count number of active filters */
 export function folded(count: number, ...content: HTMLElement[]): HTMLElement {
   const summary = make('summary', count === 0 ? text('filters') : text('filtersInForce', { count }));
   return make('details.filter-box', { open: innerWidth > 700 }, summary, ...content);
 }
 
-/** The values of a form by field name, without empty ones. Times are in UTC, as the API expects. */
+/** Returns the values of a form by field name, without empty ones. Times are in UTC, as the API requires. */
 function filled(form: HTMLFormElement): URLSearchParams {
   const query = new URLSearchParams();
   for (const input of form.elements) {

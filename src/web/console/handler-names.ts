@@ -13,7 +13,7 @@ export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {
   return found;
 }
 
-/** The name of a handler for display; its UUID if it has no name. */
+/** Returns the name of a handler for display; its UUID if it has no name. */
 export function handlerName(uuid: string): string {
   return clear(names.get(uuid) || uuid);
 }

@@ -10,7 +10,7 @@ const { tag, texts } = await loadTexts<TextName>(english, {
   fr: () => import('../texts/console/fr.json', { with: { type: 'json' } }),
 });
 
-/** A text in the language of the page. */
+/** Returns a text in the language of the page. */
 export function text(name: TextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
 }

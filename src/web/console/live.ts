@@ -1,18 +1,18 @@
 import { ask, Refused } from './request.ts';
 
-/** Listeners for each type of message, whose data is JSON, and for the state of the connection. */
+/** Listeners for messages by type, and for the state of the connection. The data of messages is JSON. */
 interface Listeners {
   messages: Readonly<Record<string, (data: never, id: string) => void>>;
   /** Called when the connection opens or closes. */
   onState?: (isOpen: boolean) => void;
-  /** ID of the message to continue after, if messages have IDs. */
+  /** ID of the message after which the stream continues, if messages have IDs. */
   after?: string | undefined;
 }
 
 /** Pause in milliseconds before a closed stream is requested again. */
 const pauseMs = 3000;
 
-/** Listens to Server-Sent Events until the signal aborts. The browser reconnects by itself and sends the ID of the last message. */
+/** Listens to Server-Sent Events until the signal is aborted. The browser reconnects by itself and sends the ID of the last message. */
 export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
   if (signal.aborted) return;
   const url = new URL(path, location.href);
@@ -29,12 +29,12 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
   source.addEventListener('error', () => {
     onState?.(false);
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
-    // The browser hides the HTTP status, so another request finds out whether the session has ended.
+    // The browser hides the HTTP status, so another request checks whether the session has ended.
     const tryAgain = () => {
       timer = window.setTimeout(() => {
         void ask('GET', '/api/me', { signal }).then(
           () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
-          // If the session has ended, `ask` shows the login; if the server is unreachable, this tries again.
+          // If the session has ended, `ask` shows the login. If the server is unreachable, try again.
           (error: unknown) => !signal.aborted && !(error instanceof Refused && error.status === 401) && tryAgain(),
         );
       }, pauseMs);

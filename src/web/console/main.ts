@@ -11,7 +11,7 @@ import { isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
-/** Paths on a grid of 24, like the other icons. */
+/** Icons of the sections as paths on a grid of 24 units, like the other icons. */
 const shapes: Record<SectionName, string> = {
   overview: 'M4 4h7v8H4zm9 0h7v5h-7zM4 15h7v5H4zm9-3h7v8h-7z',
   events: 'M4 6h.01M8 6h12M4 12h.01M8 12h12M4 18h.01M8 18h12',
@@ -71,7 +71,7 @@ function markSection(section: SectionName): void {
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** The code of each section except the first is loaded when the section is opened. */
+/** Functions that load the code of each section when it is opened. The code of the first section is already loaded. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async () => showOverview,
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
@@ -147,7 +147,7 @@ async function begin(): Promise<void> {
   }
 }
 
-/** @param isMove whether the administrator opened the section, so that the focus moves to it */
+/** Shows the section of the URL. @param isMove whether the administrator opened it, so that the focus moves to it */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();

@@ -3,10 +3,10 @@ import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
 import { focusRow } from './table.ts';
 
-/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, where the keyboard continues */
+/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, which the keyboard focus moves to */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
-/** The end of a long list: fetches more rows when it scrolls into view, or when its button is pressed. */
+/** Builds the end of a long list. It fetches more rows when it scrolls into view, or when its button is pressed. */
 export function growingEnd(next: NextPage, signal: AbortSignal) {
   const element = make('div.more');
   const button = actionButton(text('showMore'), 'down', () => load(true));
@@ -26,7 +26,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) focusRow(first);
-      // Observing it again also reports an end that is still in view.
+      // Observe the button again, which also reports an end that is still in view.
       if (hasMore) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);

@@ -9,13 +9,13 @@ import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
 
-/** The body of `POST /api/replays`, with a list for each member of its filter. */
+/** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Requests by the ID of their replay, so that a request can be sent after its dry run. */
+/** Requested replays by their ID, so that a request can be sent after its dry run. */
 export const askedReplays = new Map<string, ReplayRequest>();
 
-/** A button that asks how to repeat deliveries, then shows the replay; undefined for viewers. */
+/** Builds a button that asks how to repeat deliveries and then shows the replay; undefined for viewers. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);

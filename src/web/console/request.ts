@@ -1,7 +1,7 @@
 import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
-/** A request that the console refused, with the console's message. */
+/** Thrown if the console refused a request; it has the console's message. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -12,13 +12,13 @@ export class Refused extends Error {
 }
 
 interface RequestOptions {
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   body?: unknown;
   signal?: AbortSignal | undefined;
   accept?: string;
 }
 
-/** Sends a request to the console's API. @throws Refused, with status 0 when the console cannot be reached; AbortError */
+/** Sends a request to the console's API. @throws Refused, with status 0 if the console cannot be reached; AbortError */
 export async function send(
   method: string,
   path: string,
@@ -38,7 +38,7 @@ export async function send(
   throw new Refused(reply.status, await errorMessage(reply));
 }
 
-/** Requests a value from the console's API. @throws as `send` */
+/** Requests a value from the console's API. @throws the same errors as `send` */
 export async function ask<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
   const reply = await send(method, path, options);
   return (reply.status === 204 ? undefined : await reply.json()) as T;
@@ -51,7 +51,7 @@ export function withQuery(path: string, query: URLSearchParams | Record<string, 
   return used.size === 0 ? path : `${path}?${used}`;
 }
 
-/** Yields the values of an NDJSON reply as they arrive. @throws as `send` */
+/** Yields the values of an NDJSON reply as they arrive. @throws the same errors as `send` */
 export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
   const reply = await send('GET', path, { signal, accept: 'application/x-ndjson' });
   for await (const line of readLines(reply)) yield JSON.parse(line) as T;
@@ -67,7 +67,7 @@ async function errorMessage(reply: Response): Promise<string> {
     const message = errors?.map((error) => error.message).find((candidate) => candidate);
     if (message) return message;
   } catch {
-    // The reply came from a proxy, and is not JSON.
+    // A reply from a proxy may not be JSON.
   }
   return text('refused', { status: String(reply.status) });
 }

@@ -1,16 +1,16 @@
-/** The sections of the console, named as in the fragment of the URL. */
+/** The sections of the console, with the names that the fragment of the URL uses. */
 export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'held', 'expectations', 'configuration'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 /** A section, optionally one of its items, and a query. */
 export interface Route {
   section: SectionName;
-  /** An item of the section: an event, a delivery or `replays/…`; empty for the section itself. */
+  /** The ID of an item of the section, such as an event, a delivery or `replays/…`; empty for the section itself. */
   id: string;
   query: URLSearchParams;
 }
 
-/** Parses the fragment of a URL. An unknown section becomes the overview. */
+/** Parses the fragment of a URL. If the section is unknown, the route is that of the overview. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');
@@ -18,7 +18,7 @@ export function parseRoute(hash: string): Route {
   return { section, id: rest.map(decoded).join('/'), query: new URLSearchParams(query) };
 }
 
-/** Builds the fragment of a URL. @param id item of the section, with `/` between its parts */
+/** Builds the fragment of a URL. @param id ID of an item of the section; its parts are separated by `/` */
 export function hashFor(section: SectionName, id = '', query: URLSearchParams | Record<string, string> = {}): string {
   const path = [section, ...id.split('/').filter((part) => part !== '')].map(encodeURIComponent).join('/');
   const search = new URLSearchParams(query).toString();

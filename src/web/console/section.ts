@@ -25,12 +25,12 @@ export function stateBadge(state: string): HTMLElement {
   return badge(translate('state', state), kinds[state]);
 }
 
-/** The outcome of a delivery. */
+/** Shows the outcome of a delivery. */
 export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
-/** The element and the state that a section is shown with. */
+/** The element in which a section is shown, and its state. */
 export interface Stage {
   main: HTMLElement;
   route: Route;
@@ -66,40 +66,40 @@ export function wayTo(section: SectionName): HTMLElement {
   return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
-/** A state in a few words, which must say as much as the colour. */
+/** Shows a state in a few words, which must be clear without the colour. */
 export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
   return make('span', { className: `badge ${kind}` }, words);
 }
 
-/** An error message that replaces the content which failed to load. */
+/** Builds the error message that replaces content which could not be loaded. */
 export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** A line that is visible while other nodes are unreachable. Call `show` with the reason, or without one to hide the line. */
+/** Builds a line that is visible while other nodes are unreachable. Call `show` with the reason, or without one to hide the line. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {
     const told = text('incomplete', { reason: clear(reason) });
     words.hidden = reason === '';
-    // Only changed text is written, because screen readers read it out each time.
+    // Write only changed text, because screen readers announce each change.
     if (words.textContent !== told) words.textContent = told;
   };
   return { element: make('div', { role: 'status' }, words), show };
 }
 
-/** A list of names and values; undefined and false values are left out. */
+/** Builds a list of names and values. Undefined and false values are omitted. */
 export function facts(...pairs: readonly (readonly [name: string, value: Child])[]): HTMLElement {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== false);
   return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
 }
 
-/** Whether an error is the abort of a request that is no longer needed. */
+/** Returns whether an error means that a request was aborted because it is no longer needed. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** A button that is disabled while its action runs, and shows a notice when the action fails. */
+/** Builds a button that is disabled while its action runs. If the action fails, a notice is shown. */
 export function actionButton(
   label: string,
   iconName: IconName | undefined,
@@ -121,14 +121,14 @@ export function actionButton(
   return button;
 }
 
-/** Disables a button whose action would be refused, or enables it again. Not to be called while the action runs. */
+/** Disables a button whose action would be refused, or enables it again. Do not call this while the action runs. */
 export function refuse(button: HTMLButtonElement, isRefused: boolean): void {
   if (isRefused) button.dataset.refused = '';
   else delete button.dataset.refused;
   button.disabled = isRefused;
 }
 
-/** Shows a notice when an action fails. @returns whether it succeeded */
+/** Waits for an action and shows a notice if it fails. @returns whether it succeeded */
 export async function tell(action: Promise<unknown>): Promise<boolean> {
   try {
     await action;

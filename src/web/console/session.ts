@@ -4,7 +4,7 @@ import { text } from './language.ts';
 import { ask, errorText, Refused } from './request.ts';
 import { clear } from './shown.ts';
 
-/** The token of a one-time login link. It is in the fragment, which is not sent to servers or proxies. */
+/** Returns the token of a one-time login link. It is in the fragment, because that is not sent to servers or proxies. */
 export function loginToken(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }
@@ -23,7 +23,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
       (error) => problemText(error, 'linkOver'),
     );
     if (message === undefined) {
-      // Waits until the caller has finished.
+      // The caller must finish first.
       setTimeout(onSuccess);
       return;
     }
@@ -74,7 +74,7 @@ export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
 
-/** Whether the administrator may download held uploads and decide about them. */
+/** Returns whether the administrator may download held uploads and decide about them. */
 export function mayReview(): boolean {
   return administrator?.role === 'operator' || administrator?.role === 'reviewer';
 }

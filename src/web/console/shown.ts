@@ -17,7 +17,7 @@ function leaf(value: unknown): HTMLElement {
   return make('code', String(value));
 }
 
-/** Text in a scrollable box. @param label for screen readers */
+/** Shows a text in a scrollable box. @param label accessible name for screen readers */
 export function source(content: string, label: string): HTMLElement {
   return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
 }
@@ -58,7 +58,7 @@ export function datum(text: string | number | undefined | null, className = ''):
 export function timeElement(iso: string | undefined | null): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
-  // On narrow screens, lists leave out today's date.
+  // On narrow screens, lists omit the date of times of today.
   const className = day.format(time) === day.format(new Date()) ? 'today' : '';
   const shown = [make('span.date', `${day.format(time)}, `), clock.format(time)];
   return make('time', { className, dateTime: time.toISOString(), title: whole.format(time) }, ...shown);

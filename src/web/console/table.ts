@@ -3,8 +3,8 @@ import { type Child, make } from '../shared/dom.ts';
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
 /**
- * Replaces nodes but keeps equal ones, so that live updates do not remove the focus or selected text. A node is identified by
- * `data-key`, or by its position without one. In table rows, only the cells that differ are replaced.
+ * Replaces nodes but keeps equal ones, so that live updates do not remove the focus or selected text. A node is identified by `data-key`,
+ * or by its position if it has none. In table rows, only the cells that differ are replaced.
  */
 export function renew(place: Element, nodes: readonly Element[]): void {
   const old = new Map([...place.children].map((node, index) => [keyOf(node, index), node]));
@@ -32,7 +32,7 @@ function exchange(before: Element, node: Element): void {
   if (at >= 0) node.querySelectorAll<HTMLElement>(focusable)[at]?.focus();
 }
 
-/** Focuses the link of a row, or its first link or button. */
+/** Focuses the link that opens a row, or the first link or button in the row. */
 export function focusRow(row: Element | null | undefined): void {
   (row?.querySelector<HTMLElement>('.row-link') ?? row?.querySelector<HTMLElement>('a, button'))?.focus();
 }
@@ -46,9 +46,9 @@ export interface Column<T> {
 export type Table<T> = ReturnType<typeof makeTable<T>>;
 
 /**
- * A table of items. On narrow screens each row is a block, and each cell shows its column.
- * @param caption names the table for screen readers
- * @param empty text to show when there are no items
+ * Builds a table of items. On narrow screens each row is a block, and each cell shows the title of its column.
+ * @param caption name of the table for screen readers
+ * @param empty text to show if there are no items
  * @param keyOf returns the key that identifies an item
  */
 export function makeTable<T>(caption: string, empty: string, columns: readonly Column<T>[], keyOf: (item: T) => string) {
@@ -94,20 +94,20 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return body.childElementCount;
     },
 
-    /** The item with this key, if the table shows it. */
+    /** Returns the item with this key, if the table shows it. */
     find: (key: string) => itemOf(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 
-    /** The items of the table, in the order of their rows. */
+    /** Returns the items of the table, in the order of their rows. */
     items: (): T[] => [...body.children].flatMap((row) => itemOf(row) ?? []),
 
-    /** The items of the first and the last row; undefined when that row is a note or does not exist. */
+    /** The items of the first and the last row; undefined if that row is a note or does not exist. */
     get ends(): { first: T | undefined; last: T | undefined } {
       return { first: itemOf(body.firstElementChild), last: itemOf(body.lastElementChild) };
     },
 
     show(shown: readonly T[]): void {
       renew(body, shown.map(makeRow));
-      // Rows that were kept get their new items.
+      // Rows that were kept must refer to their new items.
       for (const [index, row] of [...body.children].entries()) items.set(row, shown[index] as T);
       settle();
     },
@@ -120,7 +120,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Inserts items at the beginning and keeps at most `most` rows, none of them a note at the end. @returns whether rows were removed */
+    /** Inserts items at the beginning and keeps at most `most` rows, the last of which is not a note. @returns whether rows were removed */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));

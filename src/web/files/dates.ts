@@ -5,7 +5,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Number of days for which a date is shown relative to today. */
+/** Number of days for which dates are shown relative to today. */
 const recentDays = 7;
 
 const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });
@@ -16,12 +16,12 @@ export function wholeTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
 }
 
-/** The day and the time to the second, in the short form of the language. */
+/** Formats a date and a time with seconds, in the short form of the language. */
 export function shortTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'medium' }).format(timeMs);
 }
 
-/** The time when a wait will be over, rounded up to a minute; with the date if that is not today. */
+/** Returns the time at which a wait ends, rounded up to a minute. It includes the date if that is not today. */
 export function timeAfter(waitSeconds: number): string {
   const nowMs = Date.now();
   const timeMs = Math.ceil((nowMs + waitSeconds * 1000) / minuteMs) * minuteMs;
@@ -33,11 +33,13 @@ function dayNumber(timeMs: number): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
 }
 
-/** Describes a time: minutes ago, then days ago, then the date. @returns the visible text, and the rest for screen readers */
+/**
+ * Describes a time as minutes ago, days ago or a date, depending on its age. @returns the visible text, and further text for screen readers
+ */
 function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;
   const days = dayNumber(nowMs) - dayNumber(timeMs);
-  // Files may have future times, for example from a clock that is fast: they are shown with their date.
+  // Files may have future times, for example because a clock is fast. Such times are shown with their date.
   if (ageMs < -minuteMs || days >= recentDays) return [date.format(timeMs), time.format(timeMs)];
   const rest = `${date.format(timeMs)}, ${time.format(timeMs)}`;
   if (ageMs < minuteMs) return [relative.format(0, 'second'), rest];
@@ -46,19 +48,19 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
   return days < 2 ? [`${day}, ${time.format(timeMs)}`, date.format(timeMs)] : [day, rest];
 }
 
-/** Shows the time of an element (`data-time`, in seconds) in the reader's words. */
+/** Shows the time of an element (`data-time`, in seconds) in the language and time zone of the reader. */
 export function showDate(place: HTMLElement): void {
   const [shown, rest] = timeWords(elementTime(place), Date.now());
   const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
   place.replaceChildren(make('time', words), make('span.hidden', ` (${rest})`));
 }
 
-/** Whether the text for the time of an element still changes with its age. */
+/** Returns whether the text for an element's time still changes as time passes. */
 export function growsOlder(place: HTMLElement): boolean {
   return Date.now() - elementTime(place) < (recentDays + 1) * dayMs;
 }
 
-/** The time of an element as Unix time in milliseconds. */
+/** Returns the time of an element as Unix time in milliseconds. */
 export function elementTime(place: HTMLElement): number {
   return Number(place.dataset.time) * 1000;
 }

@@ -1,7 +1,10 @@
-/** Time budget of a frame in milliseconds; a larger one would block the page on a slow machine. */
+/** Time budget of a frame in milliseconds. A larger one would block the page on a slow machine. */
 const budgetMs = 6;
 
-/** Processes items: the first ones at once, the others in later frames, within a time budget each. @returns a function that stops it */
+/**
+ * Processes items within a time budget per frame. The first ones are processed at once, the others in later frames. @returns a function
+ * that stops it
+ */
 export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;
   let frame = 0;

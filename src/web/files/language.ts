@@ -10,7 +10,7 @@ const { tag, texts } = await loadTexts<ScriptTextName>(english, {
   fr: () => import('../texts/files/fr.json', { with: { type: 'json' } }),
 });
 
-/** A text in the language of the page. */
+/** Returns a text in the language of the page. */
 export function text(name: ScriptTextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
 }

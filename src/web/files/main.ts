@@ -47,7 +47,7 @@ async function open(row: Row): Promise<void> {
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
-/** Opens a preview on a plain click; with a modifier key the browser handles the click. */
+/** Opens a preview when its link is clicked. With a modifier key, the browser handles the click. */
 function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
@@ -85,7 +85,7 @@ function startView(): void {
 
 const loadSpace = () => loadPart(() => import('./space.ts'));
 
-/** Shows how full the account's quota is: in the menu whenever it opens, and on the page when the quota is nearly used up. */
+/** Shows how much of the account's quota is used: in the menu each time it opens, and on the page if the quota is nearly used up. */
 function startSpace(): void {
   if (!document.getElementById('space')) return;
   byId('menu').addEventListener('beforetoggle', (event) => {
@@ -125,14 +125,14 @@ const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
 
-/** Shows the times of rows in the reader's format, keeps relative ones up to date, and shows the full time under the pointer. */
+/** Shows the times of rows in the reader's format, updates relative times, and shows the full time under the pointer. */
 function startRowDates(): void {
   const timeCell = (row: Row) => row.querySelector<HTMLElement>('[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
   growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
-  // Only on demand, because writing a tooltip for each row would take longer than writing its date.
+  // Tooltips are written on demand, because writing one for each row would take longer than writing its date.
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
@@ -156,18 +156,18 @@ startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// For measurements: from here on the page reacts to keys and clicks.
+// A mark for measurements. From here on the page reacts to keys and clicks.
 performance.mark('usable');
 
 /**
- * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before, while
- * the service still reads the folder.
+ * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before that,
+ * while the service still reads the folder.
  */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that failed to load has no `sheet` either.
+  // A style sheet that failed to load has no `sheet`, either, so the load event ends the wait, too.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 

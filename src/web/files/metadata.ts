@@ -7,7 +7,7 @@ import { uploadText } from './uploads/upload-text.ts';
 /** The fields for metadata; null if the service or the folder accepts none. */
 let fields: HTMLFieldSetElement | null = null;
 
-/** Metadata header of each upload; a later answer in the dialog does not change it. */
+/** Metadata header of each upload. Later answers in the dialog do not change it. */
 const given = new WeakMap<object, [name: string, value: string]>();
 
 function inputs(name: string): HTMLInputElement[] {
@@ -20,7 +20,7 @@ function currentValue(): string {
   return writeKeyValueList(items.filter(({ value }) => value !== ''));
 }
 
-/** Marks required fields. A filled-in value needs a name; the needed values are required if metadata is, or once any value is given. */
+/** Marks required fields. A value needs a name. Needed values are required if the header is required, or as soon as any value is given. */
 function updateRequired(): void {
   const values = inputs('metadata-value');
   const isAnyGiven = values.some(({ value }) => value.trim() !== '');
@@ -34,7 +34,7 @@ function updateRequired(): void {
   if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
 }
 
-/** Adds a detail whose name the user enters, for keys that match a pattern or have several values. */
+/** Adds a detail whose name the user enters. It is for keys that match a pattern or have several values. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
@@ -47,7 +47,7 @@ function moreDetails(): HTMLElement {
   return detail;
 }
 
-/** Asks for the metadata of uploads if the service accepts any; the fields keep the last answer. @returns whether to upload */
+/** Asks for the metadata of uploads if the service accepts any. The fields keep the last answer. @returns whether to upload */
 export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
   fields = document.querySelector<HTMLFieldSetElement>('#metadata');
   if (!fields || uploads.length === 0) return true;
@@ -72,7 +72,10 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   return true;
 }
 
-/** Metadata header of an upload. Each character of its value is one byte of UTF-8, because XMLHttpRequest accepts no other characters. */
+/**
+ * Returns the metadata header of an upload. Each character of the value is one byte of UTF-8, because XMLHttpRequest accepts no other
+ * characters.
+ */
 export function metadataHeader(upload: object): [name: string, value: string] | undefined {
   const [name, value] = given.get(upload) ?? [];
   if (!name || !value) return undefined;

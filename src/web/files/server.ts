@@ -10,7 +10,7 @@ export interface PageReply {
   page: Document | undefined;
 }
 
-/** Fetches a page. Asks the user to sign in again if the session has ended. Never rejects. */
+/** Fetches a page. If the session has ended, it asks the user to sign in again. Never rejects. */
 export async function fetchPage(url: URL, signal?: AbortSignal): Promise<PageReply> {
   const reply = await requestPage(url, signal);
   if (reply.status !== 401 || signal?.aborted || !(await signInAgain())) return reply;
@@ -26,8 +26,8 @@ async function requestPage(url: URL, signal: AbortSignal | undefined): Promise<P
 }
 
 /**
- * Requests HTML or XML. XMLHttpRequest parses the reply without running its scripts. It replaces DOMParser, which the page's content
- * security policy forbids. Never rejects.
+ * Requests HTML or XML. XMLHttpRequest parses the reply without running its scripts. DOMParser could do that, too, but the page's content
+ * security policy forbids it. Never rejects.
  */
 export function requestDocument(
   method: string,
@@ -45,10 +45,10 @@ export function requestDocument(
   });
 }
 
-/** Headers of requests by scripts. With them, a 401 opens no password dialog of the browser, and the service translates messages. */
+/** Headers of requests by scripts. Because of them, a 401 opens no password dialog of the browser, and the service translates messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
-/** URL path of a member of a folder, by default of the current one. */
+/** Returns the URL path of a member of a folder, by default of the current one. */
 export function memberUrl(name: string, isFolder = false, folder = folderUrl()): string {
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
@@ -59,8 +59,8 @@ interface ErrorItem {
 }
 
 /**
- * Sends a request. Asks the user to sign in again if the session has ended, then repeats it.
- * @throws TypeError when the service is unreachable; the signal's reason when it aborts first
+ * Sends a request. If the session has ended, it asks the user to sign in again and repeats the request.
+ * @throws TypeError if the service is unreachable, or the signal's reason if the signal is aborted first
  */
 export async function send(
   method: string,
@@ -82,7 +82,10 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** Message with the reason of a refusal. It is the service's message, or the meaning of the status if there is none, as from a proxy. */
+/**
+ * Returns a message with the reason of a refusal. It is the service's own message. If there is none, as in a reply from a proxy, it
+ * explains the status.
+ */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;
   const known = reasons[status];
@@ -90,9 +93,9 @@ export function reasonFor(status: number, message: string | null | undefined): s
 }
 
 /**
- * Sends a request of which only the success matters.
- * @param known messages for some statuses
- * @returns the problem as a message; undefined after success
+ * Sends a request when only its success matters.
+ * @param known messages for certain statuses
+ * @returns the problem as a message; undefined if the request succeeded
  */
 export async function trySend(
   method: string,
@@ -108,12 +111,15 @@ export async function trySend(
   }
 }
 
-/** Checks a file or folder before the browser requests it: the page can sign the user in, the browser's own request cannot. @see trySend */
+/**
+ * Checks a file or folder before the browser requests it. This request lets the user sign in; the browser's own request would not. @see
+ * trySend
+ */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });
 }
 
-/** The reason of a refused request, as a message. */
+/** Returns the reason of a refused request, as a message. */
 export async function replyReason(reply: Response): Promise<string> {
   const items = await errorItems(reply);
   return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
@@ -137,7 +143,7 @@ export interface ListedMember {
   modified: number;
 }
 
-/** The members of a folder, or a message why it cannot be listed. @param url path of the folder's URL */
+/** Returns the members of a folder, or a message that says why it cannot be listed. @param url path of the folder's URL */
 export async function listMembers(url: string): Promise<ListedMember[] | string> {
   try {
     const reply = await send('GET', url);

@@ -5,9 +5,9 @@ import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;
 
-/** Asks for the password after the session has ended; concurrent calls share one dialog. @returns whether the user signed in */
+/** Asks for the password after the session has ended. Concurrent calls share one dialog. @returns whether the user signed in */
 export function signInAgain(): Promise<boolean> {
-  // The page of a share link asks for its password itself.
+  // The page of a share link asks for its own password.
   if (location.pathname.startsWith('/__svc__/')) {
     location.reload();
     return Promise.resolve(false);
@@ -36,12 +36,12 @@ async function showForm(): Promise<boolean> {
   return answer === 'ok';
 }
 
-/** Name of the account that the page belongs to; empty without one. */
+/** Returns the name of the account to which the page belongs; empty if there is none. */
 export function currentUserName(): string {
   return document.querySelector('.who')?.textContent ?? '';
 }
 
-// A page login sets the cookie and redirects. The redirect is not followed; it only shows that the login succeeded.
+// A login of a page sets the cookie and redirects. The redirect is not followed, because it only shows that the login succeeded.
 async function login(username: string, password: string): Promise<string | undefined> {
   try {
     const reply = await fetch('/__svc__/login', {

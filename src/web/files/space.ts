@@ -10,15 +10,14 @@ interface Space {
   availableBytes: number;
 }
 
-/** RFC 4331. */
+/** The PROPFIND body that asks for the quota (RFC 4331). */
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
-/** How full a quota is that the page warns of. */
+/** The used part of the quota above which the page warns. */
 const nearlyFull = 0.9;
 
 /**
- * @returns undefined when the service does not report it
- * @returns undefined when the service does not say
+ * @returns undefined if the service does not report the quota
  */
 export async function askSpace(): Promise<Space | undefined> {
   const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
@@ -29,7 +28,7 @@ export async function askSpace(): Promise<Space | undefined> {
   return space.usedBytes + space.availableBytes > 0 ? space : undefined;
 }
 
-/** Shows in the menu how full the quota is. */
+/** Shows in the menu how much of the quota is used. */
 export async function showSpace(): Promise<void> {
   const space = await askSpace();
   const place = byId('space');
@@ -37,7 +36,7 @@ export async function showSpace(): Promise<void> {
   if (space) place.replaceChildren(...bar(space));
 }
 
-/** Shows on the page that the quota is nearly full. */
+/** Shows a warning on the page if the quota is nearly used up. */
 export async function showNearlyFull(): Promise<void> {
   const main = byId('main');
   const space = await askSpace();

@@ -2,7 +2,7 @@ import { displayName } from '../../lib/display-name.ts';
 import { type Child, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** A button of a dialog. Pressing it makes the dialog return `value`. */
+/** A button of a dialog. When it is pressed, the dialog returns `value`. */
 export interface DialogButton {
   value: string;
   label: string;
@@ -13,19 +13,22 @@ export interface DialogModel {
   title: string;
   content: Child[];
   buttons: DialogButton[];
-  /** Called before the dialog closes with a button's value. The dialog shows a returned text and stays open. It cannot close meanwhile. */
+  /**
+   * Called before the dialog closes with a button's value. If it returns a text, the dialog shows that and stays open. The dialog cannot
+   * close meanwhile.
+   */
   check?: (value: string) => Promise<string | undefined>;
-  /** Stops the work of `check`; while that runs, the dialog has a button for it. */
+  /** Stops the work of `check`. While `check` runs, the dialog has a button for this. */
   onStop?: () => void;
   /** Whether `check` runs at once, before any button is pressed. */
   isRunning?: boolean;
-  /** Whether the dialog contains a text to read: then its title gets the focus, so that reading begins at the top. */
+  /** Whether the dialog contains a text to read. If it does, the title gets the focus, so that reading begins at the top. */
   isText?: boolean;
   /** Element that gets the focus; by default the first field or button. */
   focus?: HTMLElement;
-  /** Value of the button that gets the focus instead. */
+  /** Value of the button that gets the focus in place of the first field or button. */
   focusOn?: string;
-  /** Number of selected characters in the focused field; all by default. */
+  /** Number of characters that are selected in the focused field; by default all of them. */
   selectedLength?: number | undefined;
   /** CSS class of the dialog. */
   className?: string | undefined;
@@ -35,7 +38,7 @@ export interface DialogModel {
 
 let made = 0;
 
-/** Shows a modal dialog. @returns the value of the pressed button; `cancel` if it was closed in another way */
+/** Shows a modal dialog. @returns the value of the pressed button; `cancel` if the dialog was closed in another way */
 export function ask(model: DialogModel): Promise<string> {
   const titleId = `dialog-title-${++made}`;
   const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
@@ -92,8 +95,8 @@ export function ask(model: DialogModel): Promise<string> {
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
-    // A second Escape would close the dialog even if its `cancel` event is prevented. The whole document is listened to, because a disabled
-    // button has lost the focus to the page.
+    // A second Escape would close the dialog even if its `cancel` event is prevented. The listener is on the whole document, because a
+    // button that was disabled has lost the focus to the page.
     const onKey = (event: KeyboardEvent) => {
       const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
       if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
@@ -114,7 +117,7 @@ export function ask(model: DialogModel): Promise<string> {
   });
 }
 
-/** Closes the dialogs of a folder that is no longer shown, except those whose work is running. */
+/** Closes the dialogs of a folder that is no longer shown. Dialogs whose work is running stay open. */
 export function closeDialogs(): void {
   for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
     if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();
@@ -125,21 +128,21 @@ export function cancelButton(): DialogButton {
   return { value: 'cancel', label: sharedText('cancel') };
 }
 
-/** Numbers of names and characters that a list shows without scrolling, even on the narrowest screen. */
+/** Number of names, and of characters, that a list shows without scrolling even on the narrowest screen. */
 const namesInSight = 4;
 const charactersInSight = 100;
 
-/** A list of names in a dialog; a long list is cut off. */
+/** Builds a list of names for a dialog. A long list is cut off. */
 export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
   const items = shown.map((name) => make('li', make('bdi', displayName(name))));
   if (names.length > shown.length) items.push(make('li', `… +${names.length - shown.length}`));
-  // A focusable list looks like a field, but a scrollable one must be focusable.
+  // A scrollable list must be focusable. Other lists are not, because a focusable list looks like a field.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
-/** A progress bar; `show` sets how many of `total` items are done. */
+/** Builds a progress bar. `show` sets how many of `total` items are done. */
 export function progressBar(label: string, total: number) {
   const bar = make('progress', { max: total, ariaLabel: label });
   const counter = make('p.hint');

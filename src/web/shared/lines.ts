@@ -1,4 +1,4 @@
-/** The lines of a reply as they arrive, without empty ones. */
+/** Yields the lines of a reply as they arrive, without empty ones. */
 export async function* readLines({ body }: Response): AsyncGenerator<string> {
   if (!body) return;
   let rest = '';

@@ -5,13 +5,13 @@ const { lang } = document.documentElement;
 /** The language of the page with the user's region, for dates and numbers. */
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
 
-/** Texts that all scripts share: dialogs, messages, and parts that are loaded later. */
+/** Texts that all scripts share. They are for dialogs, messages, and parts that are loaded later. */
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
 let loaded: { tag: string; texts: Texts<never> } | undefined;
 
-/** Loads the texts of a script in the language of the page; falls back to English. */
+/** Loads the texts of a script in the language of the page. If that fails, the texts are English. */
 export async function loadTexts<Name extends string>(
   english: Texts<Name>,
   others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,
@@ -22,7 +22,7 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
-/** Makes the text function of a part that contains all of its languages. */
+/** Creates the text function of a part that contains its texts in all languages. */
 export function partTexts<Name extends string>(
   all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
 ) {
@@ -32,7 +32,7 @@ export function partTexts<Name extends string>(
   };
 }
 
-/** A text that all pages have, in the language of the page. */
+/** Returns a shared text in the language of the page. */
 export function sharedText(name: SharedTextName, values?: TextValues): string {
   return loaded ? fillText(loaded.tag, loaded.texts[name], values) : '';
 }

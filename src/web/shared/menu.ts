@@ -1,6 +1,6 @@
 import { byId } from './dom.ts';
 
-/** Handles the form for the colours, so that a choice does not load a new page. */
+/** Handles the form with which the user chooses the colours, so that a choice loads no new page. */
 export function startThemes(): void {
   const form = document.querySelector<HTMLFormElement>('form.theme');
   form?.addEventListener('submit', (event) => {
@@ -12,7 +12,7 @@ export function startThemes(): void {
   });
 }
 
-// With the cookie, the service writes the choice into the next page, which then never shows other colours first.
+// Because of the cookie, the service writes the choice into the next page, which then has the right colours from the start.
 function choose(theme: string): void {
   const isSystem = theme === 'system';
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
@@ -23,21 +23,21 @@ function choose(theme: string): void {
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
-/** Adds a button to the menu of the page. The menu closes when the button is pressed. */
+/** Adds a button to the menu of the page. When it is pressed, the menu closes. */
 export function addToMenu(button: HTMLButtonElement): void {
   // Pages of share links have no menu.
   document.querySelector('#menu a.button')?.before(button);
-  // The menu closes before the button acts, so that the focus first returns to the menu's opener, and then moves to the result.
+  // The menu closes before the button acts. So the focus first returns to the button that opened the menu, and then moves to the result.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Makes the arrow keys, Home and End move the focus in the menu. The menu is a popover, which opens and closes without scripts. */
+/** Makes the arrow keys, Home and End move the focus in the menu. The menu is a popover, so it opens and closes without scripts. */
 export function startMenu(): void {
   const menu = byId('menu');
   const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
   const onKey = (event: KeyboardEvent) => {
     const isOpen = menu.matches(':popover-open');
-    // Otherwise the page would handle the key, too: Escape clears the selection, arrows move into the list.
+    // The page must not handle the key as well: Escape would clear the selection, and arrows would move to the list.
     if (isOpen) event.stopPropagation();
     const items = [...menu.querySelectorAll<HTMLElement>('a, button')];
     const at = items.indexOf(document.activeElement as HTMLElement);

@@ -1,10 +1,10 @@
 import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** How long a message is shown, in milliseconds; errors take longer to read. */
+/** Time in milliseconds for which a message is shown. Errors take longer to read. */
 const staysMs = { success: 6_000, error: 15_000 } as const;
 
-/** Maximum number of messages; older ones are removed. */
+/** Maximum number of messages. Older ones are removed. */
 const maxAtOnce = 3;
 
 interface NoticeAction {
@@ -12,7 +12,10 @@ interface NoticeAction {
   run: () => void;
 }
 
-/** Shows a message, which screen readers announce. It disappears after a while, unless it is hovered or focused. @returns removes it */
+/**
+ * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused. @returns a function that
+ * removes it
+ */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();
   const close = iconButton(sharedText('close'), 'close', remove);

@@ -9,16 +9,16 @@ import { actionButton, badge, panel, tell } from '../section.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 
-/** Pauses before the journal that is still read, or files that are still counted, are looked at again, in milliseconds. */
+/** Pauses, in milliseconds, before the list is requested again while the journal is still being read or files are still being counted. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 
-/** Whether an account can be used, in a word; nothing when all is well. */
+/** Returns a badge for an account that cannot be used; nothing for any other account. */
 export function accountState({ enabled, problem }: AccountView): HTMLElement | false {
   if (!enabled) return badge(text('state_disabled'), 'calm');
   return problem !== '' && badge(text('accountUnusable'), 'bad');
 }
 
-/** The part of its quota that an account uses. */
+/** Shows how much of its quota an account uses. */
 export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
   if (quota_bytes === null) return datum('');
   const total = sizeText(quota_bytes);
@@ -27,7 +27,7 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
   return used_bytes >= quota_bytes ? badge(words, 'bad') : used_bytes >= quota_bytes * 0.9 ? badge(words, 'warn') : words;
 }
 
-/** The services where an account has sessions, with their number. */
+/** Lists the services on which an account has sessions, with the number of sessions. */
 export function sessionsText({ sessions }: AccountView): Child {
   if (sessions.length === 0) return datum('');
   return datum(sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
@@ -46,7 +46,7 @@ const columns: readonly Column<AccountView>[] = [
   { title: text('sessions_title'), cell: sessionsText },
 ];
 
-/** The accounts by name, page by page. @param wanted part of the names to begin with */
+/** Shows the accounts by name, page by page. @param wanted initial text of the search for names */
 export function accountList(wanted: string, signal: AbortSignal): HTMLElement {
   const search = make('input', {
     type: 'search',
@@ -72,13 +72,13 @@ export function accountList(wanted: string, signal: AbortSignal): HTMLElement {
     next = found.next;
     return { hasMore: next !== null, first };
   }, signal);
-  /** Shows what is shown once more, until the journal is read and files are counted. */
+  /** Requests the shown accounts again, until the journal has been read and files have been counted. */
   const lookAgain = (found: AccountPage, attempt: number) => {
     const isCounting = found.items.some(({ quota_bytes, used_bytes, home }) => quota_bytes !== null && used_bytes === null && home !== '');
     const pauseMs = againAfterMs[attempt];
     if ((found.logins_complete && !isCounting) || pauseMs === undefined) return;
     timer = window.setTimeout(async () => {
-      // More pages were opened meanwhile: they stay.
+      // More pages were loaded meanwhile, so the list is not replaced.
       if (table.size > found.items.length) return;
       const again = await page().catch(() => undefined);
       if (!again || signal.aborted || table.size > found.items.length) return;

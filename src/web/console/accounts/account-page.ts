@@ -9,7 +9,7 @@ import { clear, datum, timeElement } from '../shown.ts';
 import { accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections } from './collections.ts';
 
-/** Shows an account, and its sessions, limits of its name, locks, uploads and trash. */
+/** Shows an account with its sessions, locks, uploads and trash, and with limits on its login name. */
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;

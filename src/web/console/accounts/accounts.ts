@@ -13,6 +13,6 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
     accountList(query.get('search') ?? '', signal),
     ...collections.map((collection) => collectionPanel(collection, signal)),
   );
-  // Both use POST, which viewers must not send.
+  // Both panels use POST, which viewers must not send.
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
 }

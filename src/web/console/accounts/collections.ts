@@ -16,9 +16,9 @@ type Item = Readonly<Record<string, string | number | boolean | readonly string[
 interface Collection {
   name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'trash' | 'tokens' | 'links';
   columns: readonly Column<Item>[];
-  /** Names the item in the question whether to remove it. */
+  /** Returns the name of the item for the question whether to remove it. */
   label: (item: Item) => string;
-  /** Whether items are revoked, several at once, and not deleted. */
+  /** Whether items are revoked instead of deleted. Several can be revoked at once. */
   isRevoked?: true;
 }
 
@@ -50,12 +50,12 @@ const lastUse: Column<Item> = {
   className: 'narrow',
 };
 
-/** The name of an account, which leads to its page. */
+/** Shows the name of an account as a link to its page. */
 export function accountLink(name: string): HTMLElement {
   return name === '' ? datum('') : make('a.value', { href: hashFor('accounts', name) }, datum(name));
 }
 
-/** In the order of the page. */
+/** The collections in the order in which the page shows them. */
 export const collections: readonly Collection[] = [
   {
     name: 'sessions',
@@ -73,7 +73,7 @@ export const collections: readonly Collection[] = [
     name: 'bans',
     columns: [
       column('address'),
-      // Folded, and of administrators, too: no name of an account.
+      // The name is folded, and it may belong to an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       time('expires'),
@@ -134,7 +134,7 @@ function linkUses({ downloads, opened, maximum_downloads, link }: Item): string 
   return maximum_downloads === null ? String(downloads) : text('usesOf', { count: Number(downloads), total: Number(maximum_downloads) });
 }
 
-/** @param of the account that it is about alone */
+/** Shows one collection. @param of the account, if the collection is limited to one */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): HTMLElement {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
@@ -157,7 +157,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     autocomplete: 'off',
     autocapitalize: 'none',
   });
-  /** The query of what is shown. */
+  /** The query that selected the shown items. */
   let query: Record<string, string> = {};
   let total = 0;
   const load = async () => {

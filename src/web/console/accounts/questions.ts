@@ -6,7 +6,7 @@ import { ask } from '../request.ts';
 import { badge, facts, panel, problem } from '../section.ts';
 import { datum, tree } from '../shown.ts';
 
-/** A panel with a form for a question, and its answer. @param find returns the answer to show */
+/** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
 function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
   const button = make('button.primary', text(`${name}Ask`));
   const answer = make('div.answer', { role: 'status' });
@@ -26,7 +26,7 @@ function plainInput(properties: { required?: boolean; value?: string } = {}): HT
   return make('input', { autocomplete: 'off', autocapitalize: 'none', ...properties });
 }
 
-/** Asks what an account may do. */
+/** Builds the panel that asks whether an account may do something. */
 export function explainPanel(): HTMLElement {
   const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
   const method = choice('method', methods);
@@ -70,7 +70,7 @@ function decisionView({ allowed, reason, steps, group, real_path, rule }: Decisi
   );
 }
 
-/** Tries a login. The password is sent, and kept nowhere. */
+/** Builds the panel that tries a login. The password is sent, but not stored anywhere. */
 export function authTestPanel(): HTMLElement {
   const username = plainInput({ required: true });
   const password = make('input', { type: 'password', required: true, autocomplete: 'new-password' });

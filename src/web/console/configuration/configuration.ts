@@ -10,7 +10,7 @@ import { actionButton, badge, heading, panel, problem, refuse, type Stage, tell 
 import { mayChange } from '../session.ts';
 import { clear, datum, tree } from '../shown.ts';
 
-/** The findings of a check; `file` is null for a server without a configuration file. */
+/** The findings of a check. `file` is null if the server has no configuration file. */
 interface Findings {
   file: string | null;
   findings: Finding[];
@@ -97,7 +97,7 @@ function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
 }
 
 function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLElement {
-  // Masked values look the same: the page can only tell that they differ.
+  // Masked values look equal, so the page can only say that they differ.
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(next))
     return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', text('changedMasked'))));
   const value = (shown: unknown) => datum(shown === undefined ? '' : compactText(shown), 'code');
@@ -106,14 +106,14 @@ function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLE
   return make('article.result', make('p', datum(path, 'code')), change);
 }
 
-/** Formats a value in one line, similar to a file: texts without quotes, lists with commas. */
+/** Formats a value in one line, as it would be in a file: texts without quotes, lists with commas. */
 function compactText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ');
   return JSON.stringify(value)?.replaceAll('":', '": ').replaceAll(',"', ', "') ?? '';
 }
 
-/** The options whose path or value contains a text, with their parents; undefined if there are none. */
+/** Returns the options whose path or value contains a text, with their parents; undefined if there are none. */
 function matching(value: unknown, wanted: string, path: string): unknown {
   if (wanted === '' || path.toLowerCase().includes(wanted)) return value;
   if (value === null || typeof value !== 'object') return String(value).toLowerCase().includes(wanted) ? value : undefined;
@@ -125,7 +125,7 @@ function matching(value: unknown, wanted: string, path: string): unknown {
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
-/** The running configuration, with a filter and a checkbox that shows only the options set in the file. */
+/** Shows the running configuration, with a filter and a checkbox that hides options that the file does not set. */
 function configurationView({ file, configuration, set }: RunningConfiguration): HTMLElement {
   const place = make('div');
   const onlySet = make('input', { type: 'checkbox' });

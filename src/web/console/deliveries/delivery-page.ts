@@ -52,7 +52,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   );
 }
 
-/** Facts about the file that a handler of type `forward` sent. */
+/** Lists information about the file that a handler of type `forward` sent. */
 function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
   if (!file) return [];
   const { path, size, digest, after } = file;
@@ -63,7 +63,7 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
   ];
 }
 
-/** A button that copies the request as a curl command. Secrets are masked, as on the page. */
+/** Builds a button that copies the request as a curl command. Secrets are masked, as they are on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
   return actionButton(text('copyCurl'), 'copy', async () => {
     await navigator.clipboard.writeText(curlCommand(sending));
@@ -78,7 +78,7 @@ function quoted(argument: string): string {
 
 function curlCommand({ method, url, headers, body }: Sending): string {
   const lines = [`curl -X ${quoted(method)} ${quoted(url)}`];
-  // curl computes the length itself.
+  // curl computes the length of the body itself.
   for (const [name, value] of Object.entries(headers.values))
     if (name.toLowerCase() !== 'content-length') lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (body && body.text !== '') lines.push(`--data-raw ${quoted(body.text)}`);

@@ -8,7 +8,7 @@ import { outcomeBadge } from '../section.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
-/** A table of deliveries, each with a link to its page. @param before columns at the beginning */
+/** Builds a table of deliveries, each with a link to its page. @param before additional columns at the beginning */
 export function deliveryTable(caption: string, before: readonly Column<DeliveryView>[] = []): Table<DeliveryView> {
   const table = makeTable<DeliveryView>(
     caption,

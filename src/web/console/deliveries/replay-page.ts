@@ -15,7 +15,7 @@ import { renew } from '../table.ts';
 /** Interval of polling a running replay, in milliseconds. */
 const pauseMs = 700;
 
-/** Maximum number of results on the page; the API's reply has the others. */
+/** Maximum number of results on the page. The API's reply contains the others. */
 const maxResults = 500;
 
 const maxIds = 5;
@@ -51,7 +51,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   await showResults(results, `${path}/results`, replay, signal);
 }
 
-/** Names the number of requests, so that nobody sends thousands of them by mistake. */
+/** Returns the label of the send button. It includes the number of requests, so that nobody sends thousands of them by mistake. */
 function sendText({ requests, handlers }: ReplayView): string {
   return text('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
@@ -93,7 +93,7 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
   else if (count > maxResults || results_left_out > 0) place.append(make('p.hint', text('moreResults', { path })));
 }
 
-/** Groups results that differ only in names, IDs and times. */
+/** Returns a key for grouping results that differ only in names, IDs and times. */
 function kindOf(result: ReplayResult): string {
   if ('skipped' in result) return `skipped ${result.reason}`;
   if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
@@ -103,13 +103,13 @@ function kindOf(result: ReplayResult): string {
   return `differ ${handler} ${pattern.join('\n')}`;
 }
 
-/** Shows the first result of a kind; the others are folded. */
+/** Shows the first result of a group; the others are folded. */
 function groupView(results: readonly ReplayResult[]): HTMLElement {
   const [first, ...others] = results;
   if (!first) return make('div');
   const rest = make('div');
   const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
-  // Created when the list is opened, because there may be hundreds.
+  // Create the elements when the list is opened, because there may be hundreds.
   more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map(resultItem)));
   return make('section.group', resultItem(first), others.length > 0 && more);
 }
@@ -152,7 +152,7 @@ function idBadges(events: readonly { id: string }[]): HTMLElement {
   );
 }
 
-/** Shows the lines of a difference, with colours for removed and added ones. */
+/** Shows the lines of a difference. Removed and added lines have colours. */
 function diffSource(differences: readonly string[]): HTMLElement {
   const marked = differences.map((line) => {
     const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';

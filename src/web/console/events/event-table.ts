@@ -7,19 +7,19 @@ import { clear, datum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 import { type QueryKey, withCondition } from './query.ts';
 
-/** An event, and the journal position from which a search finds this event and older ones. */
+/** An event, and the journal position from which a search returns this event and older ones. */
 export interface ListedEvent extends EventView {
   place?: string;
 }
 
 export type EventTable = Table<ListedEvent>;
 
-/** The time of an event in ISO 8601. */
+/** Returns the time of an event in ISO 8601. */
 export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** A value of an event. A click on it adds the value to the search. @param query the present search */
+/** Shows a value of an event. A click on it adds the value to the search. @param query the current search */
 export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
   if (typeof value !== 'string' || value === '') return datum('');
   const link = make('a.value', { href: hashFor('events', '', withCondition(query, key, value)) }, content ?? datum(value));
@@ -27,7 +27,7 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
   return link;
 }
 
-/** The account of an event. The system account has no link, because no person uses it. */
+/** Shows the account of an event. The system account has no link, because no person uses it. */
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
   // An administrator has no account.
   if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
@@ -36,7 +36,7 @@ export function accountLink({ account, data }: EventView, query: URLSearchParams
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
 }
 
-/** The client's address; empty for events of the system account, which have no client. */
+/** Shows the client's address; empty for events of the system account, which have no client. */
 export function addressLink({ account }: EventView, query: URLSearchParams): HTMLElement {
   return account.uuid === accounts.system ? datum('') : conditionLink('address', account.peer?.address, query);
 }
@@ -47,10 +47,10 @@ const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '0000
 /**
  * A table of events, each with a link to its page.
  *
- * @param query the present search; a click on a value adds the value to it
+ * @param query the current search. A click on a value adds the value to it
  */
 export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
-  // Links in cells are left out of the tab order, because the event's page has them too: the keyboard moves from row to row.
+  // Links in cells are not in the tab order, because the event's page has them, too. So the keyboard moves from row to row.
   const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
   const table = makeTable<ListedEvent>(
     caption,

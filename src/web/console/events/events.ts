@@ -20,18 +20,18 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
-    /** End of the journal when the search began. */
+    /** The end of the journal when the search began. */
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events only reports how far the search has come.
+      // A page without events only tells how far the search has come.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
         if (asked) wanted.set('cursor', asked);
         const path = withQuery('/api/events', wanted);
         const found = await ask<EventPage>('GET', path, { signal });
-        // Meanwhile, rows at the end of the table were removed.
+        // Rows at the end of the table were removed during the request, so the reply no longer continues the table.
         if (cursor !== asked) continue;
         cursor = found.next;
         search.begin ??= found.begin;
@@ -42,7 +42,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
-    /** Makes the next page begin at the current end of the table, after rows there were removed. */
+    /** Makes the next page begin at the current end of the table. Called after rows there were removed. */
     goBack: () => {
       cursor = table.ends.last?.place ?? search.begin;
     },
@@ -50,7 +50,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   return search;
 }
 
-/** Values of the events in the table, which the search bar suggests. */
+/** Returns the values of the events in the table, which the search bar suggests. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
     const values = table.items().flatMap(({ account, data }) => {
@@ -113,7 +113,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     if (!isAbort(error)) chart.element.hidden = true;
   });
   await more.load();
-  // A search that ends at a given time has no live events.
+  // A search that ends at a certain time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;
   else tail.start(found.begin);
 }

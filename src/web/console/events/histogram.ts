@@ -8,10 +8,9 @@ const [width, height] = [600, 48];
 const parts = 60;
 
 /**
- * The number of events over time as bars; a range is selected by dragging over them.
+ * Shows the number of events over time as bars. The reader selects a range by dragging over them.
  *
- * @param query of the API
- * @param choose is called with the begin and the end of the range, in ISO 8601
+ * @param choose called with the begin and end of the selected range, in ISO 8601
  */
 export function histogram(choose: (since: string, until: string) => void) {
   const svg = makeSvg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
@@ -74,7 +73,7 @@ export function histogram(choose: (since: string, until: string) => void) {
     choose(timeOf(shown, first), timeOf(shown, last + 1));
   });
 
-  /** Counts and shows. */
+  /** Counts the events of a search and draws the bars. */
   const load = async (query: URLSearchParams, signal: AbortSignal) => {
     const found = await ask<EventHistogram>('GET', withQuery('/api/events/histogram', query), { signal });
     shown = found;

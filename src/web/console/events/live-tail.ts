@@ -10,21 +10,21 @@ import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 /** Maximum number of live events on the page, unless the reader asks for more. */
 const maxLive = 500;
 
-/** Events that were omitted; undefined when their number is unknown. */
+/** Events that were omitted. Their number is undefined if it is unknown. */
 interface Gap {
   skipped: number | undefined;
 }
 
-/** The latest gap, while no event follows it. */
+/** The latest gap, until another event follows it. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;
 }
 
 /**
- * Shows live events above the found ones.
+ * Shows live events above the events that were found.
  *
- * @param query of the page, @param asked of the API
+ * @param query conditions of the page @param asked the same conditions for the API
  * @param onCut called when rows at the end of the table were removed
  */
 export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {
@@ -32,14 +32,14 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
   let run: AbortController | undefined;
   let last: string | undefined;
-  /** Not shown yet, oldest first. */
+  /** Events and gaps that are not shown yet, oldest first. */
   let waiting: (ListedEvent | Gap)[] = [];
   let isWaitingCut = false;
   let frame = 0;
   let openGap: OpenGap | undefined;
   const isPaused = () => run?.signal.aborted ?? false;
 
-  /** @param after ID of the message to continue after at the first start */
+  /** Starts the stream. @param after ID of the message after which the first start continues */
   const start = (after?: string) => {
     run = new AbortController();
     button.disabled = false;
@@ -79,7 +79,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
       waiting.splice(0, maxLive);
       isWaitingCut = true;
     }
-    // One frame shows a whole burst.
+    // One frame shows all events that arrived since the last one.
     if (frame > 0) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
@@ -110,7 +110,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     if (isCut) onCut();
   };
 
-  // An event that happened during the search was found by it, and arrives again with its position.
+  // An event that happened during the search was already found. It arrives again with its position, which is added to its row.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;

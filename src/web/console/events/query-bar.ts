@@ -14,23 +14,23 @@ import {
   statusNames,
 } from './query.ts';
 
-/** Something that can be put into the bar. */
+/** A suggestion for the bar. */
 interface Offer {
-  /** Replaces the last word; if it ends in `:`, its value follows. */
+  /** Text that replaces the last word. If it ends in `:`, the user continues with the value. */
   inserted: string;
   hint: string;
 }
 
 const maxOffers = 10;
 
-/** Values that the page shows, by key; they are suggested. */
+/** Returns the values of a key that the page shows. The bar suggests them. */
 export type SeenValues = (key: QueryKey) => Iterable<string>;
 
 /**
- * One input line for all conditions of a search: active ones are chips, and typed ones become chips.
+ * Builds one input line for all conditions of a search. Current conditions are chips, and typed ones become chips.
  *
- * @param search is called with the new conditions
- * @param onProblem called with whether the content can be searched
+ * @param search called with the new conditions
+ * @param onProblem called when it changes whether the content can be searched
  */
 export function queryBar(
   query: URLSearchParams,
@@ -157,7 +157,7 @@ export function queryBar(
   };
 
   input.addEventListener('input', () => {
-    // A wrong value is reported when the search starts: while typing, the word is incomplete.
+    // A wrong value is reported only when the search starts, because a word is incomplete while it is being typed.
     check();
     showOffers();
   });
@@ -174,7 +174,7 @@ export function queryBar(
       event.preventDefault();
       take(active);
     } else if (event.key === 'Backspace' && input.value === '' && chips.length > 0) {
-      // The last chip can be written anew.
+      // Turn the last chip back into text, so that the user can edit it.
       event.preventDefault();
       input.value = conditionText(chips.at(-1) as Condition);
       chips = chips.slice(0, -1);
@@ -190,7 +190,7 @@ export function queryBar(
   return { element: form, isGood: check };
 }
 
-/** The word that is being typed, with its key and an open quote. */
+/** Returns the word that is being typed, including its key and an open quote. */
 function lastWord(value: string): string {
   return /(?:-?[a-z]+:)?(?:"(?:[^"\\]|\\.)*"?|\S*)$/.exec(value)?.[0] ?? '';
 }

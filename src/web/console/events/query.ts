@@ -1,7 +1,7 @@
 import { eventKind, eventKinds } from '../event-kinds.ts';
 import { text } from '../language.ts';
 
-/** The keys of conditions as people write them, and the names of the API. */
+/** The keys of conditions in the search bar, and their names in the API. */
 const keys = {
   event: 'id',
   '-event': 'not_id',
@@ -15,24 +15,24 @@ const keys = {
 } as const;
 export type QueryKey = keyof typeof keys;
 
-/** Suggested keys, in this order. */
+/** The keys that the bar suggests, in this order. */
 export const offeredKeys = ['event', 'account', 'path', 'status', 'address', 'group', 'request', '-event'] as const satisfies QueryKey[];
 
-/** The outcomes of events as people write them, and the names of the API. */
+/** The outcomes of events in the search bar, and their names in the API. */
 const statuses = { failed: 'failure', succeeded: 'success', informational: 'informational' } as const;
 export const statusNames = Object.keys(statuses);
 
 /** A condition of a search. */
 export interface Condition {
   key: QueryKey;
-  /** As people write it. */
+  /** The value as it is written in the search bar. */
   value: string;
 }
 
-/** Spans of time before the present, in milliseconds. */
+/** Lengths of the time ranges that end now, in milliseconds. */
 export const spans = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 } as const;
 
-/** The conditions of a URL, in their order. */
+/** Returns the conditions in the query of a URL, in their order. */
 export function conditionsOf(query: URLSearchParams): Condition[] {
   return [...query].flatMap(([name, given]) => {
     const key = (Object.keys(keys) as QueryKey[]).find((candidate) => keys[candidate] === name);
@@ -48,7 +48,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** A query with its conditions replaced by these; times and switches stay. */
+/** Returns a query with other conditions. Times and switches are kept. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));
@@ -68,12 +68,12 @@ function sentValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** A query with one more condition. */
+/** Returns a query with one more condition. */
 export function withCondition(query: URLSearchParams, key: QueryKey, value: string): URLSearchParams {
   return withConditions(query, [...conditionsOf(query), { key, value }]);
 }
 
-/** Why a condition can never match; undefined for a valid one. */
+/** Returns the reason why a condition can never match; undefined for a valid condition. */
 export function conditionProblem({ key, value }: Condition): string | undefined {
   if (value === '') return text('conditionEmpty', { key });
   if (key === 'event' || key === '-event') {
@@ -85,24 +85,24 @@ export function conditionProblem({ key, value }: Condition): string | undefined 
   return undefined;
 }
 
-/** Why a time range cannot be searched; undefined for a valid one. */
+/** Returns the reason why a time range cannot be searched; undefined for a valid range. */
 export function timeProblem(query: URLSearchParams): string | undefined {
   const [since, until] = ['since', 'until'].map((name) => query.get(name));
   for (const time of [since, until]) if (time && Number.isNaN(Date.parse(time))) return text('noSuchTime', { value: time });
   return since && until && Date.parse(since) >= Date.parse(until) ? text('sinceAfterUntil') : undefined;
 }
 
-/** The groups of the catalogue. */
+/** Returns the names of all groups of event kinds. */
 export function groupNames(): string[] {
   return [...new Set(eventKinds().flatMap(({ groups }) => groups))];
 }
 
-/** A condition as it is typed in the bar. */
+/** Returns a condition as it is typed in the bar. */
 export function conditionText({ key, value }: Condition): string {
   return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '\\"')}"` : value}`;
 }
 
-/** Reads conditions such as `event:40017 account:"Anna Weber" report`; words without a key search for a text. */
+/** Reads conditions such as `event:40017 account:"Anna Weber" report`. Words without a key become a search for text. */
 export function parseConditions(input: string): Condition[] {
   const conditions: Condition[] = [];
   const words: string[] = [];
@@ -112,20 +112,22 @@ export function parseConditions(input: string): Condition[] {
     if (key === undefined) words.push(value);
     else if (Object.hasOwn(keys, key))
       conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? idOf(value) : value });
-    // A time of day or a URL is a text.
+    // A word such as a time of day or a URL contains `:`, but no known key, so it is text.
     else words.push(whole);
   }
   if (words.length > 0) conditions.push({ key: 'text', value: words.join(' ') });
   return conditions;
 }
 
-/** The number of the event with a given name or number. */
+/** Returns the number of the event kind with a given name or number. */
 function idOf(value: string): string {
   const wanted = value.toLowerCase().replaceAll('-', ' ');
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }
 
-/** The query of the API: relative times become absolute, and routine events are left out unless requested. */
+/**
+ * Converts the page's query to that of the API. Relative times become absolute, and routine events are excluded unless they are requested.
+ */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = new URLSearchParams(query);
   for (const name of ['last', 'routine']) asked.delete(name);

@@ -4,9 +4,9 @@ import { text, translate } from '../language.ts';
 import { spans, timeProblem } from './query.ts';
 
 /**
- * The time range of a search, as buttons for common ranges and as two fields, and the switch for routine events.
+ * Builds the controls for the time range of a search: buttons for common ranges, two fields, and the switch for routine events.
  *
- * @param open opens a query
+ * @param open opens a page with the new query
  */
 export function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => void) {
   const change = (values: Record<string, string | undefined>) => {

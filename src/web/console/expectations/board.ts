@@ -11,10 +11,10 @@ import { dueColumn, grouped, keyOf, nameColumn, stateColumns } from './occurrenc
 
 const dayMs = 86_400_000;
 
-/** Days before today whose missing files are shown, too. */
+/** Number of days before today whose missing files are shown, too. */
 const openDays = 7;
 
-/** Shows what is due today, by account, and what is missing since the days before. */
+/** Shows the files that are due today, by account, and those that are missing since the days before. */
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const reload = () => load();
   const columns = [dueColumn, nameColumn, ...stateColumns(reload)];
@@ -68,7 +68,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   listen('/api/events/live?group=expectation', signal, { messages: { message: news, lag: news } });
 }
 
-/** Whose files are expected, for people. */
+/** Names the account or group whose files are expected. */
 function senderOf({ account, group }: ToldExpectation): string {
   if (account !== null) return clear(account);
   return group === null ? text('dueAnybody') : text('dueOfGroup', { group: clear(group) });

@@ -4,10 +4,10 @@ import { formatTag } from '../../shared/locale.ts';
 import { translate } from '../language.ts';
 import { grouped, kindOf } from './occurrences.ts';
 
-/** The state of a day is that of its worst occurrence. */
+/** States from worst to best. The state of a day is the worst of its occurrences. */
 const worstFirst: readonly ToldOccurrence['state'][] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
 
-/** Says no less than the colour. */
+/** Signs for the states, so that the calendar can be read without colours. */
 const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   met: '✓',
   late: '▲',
@@ -17,15 +17,15 @@ const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   waiting: '…',
 };
 
-// Days of a calendar have no zone.
+// The days of the calendar are dates without a time zone.
 const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });
 
-/** The day of a due time, by the clock of its zone. */
+/** Returns the day of a due time in the time zone of the expectation. */
 const dayOf = ({ due }: ToldOccurrence): string => due.slice(0, 10);
 
-/** The days of occurrences as months, each day with its state. */
+/** Shows the days of occurrences as months, with the state of each day. */
 export function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
   const byDay = grouped(occurrences, dayOf);
   const days = [...byDay.keys()].sort();

@@ -11,7 +11,7 @@ import { dueColumn, keyOf, stateColumns } from './occurrences.ts';
 
 const days = 90;
 
-/** Rows of the history. */
+/** Maximum number of rows of the history. */
 const maxRows = 300;
 
 interface History {
@@ -19,7 +19,7 @@ interface History {
   punctuality: Punctuality | null;
 }
 
-/** Shows one expectation: its calendar, when its files come, and its history. */
+/** Shows one expectation with its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
   const table = makeTable<ToldOccurrence>(text('dueHistory'), text('dueNothing'), [dueColumn, ...stateColumns(() => load())], keyOf);
   const title = make('span');
@@ -52,7 +52,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   await load();
 }
 
-/** When files came, by the due time and, where that is always the same, by the clock. */
+/** Describes when files arrived relative to the due time. If that is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
   const clocks = new Set(occurrences.map(({ due }) => due.slice(11, 16)));
   const [clock = ''] = clocks;
@@ -70,13 +70,13 @@ function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccur
   );
 }
 
-/** Hours and minutes. */
+/** Formats a duration as hours and minutes. */
 function hours(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
 }
 
-/** The time that a clock shows some seconds after `HH:MM`. */
+/** Returns the time of day some seconds after `HH:MM`. */
 function clockAfter(clock: string, seconds: number): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
   const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);

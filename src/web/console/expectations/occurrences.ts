@@ -14,7 +14,7 @@ import type { Column } from '../table.ts';
 
 type State = ToldOccurrence['state'];
 
-/** How loud a state is. */
+/** The kind of badge for each state. */
 export const kindOf: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> = {
   met: 'good',
   late: 'warn',
@@ -26,7 +26,7 @@ export const kindOf: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> =
 
 export const keyOf = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
 
-/** Items by a key of each, in their order. */
+/** Groups items by a key, in their order. */
 export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -37,7 +37,7 @@ export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string):
   return groups;
 }
 
-/** Files that one row names. */
+/** Maximum number of files that one row names. */
 const maxFiles = 5;
 
 function fileList({ files, reason }: ToldOccurrence): HTMLElement {
@@ -58,7 +58,7 @@ export const nameColumn: Column<ToldOccurrence> = {
   cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
 };
 
-/** State and files, and for operators what they may do. @param reload is called when something was done */
+/** Returns the columns for the state and the files; operators also get one for their actions. @param reload called after an action */
 export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
   const shown: Column<ToldOccurrence>[] = [
     { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), kindOf[state]), className: 'narrow' },

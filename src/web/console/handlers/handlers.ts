@@ -61,7 +61,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
-/** The reason why its last failed delivery failed. */
+/** Shows why the last failed delivery of a handler failed. */
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
@@ -100,17 +100,23 @@ async function act(
   await refresh();
 }
 
-/** Interval (ms) and number of checks after a handler was started, so that a start and its failure become one message. */
+/**
+ * Interval in milliseconds and number of checks after a handler was started. The page waits that long to report the start and its failure
+ * in one message.
+ */
 const lookEveryMs = 250;
 const maxLooks = 12;
 
-/** Waits up to three seconds until a started handler has delivered all waiting events. @returns why it stopped again, if it did */
+/**
+ * Waits up to three seconds until a started handler has delivered all waiting events. @returns the reason if it stopped again; otherwise
+ * undefined
+ */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   let hasStarted = false;
   for (let look = 1; look <= maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
     if (!handler) return undefined;
-    // Nodes report every two seconds: the first reports may be older than the start.
+    // Nodes report every two seconds, so the first reports may be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
     else if (hasStarted || look === maxLooks) return handler.last_error || handler.reason;
     if (hasStarted && handler.waiting_events === 0) return undefined;

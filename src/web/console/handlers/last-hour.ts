@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { badge, stateBadge } from '../section.ts';
 import { numberText } from '../shown.ts';
 
-/** Size of the drawing: one bar for each five minutes. */
+/** Sizes in the drawing. Each bar stands for five minutes. */
 const [barWidth, gap, height] = [7, 2, 22];
 
 function countHour({ last_hour }: HandlerView): { delivered: number; failed: number } {
@@ -12,14 +12,14 @@ function countHour({ last_hour }: HandlerView): { delivered: number; failed: num
   return { delivered: sum('delivered'), failed: sum('failed') };
 }
 
-/** The state of a handler; one that runs but delivers nothing is not shown as good. */
+/** Shows the state of a handler. A handler that runs but delivers nothing is not shown as good. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);
   return badge(text('handlerFails', { failed: numberText(failed), total: numberText(delivered + failed) }), 'warn');
 }
 
-/** The deliveries of the last hour as bars, failed ones on top; undefined without any. */
+/** Draws the deliveries of the last hour as bars, with failed ones at the top; undefined if there are none. */
 export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   const { last_hour } = handler;
   const { delivered, failed } = countHour(handler);
@@ -33,7 +33,7 @@ export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   svg.append(title);
   for (const [index, part] of last_hour.entries()) {
     const x = index * (barWidth + gap);
-    // A single failure among thousands must be visible.
+    // A single failure must be visible even among thousands of deliveries.
     const scaled = (count: number) => (count === 0 ? 0 : Math.max((count / highest) * height, 1.5));
     const [bad, good] = [scaled(part.failed), Math.min(scaled(part.delivered), height - scaled(part.failed))];
     const bar = (kind: string, y: number, tall: number) =>

@@ -48,7 +48,7 @@ const columns: readonly Column<Held>[] = [
   { title: 'SHA-256', cell: ({ digest }) => datum(digest['sha-256'], 'code') },
 ];
 
-/** Shows the uploads that inspections hold, and lets reviewers decide. */
+/** Shows the uploads that inspections hold. Reviewers can decide about them. */
 export async function showHeld({ main, signal }: Stage): Promise<void> {
   const act = async (action: Action, { id }: Held, reason = '') => {
     const body = { ids: [id], ...(reason !== '' && { reason }) };

@@ -18,7 +18,7 @@ interface ChartModel {
 
 const [width, height] = [360, 72];
 
-/** A small line chart of the last hour, with the newest values at the right. */
+/** Builds a small line chart of the last hour. The newest values are at the right. */
 function makeChart({ title, series, format }: ChartModel) {
   const figures = series.map(() => make('strong'));
   const [top, time] = [make('span'), make('span')];
@@ -50,7 +50,7 @@ function makeChart({ title, series, format }: ChartModel) {
   plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (maxSamples - 1))));
   plot.addEventListener('pointerleave', () => pointAt(-1));
 
-  /** Draws the samples; the last one is the newest. */
+  /** Draws the samples, of which the last one is the newest. */
   const show = (shown: readonly Sample[]) => {
     samples = shown;
     const highest = Math.max(...samples.flatMap((sample) => series.map(({ value }) => value(sample))), 0);
@@ -81,7 +81,7 @@ function makeChart({ title, series, format }: ChartModel) {
 /** Number of samples in an hour, which is the width of a chart. */
 const maxSamples = 360;
 
-/** The charts of the last hour, which grow with each sample. */
+/** Builds the charts of the last hour, which grow with each sample. */
 export function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   const charts = models(intervalSeconds).map(makeChart);
   let samples = first.slice(-maxSamples);
@@ -90,7 +90,7 @@ export function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   };
   show();
   const add = (sample: Sample) => {
-    // Skips samples that the page already has from its first request. Times are only compared for equality, as a clock may be set back.
+    // The first request may already have returned this sample. Times are compared only for equality, because a clock may be set back.
     if (samples.some(({ time }) => time === sample.time)) return;
     samples = [...samples, sample].slice(-maxSamples);
     show();

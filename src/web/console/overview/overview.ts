@@ -165,7 +165,7 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('node'), cell: ({ node }) => datum(node) },
 ];
 
-/** The number of errors, with a link to all of them. */
+/** Shows the number of errors. If there are several, it is a link to all of them. */
 function errorCount({ id, count, first }: Overview['errors'][number]): HTMLElement | string {
   return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
 }

@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { hashFor } from '../route.ts';
 
-/** Links to all current problems; none when all is well. */
+/** Returns links to all current problems; an empty list if there are none. */
 export function problemLinks({ handlers, methods, nodes, held_uploads, missing_files }: Overview): HTMLElement[] {
   const down = methods.filter(({ state, reason }) => state !== 'disabled' && (state !== 'running' || reason !== ''));
   const counts = {
@@ -19,7 +19,7 @@ export function problemLinks({ handlers, methods, nodes, held_uploads, missing_f
   );
 }
 
-/** A strip that lists current problems; `show` hides it when there are none. */
+/** Builds a strip that lists current problems. `show` hides it if there are none. */
 export function problemStrip() {
   const list = make('ul');
   const strip = make('section.problems', { hidden: true }, make('h2', text('problems')), list);
@@ -27,7 +27,7 @@ export function problemStrip() {
     const links = problemLinks(overview);
     strip.hidden = links.length === 0;
     const told = links.map((link) => `${link.textContent} ${link.getAttribute('href')}`).join();
-    // Screen readers read out every change of the text.
+    // Write only changed text, because screen readers announce each change.
     if (list.dataset.told === told) return;
     list.dataset.told = told;
     list.replaceChildren(...links.map((link) => make('li', link)));

@@ -9,13 +9,13 @@ import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
 export interface Outcome {
-  /** URL path of the folder of the members. */
+  /** URL path of the folder that contains the members. */
   folder: string;
   names: readonly string[];
   done: string[];
   /** Messages about members that failed. */
   problems: string[];
-  /** Whether the connection was lost, so that the outcome of the remaining members is unknown. */
+  /** Whether the connection was lost, so that the result for the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
 }
@@ -24,20 +24,23 @@ export interface Outcome {
 type Part = { done: number; total: number };
 
 interface Course {
-  /** Called with the number of processed members, including failed ones, and the progress of the next one. */
+  /** Called with the number of processed members, including failed ones, and with the progress of the current one. */
   onProgress: (count: number, part?: Part) => void;
-  /** Aborting it also stops the work of the service. */
+  /** When it is aborted, the service stops its work, too. */
   signal?: AbortSignal;
-  /** URL path of the folder of the members. */
+  /** URL path of the folder that contains the members. */
   folder: string;
 }
 
-/** A folder command without its targets. */
+/** A folder command, without its targets. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 export type TransferKind = 'move' | 'copy';
 
-/** Maximum targets of one request, and maximum characters of their names, as in the service (docs/spec/http.md#bad-input). */
+/**
+ * Maximum number of targets in one request, and of characters in their names. They match the limits of the service
+ * (docs/spec/http.md#bad-input).
+ */
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
@@ -49,7 +52,7 @@ function keepPage(event: Event): void {
   event.preventDefault();
 }
 
-/** Runs a folder command on members of a folder. If the user leaves the page, the service stops the command. Never rejects. */
+/** Runs a folder command on members of a folder. The service stops the command if the user leaves the page. Never rejects. */
 async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
   const { onProgress, signal, folder } = course;
   const outcome: Outcome = { folder, names, done: [], problems: [], isLost: false, isStopped: false };
@@ -76,7 +79,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
           onProgress(through, item.progress);
           continue;
         }
-        // A folder that was deleted only in part has a line for each failure.
+        // A folder that could be deleted only in part has a line for each failure, so it is counted only once.
         if (item.target !== last) onProgress(++through);
         last = item.target;
         if (item.message === null) outcome.done.push(item.target);
@@ -150,7 +153,7 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/** Shows the outcome and refreshes the folder. @param tell shows the success message @param to name of the folder that members went to */
+/** Shows the result and refreshes the folder. @param tell shows the success message @param to name of the destination folder */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
@@ -158,10 +161,10 @@ export async function showOutcome(
   to = '',
 ): Promise<void> {
   const { folder, names, problems, isLost, isStopped } = outcome;
-  // Only these names are deselected; rows that the user selected meanwhile stay selected.
+  // Deselect only these names. Rows that the user selected meanwhile stay selected.
   deselect(names);
   if (isStopped && doneText !== 'copied') {
-    // The reply lacks the member that was in progress; the folder itself shows its state.
+    // The reply does not say what happened to the member in progress, so the members that still exist are requested.
     const left = await listMembers(folder);
     const there = new Set(typeof left === 'string' ? names : left.map(({ name }) => name));
     outcome.done = names.filter((name) => !there.has(name));
@@ -174,11 +177,11 @@ export async function showOutcome(
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   await refreshRows();
-  // The action bar that had the focus may have disappeared.
+  // The action bar, which had the focus, may have disappeared.
   if (!document.activeElement?.closest('dialog, #list, .found')) byId('members').focus();
 }
 
-/** Renames a member. @param folder its URL path @returns the problem as a message; undefined after success */
+/** Renames a member. @param folder URL path of its folder @returns the problem as a message; undefined if it succeeded */
 export function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
   const destination = new URL(memberUrl(newName, isFolder, folder), location.href).href;
   return trySend('MOVE', memberUrl(name, isFolder, folder), { 412: text('nameTaken') }, { destination, overwrite: 'F' });

@@ -1,7 +1,7 @@
 import { make, makeButton } from '../../shared/dom.ts';
 import { shareText } from './share-texts.ts';
 
-/** A button that copies the text of a field, and the line that tells whether that was done. */
+/** Builds a button that copies the text of a field, and a line that says whether it was copied. */
 export function copyButton(field: HTMLInputElement): { button: HTMLButtonElement; said: HTMLElement } {
   const said = make('p.hint', { role: 'status' });
   const button = makeButton(shareText('copy'), 'copy', async () => {
@@ -10,14 +10,14 @@ export function copyButton(field: HTMLInputElement): { button: HTMLButtonElement
       await navigator.clipboard.writeText(field.value);
       said.textContent = shareText('copied');
     } catch {
-      // Without https browsers keep the clipboard from scripts.
+      // Browsers do not let scripts use the clipboard without https.
       said.textContent = shareText('copyFailed');
     }
   });
   return { button, said };
 }
 
-/** Offers to copy the secret that a page shows once. */
+/** Adds a copy button to the secret that a page shows only once. */
 export function offerCopy(field: HTMLInputElement): void {
   const { button, said } = copyButton(field);
   field.addEventListener('focus', () => field.select());

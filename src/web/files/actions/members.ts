@@ -9,12 +9,12 @@ import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes rows of the current folder. @returns whether any was deleted */
+/** Asks, then deletes rows of the current folder. @returns whether at least one was deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   return rows.length > 0 && deleteMembers(rows.map(rowName), folderUrl());
 }
 
-/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any was deleted */
+/** Asks, then deletes members of a folder. @param folder URL path of the folder @returns whether at least one was deleted */
 export async function deleteMembers(names: readonly string[], folder: string): Promise<boolean> {
   const content = [nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning'))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
@@ -26,12 +26,12 @@ export async function deleteMembers(names: readonly string[], folder: string): P
   return (outcome?.done.length ?? 0) > 0;
 }
 
-/** The reason why a name cannot be used, as a message. A browser would resolve `..` to another URL. */
+/** Returns the reason why a name cannot be used, as a message. For example, a browser would resolve `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
 
-/** Asks for a name in a dialog. @param check uses the name, and may return a problem as a message @returns the name after success */
+/** Asks for a name in a dialog. @param check uses the name, and may return a problem as a message @returns the name if it was accepted */
 export async function askName(
   question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },
   check: (name: string) => Promise<string | undefined>,
@@ -49,7 +49,7 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-/** Asks for a name and creates a folder in the current one. @returns its name */
+/** Asks for a name and creates a folder in the current one. @returns the name */
 export async function createFolder(): Promise<string | undefined> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
@@ -60,13 +60,15 @@ export async function createFolder(): Promise<string | undefined> {
   return name?.trim();
 }
 
-/** Asks for the options of a link to a member of a folder, and creates it. @param folder its URL path */
+/** Asks for the options of a link to a member of a folder, and creates the link. @param folder URL path of the folder */
 export async function shareMember(member: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const part = await loadPart(() => import('./share.ts'));
   await part?.share(member, folder);
 }
 
-/** Checks the session before downloading an archive or running a trigger, because a redirect to the login would lose the selection. */
+/**
+ * Checks the session before an archive is downloaded or a trigger is run. Without this, a redirect to the login would lose the selection.
+ */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;
   let isChecked = false;
@@ -81,7 +83,7 @@ export function startMemberForm(): void {
   });
 }
 
-/** Asks in a dialog before deleting, instead of on a page of its own. */
+/** Asks in a dialog before members are deleted. Without scripts, a separate page asks. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;

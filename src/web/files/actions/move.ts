@@ -13,7 +13,7 @@ let dragged: readonly Row[] = [];
 
 let target: HTMLElement | undefined;
 
-/** Lets rows be dragged to folders in the list and in the breadcrumbs. Files dragged in from outside the page are uploaded. */
+/** Lets the user drag rows to folders in the list and in the breadcrumbs. Files dragged in from outside the page are uploaded. */
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
@@ -35,17 +35,17 @@ export function startDrag(): void {
   byId('main').addEventListener('dragend', endDrag);
 }
 
-/** Dragging a selected row drags the whole selection; dragging another row drags only that row. */
+/** Starts to drag. If the row is selected, the whole selection is dragged; otherwise only this row. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
-  // Outside the page, it can be dropped like any link.
+  // Outside of the page, the row can be dropped like any link.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
-  // The browser has copied the image by then.
+  // The browser has copied the image before this runs.
   setTimeout(() => badge.remove());
 }
 

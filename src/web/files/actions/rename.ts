@@ -11,7 +11,7 @@ import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
 
-/** Whether the service supports MOVE of WebDAV (RFC 4918 §9.9). */
+/** Returns whether the service supports WebDAV's MOVE (RFC 4918 §9.9). */
 export function canMove(): Promise<boolean> {
   moves ??= hasMove();
   return moves;
@@ -20,7 +20,7 @@ export function canMove(): Promise<boolean> {
 /** Whether the current page offers renaming. */
 export let isRenameOffered = false;
 
-/** Offers renaming if the service supports MOVE. @returns whether it does, and the folder is still shown */
+/** Offers renaming if the service supports MOVE. @returns whether it does and the folder is still shown */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();
@@ -52,7 +52,7 @@ async function hasMove(): Promise<boolean> {
   }
 }
 
-/** Asks for a new name and renames a member of a folder. @param folder its URL path */
+/** Asks for a new name and renames a member of a folder. @param folder URL path of the folder */
 export async function rename(member: Member, folder: string): Promise<void> {
   const oldName = member.name;
   const dot = oldName.lastIndexOf('.');

@@ -21,7 +21,7 @@ const maxScroll = 4;
 const margin = 8;
 
 const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
-/** The element that gets the focus back when the menu closes. */
+/** The element that gets the focus when the menu closes. */
 let opener: HTMLElement | undefined;
 /** The button of the row whose menu is open. */
 let expanded: HTMLElement | undefined;
@@ -41,7 +41,9 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   showMenu(from, beside, label, itemsFor(row, rows));
 }
 
-/** Opens a menu. @param from gets the focus back when it closes @param beside position of its button, or of the pointer */
+/**
+ * Opens a menu. @param from element that gets the focus when the menu closes @param beside position of the menu's button, or of the pointer
+ */
 export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
   expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
@@ -55,7 +57,10 @@ export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menu
   items()[0]?.focus({ preventScroll: true });
 }
 
-/** Places the menu below its button at the right edge, or above the button if there is no room; at a pointer, to its right. */
+/**
+ * Places the menu below its button, aligned to its right edge; above the button if there is no room. At a pointer, the menu is to the right
+ * of it.
+ */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
@@ -94,7 +99,7 @@ function download(rows: readonly Row[]): void {
   submit(rows, byId('actions').querySelector('[value=download-members]'));
 }
 
-/** Selects the rows and submits the form of the selection. */
+/** Selects the rows, then submits the form of the selection. */
 function submit(rows: readonly Row[], button: HTMLButtonElement | null): void {
   selectOnly(rows);
   (byId('members') as HTMLFormElement).requestSubmit(button);
@@ -126,7 +131,7 @@ export function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** Handles the keys of a menu (ARIA Authoring Practices, menu button). The page does not receive them. */
+/** Handles the keys of a menu (ARIA Authoring Practices, menu button). They do not reach the page. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();
@@ -144,7 +149,7 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** The cell of a menu button; cloning it for each row is faster than creating it. */
+/** The cell of a menu button. Cloning it for each row is faster than creating it. */
 const template = make(
   'td.more',
   { role: 'cell' },
@@ -160,17 +165,20 @@ export function addMenuButton(row: HTMLTableRowElement, name: string): HTMLEleme
   return button;
 }
 
-/** The header of the column with the menu buttons. */
+/** Builds the header of the column with the menu buttons. */
 export function menuHead(): HTMLElement {
   return make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
 }
 
-/** Gives each row a menu, opened by its button, right click, long press or the menu key. Shift and right click open the browser's. */
+/**
+ * Gives each row a menu. Its button, a right click, a long press or the menu key opens it. Shift and a right click open the browser's own
+ * menu.
+ */
 export function startRowMenu(): void {
   const list = byId('list');
   list.querySelector('thead tr')?.append(menuHead());
   whenRowIsWritten((row) => void addMenuButton(row, rowName(row)));
-  // On narrow screens there is no room for all buttons of the selection.
+  // On narrow screens there is not enough room for all buttons of the selection.
   const rest = makeButton(
     '⋯',
     undefined,
@@ -199,11 +207,11 @@ export function startRowMenu(): void {
   });
 }
 
-/** Adds the listeners that close the menu and move within it, once for all folder pages. */
+/** Adds the listeners that close the menu and move the focus within it. They are added once for all folder pages. */
 export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
-    // Its own button already closes the menu; closing it here would make the button open it again.
+    // The button of the open menu closes it itself. If it were closed here, the button would open it again.
     if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });

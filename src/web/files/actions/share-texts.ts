@@ -4,5 +4,5 @@ import en from '../../texts/share/en.json' with { type: 'json' };
 import es from '../../texts/share/es.json' with { type: 'json' };
 import fr from '../../texts/share/fr.json' with { type: 'json' };
 
-/** Texts of what makes links, and of what copies secrets. */
+/** Returns a text for creating links or copying secrets. */
 export const shareText = partTexts({ en, de, es, fr });

@@ -11,7 +11,7 @@ import { shareText } from './share-texts.ts';
 
 const linksUrl = '/home/__svc__/links';
 
-/** Suggested lifetimes in days, in addition to the default and the maximum. */
+/** Suggested lifetimes in days, besides the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
 
 interface NewLink {
@@ -19,13 +19,13 @@ interface NewLink {
   expires: string;
 }
 
-/** The limits of the account, from the page. */
+/** Reads the account's limits of links from the page. */
 function limits(): { usualDays: number; maxDays: number; needsPassword: boolean } {
   const [usual, max, password] = (byId('main').dataset.links ?? '').split(' ');
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** Asks for the settings of a link to a member of a folder, creates it, and shows its address once. @param folder its URL path */
+/** Asks for the settings of a link to a member of a folder, creates it, and shows its URL once. @param folder URL path of the folder */
 export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
   const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
@@ -74,13 +74,13 @@ export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'
   if (answer === 'ok' && made) await showLink(made);
 }
 
-/** Lifetimes to choose from, within the limit; the default is selected. */
+/** Returns the lifetimes to choose from, up to the maximum. The default is selected. */
 function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   const choices = [...new Set([...offeredDays.filter((days) => days <= maxDays), usualDays, maxDays])].sort((a, b) => a - b);
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
 }
 
-/** The virtual path of a member of a folder. */
+/** Returns the virtual path of a member of a folder. */
 function pathOf(name: string, folder: string): string {
   return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
 }

@@ -27,10 +27,10 @@ const words = {
   copy: { title: 'copyTo', here: 'copyHere' },
 } as const;
 
-/** As the rows of the page are ordered. */
+/** Compares names in the order of the page's rows. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-/** Asks for a folder, and moves or copies members of another one there. @param from URL path of their folder */
+/** Asks for a destination folder, then moves or copies members to it. @param from URL path of the folder that contains them */
 export async function transfer(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
   const { title, here } = words[kind];
   const names = members.map(({ name }) => name);
@@ -50,7 +50,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[], f
   else await showMoved(outcome, members, from, browser.chosen);
 }
 
-/** Lets the reader choose a folder, starting from the open one. */
+/** Lets the user choose a folder, starting from the current one. */
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
@@ -70,12 +70,12 @@ class FolderBrowser {
   readonly #lately = make('p.recent-targets', { hidden: true });
   #content: string[] = [];
 
-  /** @param moved URL paths of folders that are moved or copied, which cannot be a target */
+  /** @param moved URL paths of the moved or copied folders, which cannot be the destination */
   constructor(from: string, moved: ReadonlySet<string>) {
     this.chosen = from;
     this.#moved = moved;
     this.#filter.addEventListener('input', () => this.#draw());
-    // Enter would press the button of the dialog, which means the folder that is shown.
+    // By default, Enter would press the button of the dialog, which chooses the current folder.
     this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
     this.#name.addEventListener('keydown', (event) => this.#onEnter(event, () => void this.#create()));
     const add = makeButton(text('newFolder'), 'newFolder', () => {
@@ -109,7 +109,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // A press of "Move here" referred to the folder shown before.
+    // The user has already pressed "Move here" for the folder that was shown before.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
     if (typeof content === 'string') return;
@@ -133,7 +133,7 @@ class FolderBrowser {
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
-    // A folder that stands in the list, above it or is shown is not offered twice.
+    // A recent folder is not offered if it is the current one, in its list or above it.
     const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
     for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
     this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
@@ -157,7 +157,7 @@ class FolderBrowser {
   }
 }
 
-/** Recently chosen folders, newest first, by account. */
+/** Maximum number of recently chosen folders, and the key under which they are stored for each account, newest first. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 
@@ -174,6 +174,6 @@ function keepRecent(url: string): void {
   try {
     localStorage.setItem(recentKey(), JSON.stringify([url, ...recentFolders().filter((other) => other !== url)].slice(0, maxRecent)));
   } catch {
-    // A browser that keeps nothing for pages offers none.
+    // If the browser stores nothing for pages, no recent folders are offered.
   }
 }

@@ -7,9 +7,9 @@ import { maxProblems, type Outcome, renameMember, runAtOnce, showOutcome } from 
 
 /** A move or renaming that can be undone. */
 interface Change {
-  /** URL path of the folder that the members were in. */
+  /** URL path of the folder that contained the members before. */
   from: string;
-  /** URL path of the folder that the members are in now. */
+  /** URL path of the folder that contains the members now. */
   to: string;
   members: readonly Member[];
   /** The new name of the member, if it was renamed. */
@@ -18,7 +18,7 @@ interface Change {
 
 /** A deletion that moved members to the trash. */
 interface Deletion {
-  /** URL path of the folder that the members were in. */
+  /** URL path of the folder that contained the members. */
   deletedFrom: string;
   names: readonly string[];
 }
@@ -52,7 +52,7 @@ export async function undoLast(): Promise<void> {
     const outcome = await runAtOnce(text('undo'), command, names, change.to);
     done = outcome.done.length;
     if (outcome.isStopped) {
-      // The reply lacks the member that was in progress; the folder itself shows its state.
+      // The reply does not say what happened to the member in progress, so the folder is requested.
       const left = (await unchanged({ ...change, members })).members.length;
       done = names.length - left;
       notice(text('stopped', { count: left }));
@@ -64,7 +64,7 @@ export async function undoLast(): Promise<void> {
   await refreshRows(only && done > 0 ? only.name : undefined);
 }
 
-/** Restores the most recently deleted member of each name. */
+/** Restores the deleted members. If several deleted members have the same name, it restores the latest one. */
 async function restore({ deletedFrom, names }: Deletion): Promise<void> {
   const folder = decodeURIComponent(deletedFrom).slice('/home'.length);
   const problems: string[] = [];
@@ -92,7 +92,7 @@ async function restore({ deletedFrom, names }: Deletion): Promise<void> {
   await refreshRows(names[0]);
 }
 
-/** Finds the members that have not changed since, so that later changes by others are kept. */
+/** Returns the members that have not changed since then. Members that others changed must not be touched. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };
@@ -107,20 +107,20 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   return { members: same, problems };
 }
 
-// A folder counts as the same even if its content has changed.
+// A folder counts as unchanged even if its content has changed.
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
 }
 
-/** Shows the outcome of a move, and offers to undo it. @param from @param to URL paths of the folders */
+/** Shows the result of a move, and offers to undo it. @param from @param to URL paths of the folders */
 export async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
   const done = new Set(outcome.done);
   const tell = (message: string) => noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });
   await showOutcome(outcome, 'moved', tell, folderLabel(to));
 }
 
-/** The name of a folder for use in a sentence. */
+/** Returns the name of a folder for use in a sentence. */
 export function folderLabel(url: string): string {
   const path = decodeURIComponent(url.slice('/home'.length));
   return path === '/' ? text('files') : nameInText(path.replace(/\/$/, '').slice(1));

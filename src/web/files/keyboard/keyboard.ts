@@ -12,7 +12,7 @@ import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 
-/** Storage key of the setting for single-key shortcuts (WCAG 2.2, 2.1.4 requires a way to turn them off). */
+/** Storage key of the setting for single-key shortcuts. WCAG 2.2, 2.1.4 requires that they can be turned off. */
 const storageKey = 'svc-shortcuts';
 
 /** Whether single-key shortcuts are on. */
@@ -20,12 +20,12 @@ function hasShortcuts(): boolean {
   try {
     return localStorage.getItem(storageKey) !== 'off';
   } catch {
-    // Without storage, the shortcuts are on.
+    // Without storage, the shortcuts stay on.
     return true;
   }
 }
 
-/** Shows the keys, and lets the reader turn single-key shortcuts off. */
+/** Shows the keyboard shortcuts, and lets the reader turn single-key shortcuts off. */
 async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
@@ -63,18 +63,21 @@ async function showHelp(): Promise<void> {
   });
 }
 
-/** Pause in milliseconds after which a letter begins a new search for a name. */
+/** Pause in milliseconds after which a letter starts a new search for a name. */
 const pauseMs = 1000;
 
 let typed = '';
 let typedAtMs = 0;
 
-/** Whether the user is typing a name, so that a space belongs to it. */
+/** Returns whether the user is typing a name, so that a space belongs to the name. */
 function isTypingAhead(): boolean {
   return typed !== '' && Date.now() - typedAtMs < pauseMs;
 }
 
-/** Moves to the next name that begins with the typed letters. Typing one letter repeatedly moves through the names that begin with it. */
+/**
+ * Moves to the next name that begins with the typed letters. If one letter is typed repeatedly, it moves through the names that begin with
+ * it.
+ */
 function typeAhead(key: string): void {
   const letter = normalised(key);
   typed = isTypingAhead() ? typed + letter : letter;
@@ -89,7 +92,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** Finds the row that a key moves to from the focused row. @returns undefined if there is none */
+/** Returns the row to which a key moves from the focused row; undefined if there is none. */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -99,7 +102,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves to the tile above or below, or to the nearest one if that line is shorter. */
+/** Moves to the tile above or below. If that line is shorter, it moves to the nearest tile. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -115,11 +118,11 @@ const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(
 const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
 const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
 
-/** The row that a key moves to; undefined if there is none. */
+/** Returns the row to which a key moves; undefined if there is none. */
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
-  // Until a row has the focus, Home, End and the left and right arrows keep their function in the page.
+  // Until a row has the focus, Home, End and the left and right arrows keep their usual function.
   const isFree = from !== undefined || key === 'ArrowDown' || key === 'ArrowUp';
   const step = isFree ? (arrows[key] ?? toTheEnds[key]) : undefined;
   return step?.(shownRows(), from);
@@ -131,7 +134,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-/** The action of a key pressed outside of fields; undefined leaves the key to the browser. */
+/** Returns the action of a key that was pressed outside of fields; undefined if the browser must handle the key. */
 function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;
@@ -142,7 +145,7 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
   if (key === 'Delete' && may('delete')) return () => void deleteRows(rowsMeant());
   const next = stepTo(key);
   if (next) return () => (shiftKey && row ? extendSelection(row, next) : focusRow(next));
-  // On a checkbox or a button, the browser handles Space and Enter.
+  // On a checkbox or a button, the browser must handle Space and Enter.
   const isOnLink = row !== undefined && (event.target as Element).matches('a');
   if (key === ' ' && isOnLink && !isTypingAhead()) return () => toggleRow(row);
   if (!hasShortcuts() || key.length !== 1) return undefined;

@@ -9,7 +9,7 @@ import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
-/** State of a folder when the user leaves it; Back restores it. */
+/** State of a folder when the user leaves it. It is restored when the user goes back. */
 interface Left {
   scrollY: number;
   filter: string;
@@ -22,7 +22,7 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown. After Back, this is not the current entry until its folder is loaded. */
+/** Index of the history entry whose page is shown. After Back, the current entry differs from it until its folder is loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
@@ -38,7 +38,7 @@ export function folderChanges(): number {
 export function startFolderChanges(startFolder: () => void): void {
   start = startFolder;
   history.scrollRestoration = 'manual';
-  // On a reload the browser restores the scroll position.
+  // The browser restores the scroll position when the page is reloaded.
   addEventListener('pagehide', () => {
     history.scrollRestoration = 'auto';
   });
@@ -48,7 +48,10 @@ export function startFolderChanges(startFolder: () => void): void {
   whenPageIsAsked(travel);
 }
 
-/** Shows another folder or sort order without leaving this page; of several calls the last wins. The browser loads other kinds of pages. */
+/**
+ * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. The browser loads other
+ * kinds of pages.
+ */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
@@ -57,7 +60,7 @@ export async function showFolder(page: URL): Promise<void> {
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    // Scrolls before the page is replaced: afterwards the browser would have to lay out the new page at once.
+    // Scroll before the page is replaced. Afterwards, scrolling would force the browser to lay out the new page at once.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
@@ -69,7 +72,8 @@ export async function showFolder(page: URL): Promise<void> {
   notice(text('error', { reason }), 'error');
 }
 
-// Follows Back and Forward. The URL has already changed, so relative links of the old page would be wrong; `inert` blocks them.
+// Follows Back and Forward. The URL has already changed, so relative links of the old page are wrong until it is replaced. `inert` blocks
+// them.
 async function travel(page: URL): Promise<void> {
   if (page.href === shownPage().href && !underWay) {
     shownEntry = entryIndex();
@@ -106,7 +110,7 @@ async function load(page: URL): Promise<PageReply | undefined> {
   return reply;
 }
 
-/** Whether a page is of the same kind, language and version as this one, for the same account. */
+/** Returns whether a page has the same kind, language and version as this one, and belongs to the same account. */
 function isLike(page: Document): boolean {
   const marks = (of: Document) => [
     of.documentElement.lang,
@@ -130,7 +134,7 @@ function takeOver({ url, page }: PageReply): void {
   shownEntry = entryIndex();
   setShownPage(pageUrl(url));
   document.title = page.title;
-  // Keeps notices, and the metadata filled in for uploads.
+  // Keep the notices, and the metadata that was filled in for uploads.
   for (const id of ['notices', 'metadata']) {
     const kept = document.getElementById(id);
     if (kept) fresh.querySelector(`#${id}`)?.replaceWith(kept);
@@ -138,14 +142,14 @@ function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  // Focus forces a layout of the new page. A separate task keeps both tasks short.
+  // Moving the focus forces a layout of the new page. It is a separate task, so that both tasks stay short.
   const change = changes;
   setTimeout(() => {
     if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();
   });
 }
 
-// The forms of the menu return to the page on which they are.
+// The forms of the menu must return to the page that is now shown.
 function takeOverHead(page: Document): void {
   const [here, there] = [document, page].map((of) => [...of.querySelectorAll<HTMLInputElement>('.account [name=next]')]);
   for (const [index, field] of (here ?? []).entries()) field.value = there?.[index]?.value ?? field.value;
@@ -166,7 +170,7 @@ function restore(before: Left): void {
   }
   const row = before.focused === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === before.focused);
   if (row) focusRow(row);
-  // Search results arrive later; until then the minimum height lets the page scroll.
+  // Search results arrive later. Until then, a minimum height lets the page scroll.
   if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;
   scrollTo(0, before.scrollY);
 }

@@ -5,7 +5,7 @@ export const layerParameter = 'preview';
 
 let shown = pageUrl(location.href);
 
-/** URL of a page, without the parameter for the file shown above it. */
+/** Returns the URL of a page without the parameter for the file shown above it. */
 export function pageUrl(href: string): URL {
   const url = new URL(href, location.href);
   url.searchParams.delete(layerParameter);
@@ -13,7 +13,7 @@ export function pageUrl(href: string): URL {
   return url;
 }
 
-/** URL of the shown page, with its sort order. After Back it differs from the window's URL until the new folder is shown. */
+/** Returns the URL of the shown page, with its sort order. After Back it differs from the window's URL until the new folder is shown. */
 export function shownPage(): URL {
   return shown;
 }
@@ -22,19 +22,19 @@ export function setShownPage(page: URL): void {
   shown = page;
 }
 
-/** URL path of the shown folder; ends in `/`. */
+/** Returns the URL path of the shown folder. It ends in `/`. */
 export function folderUrl(): string {
   return shown.pathname;
 }
 
-/** Whether the account has a right in the folder. The service still checks every request. */
+/** Returns whether the account has a right in the folder. The service checks every request anyway. */
 export function may(
   right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'share' | 'trash' | 'quota' | 'inspected',
 ): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }
 
-/** Rule for an upload whose name is taken. Accounts that may not list the folder are not asked. */
+/** Returns the rule for uploads whose name is taken. Accounts that may not list the folder are not asked. */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
   if (!may('look')) return 'overwrite';
   return byId('main').dataset.taken === 'number' && !may('overwrite') ? 'keep-both' : 'ask';

@@ -23,13 +23,16 @@ export function entryIndex(): number {
   return index;
 }
 
-/** Adds an entry for another page or an open file; Back, or closing the file, returns from it. @param url URL of the page or file */
+/** Adds a history entry for another page or an open file. Back, or closing the file, returns from it. @param url URL of the page or file */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
   history.pushState({ index: ++index, ...isLayer }, '', url);
 }
 
-/** Returns to the entry whose page is still shown, after a step to an entry that cannot be shown. @param to index of that entry */
+/**
+ * Returns to the entry whose page is still shown, because the entry that the user went to cannot be shown. @param to index of the shown
+ * entry
+ */
 export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);
 }
@@ -40,9 +43,9 @@ export function whenPageIsAsked(traveller: Traveller): void {
 }
 
 /**
- * Opens a layer, which shows a file above its folder. It gets its own history entry, so Back closes it; no entry is added if the URL
- * already names the file.
- * @param onClose called once, when Back, Forward or `leave` closes it
+ * Opens a layer, which shows a file above its folder. It gets its own history entry, so that Back closes it. If the URL already names the
+ * file, no entry is added.
+ * @param onClose called once, when the layer is closed by Back, Forward or `leave`
  */
 export function openLayer(name: string, onClose: () => void) {
   if (askedName() !== name) history.pushState({ index: ++index, isLayer: true }, '', urlWith(name));
@@ -77,7 +80,7 @@ export function openAskedLayer(): void {
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// This is the only listener for Back, Forward and links within the page. Entries of such links have no state.
+// The only listener for Back, Forward and links within the page. The entries of such links have no state.
 addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');

@@ -2,7 +2,10 @@ import { kindOfFile } from '../rows/rows.ts';
 import { layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
-/** Makes the link of a previewable file open its preview in its folder. Audio is excepted: it plays in its folder only. */
+/**
+ * Makes the link of a file with a preview open the preview in its folder. Audio files are an exception, because they play only in their
+ * folder.
+ */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
   const kind = name === '' ? undefined : kindOfFile(decodeURIComponent(name), [...link.classList]);
@@ -12,14 +15,14 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Makes links and forms that lead to a folder show it in this page, unless the browser would open another tab. */
+/** Makes links and forms that lead to a folder show the folder in this page, unless the browser would open another tab. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);
   document.addEventListener('submit', onSubmit);
 }
 
-// The second click of a double click belongs to the first folder, not to the row now under the pointer.
+// The second click of a double click belongs to the first folder. It must not act on the row that is now under the pointer.
 function onPress(event: MouseEvent): void {
   if (event.detail <= 1) atFirstPress = folderChanges();
   if (event.detail <= 1 || atFirstPress === folderChanges()) return;

@@ -1,7 +1,7 @@
 /**
- * Formats a playing time as players show it, such as `4:05` or `1:02:03`.
+ * Formats a playing time as `4:05` or `1:02:03`.
  *
- * @param seconds anything but a finite number counts as zero
+ * @param seconds any value that is not a finite number counts as zero
  */
 export function clockText(seconds: number): string {
   const whole = Number.isFinite(seconds) ? Math.max(0, Math.floor(seconds)) : 0;

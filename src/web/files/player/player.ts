@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to play. It has its URL, because another folder may be shown by the time it plays. */
+/** A file to play. It contains its URL, because another folder may be shown when it plays. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays an audio file, and then the ones after it in its folder. */
+/** Plays an audio file, and then the audio files after it in the folder. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
@@ -30,7 +30,7 @@ export function playFrom(first: Row): void {
   );
 }
 
-/** Makes the player, a bar at the foot of the page. */
+/** Builds the player, which is a bar at the bottom of the page. */
 function makePlayer() {
   let tracks: readonly Track[] = [];
   let index = 0;
@@ -49,13 +49,13 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // Checks the session first: the browser requests the file itself, and its password dialog would block the page.
+    // Check the session first. The browser requests the file itself, and its password dialog would block the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
-    // A browser that blocks autoplay waits for the button. Unplayable media raise the `error` event instead.
+    // If the browser blocks autoplay, the user presses the button. If the file cannot be played, the `error` event reports it.
     await audio.play().catch(() => {});
   };
 
@@ -86,7 +86,7 @@ function makePlayer() {
     player = undefined;
     isOver = true;
     audio.pause();
-    // Otherwise the browser would continue to load the file.
+    // With a source, the browser would continue to load the file.
     audio.removeAttribute('src');
     bar.remove();
     delete document.documentElement.dataset.player;
@@ -124,7 +124,7 @@ function makePlayer() {
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });
-  // Handles the media keys of keyboards and headsets, and the buttons on the lock screen of phones.
+  // Handle the media keys of keyboards and headsets, and the buttons on the lock screen of phones.
   navigator.mediaSession?.setActionHandler('previoustrack', () => go(-1));
   navigator.mediaSession?.setActionHandler('nexttrack', () => go(1));
   document.body.append(bar);

@@ -1,12 +1,12 @@
-/** Time, in milliseconds, for which work may block the page. */
+/** Maximum time, in milliseconds, for which work may block the page. */
 const turnMs = 10;
 
 let sinceMs = 0;
 
 /**
- * Yields to the page if work has blocked it for long enough; call it after each small step.
+ * Lets the page react if work has blocked it for too long. Call it after each small step.
  * @returns undefined while there is time left
- * @throws the reason of `signal` once that aborts
+ * @throws the reason of `signal` if it is aborted
  */
 export function pause(signal: AbortSignal): Promise<void> | undefined {
   if (performance.now() - sinceMs < turnMs) return undefined;

@@ -6,5 +6,5 @@ import fr from '../../texts/previews/fr.json' with { type: 'json' };
 
 export type PreviewTextName = keyof typeof en;
 
-/** Translated texts of the file previews, in the language of the page. */
+/** Returns a text of the file previews, in the language of the page. */
 export const previewText = partTexts<PreviewTextName>({ en, de, es, fr });

@@ -51,21 +51,23 @@ export function focusFilter(): void {
 
 const accents = /\p{M}/gu;
 
-/** Normalises a name for comparison: without accents, in lower case. */
+/** Normalises a name for comparison, without accents and in lower case. */
 export function normalised(name: string): string {
   return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
 
 const comparable = new WeakMap<Row, string>();
 
-/** The normalised name of a row's member. */
+/** Returns the normalised name of a row's member. */
 export function comparableName(row: Row): string {
   const name = comparable.get(row) ?? normalised(rowName(row));
   comparable.set(row, name);
   return name;
 }
 
-/** Normalised names of the rows. Most are computed in advance, in frames before the first key is pressed; the rest when needed. */
+/**
+ * Normalised names of the rows. Most are computed in advance, in frames before the first key is pressed, and the rest when they are needed.
+ */
 let names: string[] = [];
 let stopReading = () => {};
 
@@ -75,10 +77,10 @@ function readNames(): void {
   stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
 }
 
-/** The rows whose names contain the filter text; undefined without a text. */
+/** Returns the rows whose names contain the filter text; undefined if there is no text. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  // A search in another scope than this folder starts only with Enter.
+  // A search beyond this folder starts only with Enter.
   if (wanted === '' || field.form?.querySelector('select')?.value) return undefined;
   stopReading();
   const rows = allRows();
@@ -91,7 +93,7 @@ function apply(): void {
   show(rowsLeft());
 }
 
-/** Shows only these rows and deselects the others, so that no hidden row is deleted. */
+/** Shows only these rows. The others are deselected, so that no hidden row can be deleted. */
 function show(left: readonly Row[] | undefined): void {
   // Rows that are still being loaded may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
@@ -146,7 +148,7 @@ export function startSearchField(): void {
   });
 }
 
-/** Makes the search field also filter the current list, beginning with an empty filter. */
+/** Makes the search field filter the current list as well. The filter is empty at first. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();

@@ -2,13 +2,13 @@ import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
 
-/** Shorter names always fit into two lines. */
+/** Maximum length, in characters, of a name that certainly fits into two lines. */
 const alwaysFits = 24;
 
-/** Characters before the extension that stay visible, because versions and numbers are there. */
+/** Number of characters before the extension that stay visible, because versions and numbers are often there. */
 const keptBefore = 6;
 
-/** Share of two lines that can be filled: words leave room at the end of the first line. */
+/** The part of two lines that can be filled, in lines. Breaking between words leaves some of the first line empty. */
 const filled = 1.75;
 
 const ruler = document.createElement('canvas').getContext('2d');
@@ -21,7 +21,7 @@ interface ShownName {
   name: string;
 }
 
-/** Keeps the names of the rows of a folder short. */
+/** Shortens the names in the rows of a folder to two lines. */
 export function startLongNames(): void {
   const shown = (row: Row) => ({ link: rowLink(row), name: rowName(row) });
   const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown));
@@ -29,10 +29,11 @@ export function startLongNames(): void {
 }
 
 /**
- * Shows at most two lines of each name, with an ellipsis before its end and extension; screen readers and the tooltip have the whole name.
- * @param shown all names of the table: they are fitted again when its width changes
- * @param draw makes the nodes of a part of a name
- * @returns fits names, with the next frame
+ * Shows at most two lines of each name. If it is longer, an ellipsis precedes its end and extension. Screen readers and the tooltip have
+ * the whole name.
+ * @param shown returns all names of the table. They are fitted again when its width changes
+ * @param draw creates the nodes of a part of a name
+ * @returns a function that fits names in the next frame
  */
 export function keepShort(
   table: HTMLElement,
@@ -82,12 +83,15 @@ function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: 
     link.lastChild?.replaceWith(place);
   }
   link.title = parts ? whole : '';
-  // The whole name is in the page, for screen readers and copying.
+  // The page contains the whole name, for screen readers and copying.
   const [start, gap, end] = parts ?? [whole];
   place.replaceChildren(...draw(start), ...(gap === undefined ? [] : [make('span.gap', make('span.hidden', gap)), ...draw(end ?? '')]));
 }
 
-/** The longest beginning of a name that fits with its end, the part between, and the end; undefined for a name that fits. @param width in CSS pixels */
+/**
+ * Splits a name that is too long into the longest beginning that fits, the hidden part, and the end; undefined if the name fits. @param
+ * width in CSS pixels
+ */
 function middleCut(name: string, width: number): [string, string, string] | undefined {
   const widthOf = (text: string) => ruler?.measureText(text).width ?? 0;
   if (widthOf(name) <= width) return undefined;

@@ -2,19 +2,22 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Distance above and below the window within which rows are kept in the document, as a part of the window's height. */
+/** Rows are kept in the document up to this distance above and below the window. It is a fraction of the window's height. */
 const readyPart = 0.75;
 
-/** Time in milliseconds for adding visible rows before a frame, a few at once. A longer time would delay painting on a slow machine. */
+/**
+ * Time in milliseconds for adding visible rows before a frame; a few are added at once. A longer time would delay painting on a slow
+ * machine.
+ */
 const budgetMs = 8;
 const rowsAtOnce = 3;
 
-/** Number of rows added at once when all rows must enter the document. Out of sight they need no layout. */
+/** Number of rows added at once when all rows must enter the document. Invisible rows need no layout. */
 const hiddenRowsAtOnce = 60;
 
 /**
- * Delay in milliseconds before more rows are added: each group in a frame of its own, and rows out of sight only while the page is not
- * being scrolled.
+ * Delays in milliseconds before more rows are added. Each group of rows is added in its own frame. Invisible rows are added only while the
+ * page is not being scrolled.
  */
 const frameMs = 20;
 const scrolledMs = 100;
@@ -22,12 +25,12 @@ const scrolledMs = 100;
 let table: HTMLElement | undefined;
 let body = make('tbody', { role: 'rowgroup' });
 
-/** The rows to show. */
+/** The rows to show, of which only some may be in the document. */
 let rows: readonly Row[] = [];
 
 let coming = 0;
 
-/** Whether only some rows are in the document: those from `from` to before `to`. */
+/** Whether only a part of the rows is in the document: those from `from` up to, but not including, `to`. */
 let isPart = false;
 
 /** Whether all rows will be added to the document in steps. */
@@ -38,13 +41,13 @@ let to = 0;
 /** Prepares a row before it is added to the document. */
 let prepare: (row: Row) => void = () => {};
 
-/** Number of tiles in a line, and the distance between two lines including the gap, in CSS pixels. */
+/** Number of tiles in a line, and the distance between two lines in CSS pixels, including the gap. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
 let isMeasured = false;
 
-/** Starts with a table that contains its first rows. @param preparation called for each row before it enters the document */
+/** Starts with a table that contains its first rows. @param preparation called for each row before it is added to the document */
 export function startWindow(shown: HTMLElement, preparation: (row: Row) => void): void {
   table = shown;
   body = table.querySelector('tbody') ?? make('tbody', { role: 'rowgroup' });
@@ -56,7 +59,7 @@ export function startWindow(shown: HTMLElement, preparation: (row: Row) => void)
   table.addEventListener('viewchange', onNewSizes);
 }
 
-/** Shows these rows. @param folder whether only some of them may be in the document, and how many rows are still to come */
+/** Shows these rows. @param folder whether only some of them may be in the document, and how many rows are not loaded yet */
 export function placeRows(shown: readonly Row[], folder: { isLong: boolean; coming: number }): void {
   const areTheSame = from < to && rows.slice(from, to).every((row, index) => row === shown[from + index]);
   rows = shown;
@@ -78,7 +81,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Adds a row to the document. Its neighbours follow when the page scrolls. */
+/** Adds a row to the document. The rows next to it follow when the page scrolls. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;
@@ -86,7 +89,7 @@ export function bringIntoDocument(row: Row): void {
   place(first, Math.min(rows.length, first + columns));
 }
 
-/** Number of tiles in a line; 1 in the list. */
+/** Returns the number of tiles in a line; 1 in the list. */
 export function tilesOfLine(): number {
   if (!isMeasured) measure();
   return columns;
@@ -95,7 +98,7 @@ export function tilesOfLine(): number {
 addEventListener('scroll', () => follow(scrolledMs), { passive: true });
 addEventListener('keydown', onKey);
 addEventListener('resize', onNewSizes);
-// Printing needs all rows.
+// All rows must be in the document for printing.
 addEventListener('beforeprint', () => isPart && place(0, rows.length));
 addEventListener('afterprint', () => follow());
 
@@ -104,7 +107,7 @@ function onNewSizes(): void {
   follow();
 }
 
-/** Adds all rows when the user opens the browser's search, which finds only text in the document. */
+/** Adds all rows when the user opens the browser's search, because that finds only text in the document. */
 function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
   if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
   areAllWanted = true;
@@ -128,7 +131,7 @@ function follow(pauseMs = frameMs): void {
   if (missing) followIn(missing === 'in sight' ? frameMs : pauseMs);
 }
 
-/** Adds some rows to the document, visible ones first. @returns which ones are still missing */
+/** Adds some rows to the document, visible ones first. @returns the kind of rows that are still missing; undefined if none are */
 function step(): 'in sight' | 'ready' | undefined {
   const [first, end] = inSight();
   const ready = areAllWanted ? rows.length : linesOf(innerHeight * readyPart) * columns;
@@ -144,7 +147,7 @@ function step(): 'in sight' | 'ready' | undefined {
   return nextFrom > firstReady || nextTo < endReady ? 'ready' : undefined;
 }
 
-/** Index of the first visible row, and the index after the last one. */
+/** Returns the index of the first visible row, and the index after the last one. */
 function inSight(): [first: number, end: number] {
   if (!isMeasured) measure();
   const count = linesOf(innerHeight) + 1;
@@ -153,7 +156,10 @@ function inSight(): [first: number, end: number] {
   return [first * columns, Math.min(rows.length, end * columns)];
 }
 
-/** The line at a height of the window. Rows in the document count with their real height, others with the average one. */
+/**
+ * Returns the line at a vertical position in the window. Rows in the document count with their real height, and others with the average
+ * height.
+ */
 function lineAt(y: number): number {
   const [first, last] = [rows[from], rows[to - 1]];
   const top = (row: Row) => row.getBoundingClientRect().top;
@@ -165,12 +171,12 @@ function lineAt(y: number): number {
   return firstLine + ((y - firstTop) / (lastBottom - firstTop)) * (endLine - firstLine);
 }
 
-/** The number of lines that fit into a height in CSS pixels. */
+/** Returns the number of lines that fit into a height in CSS pixels. */
 function linesOf(height: number): number {
   return Math.ceil(height / lineHeight);
 }
 
-/** The number of lines for `count` rows. */
+/** Returns the number of lines that `count` rows need. */
 function linesFor(count: number): number {
   return Math.ceil(count / columns);
 }
@@ -191,7 +197,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Keeps these rows in the document, and the focused row, because otherwise the next key would have no row to start from. */
+/** Keeps these rows in the document, and the focused row as well. Otherwise the next key would have no row to start from. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
@@ -226,7 +232,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** Leaves kept rows where they are, because moving a row lays it out again and loses the focus. */
+/** Puts elements into the table. It does not move rows that are kept, because a moved row is laid out again and loses the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();
@@ -235,7 +241,7 @@ function putIn(wanted: readonly HTMLElement[]): void {
     if (element === next) next = next.nextElementSibling;
     else body.insertBefore(element, next);
   }
-  // A table body without rows is removed.
+  // A table body without rows is removed from the table.
   if (wanted.length === 0) body.remove();
   else if (!body.isConnected) table?.append(body);
 }

@@ -10,7 +10,10 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
-/** Kind of a file's preview. The classes of the link decide it, and choose the icon, too. An SVG is a picture, which runs no scripts. */
+/**
+ * Returns the kind of a file's preview. The classes of the link determine it, as they do the icon. An SVG is an exception: it is shown as a
+ * picture, which runs no scripts.
+ */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
   return kinds.find((kind) => looks.includes(kind));
@@ -25,7 +28,7 @@ export function canPreview(row: Row): boolean {
   return previewKind(row) !== undefined;
 }
 
-/** A row in the format of the service, one in each line. */
+/** A row as the service sends it, one per line. */
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
@@ -62,17 +65,17 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   return undefined;
 }
 
-/** The row of a folder member. A row that was not sent with the page gets its cells only when they are needed. */
+/** The row of a member of the folder. If it was not sent with the page, it gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
-/** The known state of a member, which is used to detect later changes. */
+/** The known state of a member, which is compared with later states to detect changes. */
 export interface Member {
   name: string;
   isFolder: boolean;
   sizeBytes: number;
-  /** Time of the last change, as Unix time in whole seconds. */
+  /** Modification time, as Unix time in whole seconds. */
   modified: number;
-  /** Classes of the link: the kind of preview, and the icon if it differs from that. */
+  /** Classes of the link. They are the kind of preview, and the icon if the kind does not determine it. */
   look: string;
 }
 
@@ -107,7 +110,7 @@ export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
 
-/** Cells with the markup of the service; cloning them for each row is faster than creating them. */
+/** Cells with the same markup as the service writes. Cloning them for each row is faster than creating them. */
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
@@ -129,12 +132,12 @@ function writeCells(row: Row): void {
   timeCell.dataset.time = String(modified);
 }
 
-/** Maximum number of rows in the document. Of a longer folder, only rows near the window are in it. */
+/** Maximum number of rows in the document. If a folder has more, only rows near the window are in the document. */
 const maxRowsInDocument = 500;
 
 let rows: readonly Row[] = [];
 
-/** All rows in the order of the page. In a long folder, most of them are not in the document. */
+/** Returns all rows in the order of the page. In a long folder, most of them are not in the document. */
 export function allRows(): readonly Row[] {
   return rows;
 }
@@ -152,7 +155,7 @@ export function shownRows(): readonly Row[] {
   return left ?? rows;
 }
 
-/** Whether a row still belongs to the page. */
+/** Returns whether a row still belongs to the page. */
 export function isThere(row: Row | undefined): row is Row {
   return row !== undefined && rows.includes(row);
 }
@@ -169,7 +172,7 @@ function withCells(row: Row): Row {
   return isWritten(row) ? row : writtenRow(row);
 }
 
-/** The row of the list that contains an element. */
+/** Returns the row of the list that contains an element. */
 export function rowAt(target: EventTarget | null): Row | undefined {
   return (target instanceof Element && target.closest<Row>('#list tbody tr')) || undefined;
 }
@@ -184,7 +187,7 @@ export function focusRow(row: Row): void {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** The member's real name, without replaced characters. */
+/** Returns the member's real name, without replaced characters. */
 export function rowName(row: Row): string {
   return rowMember(row).name;
 }
@@ -193,7 +196,7 @@ export function isFolder(row: Row): boolean {
   return rowMember(row).isFolder;
 }
 
-/** Called when the rows change. @param wanted name of a row that must be visible */
+/** Called when the rows change. @param wanted name of a row that must be in the document */
 type RowsListener = (wanted?: string) => void;
 
 let listeners: RowsListener[] = [];
@@ -202,15 +205,15 @@ let listeners: RowsListener[] = [];
 let finishers: ((row: Row) => void)[] = [];
 const finished = new WeakSet<Row>();
 
-/** Functions called for each row whenever it enters the document. */
+/** Functions called for each row each time it enters the document. */
 let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
-/** Refreshes a list that the page has instead of a folder's rows, such as search results. */
+/** Refreshes the list of a page that does not show a folder's rows, such as search results. */
 let renewOthers: (() => Promise<void>) | undefined;
 
-/** Registers `renew`, which refreshes a list that the page has instead of a folder's rows. */
+/** Registers a function that refreshes the list of a page which does not show a folder's rows. */
 export function renewBy(renew: () => Promise<void>): void {
   renewOthers = renew;
 }
@@ -224,7 +227,7 @@ let changes = 0;
 /** Whether all listeners for the rows are registered. */
 let isStarted = false;
 
-/** Starts with the rows of a new folder. There are none if the account may not list it. */
+/** Starts with the rows of a new folder. If the account may not list it, there are none. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -240,7 +243,7 @@ export function startRows(): void {
   if (list) startWindow(list, prepare);
 }
 
-/** Calls `listener` now and whenever the rows of the folder change. */
+/** Calls `listener` now, and each time the rows of the folder change. */
 export function whenRowsChange(listener: RowsListener): void {
   listeners.push(listener);
   listener();
@@ -251,12 +254,12 @@ export function whenRowIsWritten(finisher: (row: Row) => void): void {
   finishers.push(finisher);
 }
 
-/** Calls `marker` for each row whenever it enters the document. */
+/** Calls `marker` for each row each time it enters the document. */
 export function whenRowIsPlaced(marker: (row: Row) => void): void {
   markers.push(marker);
 }
 
-/** Finishes the rows that came with the page and fetches the others. Called after all listeners for rows are registered. */
+/** Finishes the rows that were sent with the page and fetches the others. Called after all listeners for rows are registered. */
 export function finishRows(): void {
   const heading = byId('list').querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
@@ -271,12 +274,12 @@ export function areRowsComing(): boolean {
   return coming > 0;
 }
 
-/** Resolves when the page has all of its rows, or they could not be loaded. */
+/** Resolves when all rows of the page are loaded, or when loading them has failed. */
 export function rowsAreWhole(): Promise<void> {
   return whole;
 }
 
-/** Gives a row its cells if it has none, and calls the finishers for it once. */
+/** Returns a row with its cells, which it creates if they are missing. It also calls the finishers once for each row. */
 function writtenRow(row: Row): Row {
   if (!isWritten(row)) writeCells(row);
   if (!finished.has(row)) {
@@ -286,11 +289,14 @@ function writtenRow(row: Row): Row {
   return row;
 }
 
-/** Fetches the page again and takes its rows. Selection and focus are kept by name. @param focusOn name of the row to focus */
+/**
+ * Fetches the page again and uses its rows. The selected rows and the focused row are found again by name. @param focusOn name of the row
+ * to focus
+ */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table) return renewOthers?.();
-  // Asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
+  // This asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
@@ -298,7 +304,7 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   if (!list || !count) return;
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  // Another folder may have been opened meanwhile.
+  // The user may have opened another folder meanwhile.
   if (!table.isConnected) return;
   const focused = focusedRow();
   const focusedName = focusOn ?? (focused && rowName(focused));
@@ -318,12 +324,12 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   changes++;
   coming = 0;
   rows = taken;
-  // The filter is one of the listeners, and places the rows.
+  // The filter is one of the listeners. It places the rows.
   for (const listener of listeners) listener(wanted);
   finishAll();
 }
 
-/** The number of rows that were not sent with the page. @param count element with the total number */
+/** Returns the number of rows that were not sent with the page. @param count element with the total number */
 function comingAfter(sent: readonly Row[], count: HTMLElement): number {
   return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
 }
@@ -347,7 +353,7 @@ function finishAll(): void {
   stopFinishing = inFrames(rows.filter(isWritten), writtenRow);
 }
 
-/** Sets the ARIA roles of a row, because some browsers lose them when a table has a grid layout. */
+/** Sets the ARIA roles of a row, because some browsers forget them when a table has a grid layout. */
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) cell.role = 'cell';

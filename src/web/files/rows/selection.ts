@@ -19,8 +19,8 @@ import {
 } from './rows.ts';
 
 /**
- * Handles a click anywhere in a row like a click on its link, or near the checkbox like a click on the checkbox, with the same modifier
- * keys. With Shift, it selects all rows up to this one.
+ * Makes a click anywhere in a row act like a click on its link, and a click near the checkbox act like a click on the checkbox. Modifier
+ * keys keep their meaning; Shift selects all rows up to this one.
  */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
@@ -32,12 +32,12 @@ export function startRowClicks(): void {
       event.preventDefault();
       // A Shift click may have selected text.
       getSelection()?.empty();
-      // The range begins at the row that was selected last, or has the focus.
+      // The range begins at the row that was selected last, or at the focused row.
       return extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
     }
     if (target.closest('a')) return;
     const isBox = target.closest('td') === row.cells[0];
-    // A click that ends a text selection does not count.
+    // A click that ends a text selection is not meant for the row.
     if (!isBox && getSelection()?.isCollapsed === false) return;
     const meant = isBox ? rowCheckbox(row) : rowLink(row);
     const { ctrlKey, metaKey, shiftKey, altKey } = event;
@@ -45,16 +45,16 @@ export function startRowClicks(): void {
   });
 }
 
-/** Selected rows, including rows outside of the document. */
+/** The selected rows, including rows that are not in the document. */
 let selected = new Set<Row>();
 
-/** Whether rows that are not loaded yet are selected, too. */
+/** Whether the selection includes rows that are not loaded yet. */
 let areAllMeant = false;
 
 /** The rows of the folder when they were last loaded. */
 let known: readonly Row[] = [];
 
-/** The selected rows in the order of the page. */
+/** Returns the selected rows in the order of the page. */
 export function selectedRows(): Row[] {
   return selected.size === 0 ? [] : allRows().filter(isSelected);
 }
@@ -68,13 +68,13 @@ function setSelected(rows: Iterable<Row>): void {
   placedRows().forEach(tick);
 }
 
-/** Shows whether a row is selected. */
+/** Shows in a row whether it is selected. */
 function tick(row: Row): void {
   rowCheckbox(row).checked = selected.has(row);
   row.classList.toggle('selected', selected.has(row));
 }
 
-/** The rows that an action applies to: the selected ones, otherwise the focused one. */
+/** Returns the rows to which an action applies: the selected rows, or the focused row if none are selected. */
 export function rowsMeant(): Row[] {
   const selected = selectedRows();
   const row = focusedRow();
@@ -83,13 +83,13 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Time in milliseconds until screen readers notice a new element; they do not announce its initial text. */
+/** Time in milliseconds after which screen readers know a new element. They do not announce its initial text, so the text is added then. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
-/** The start of a range, and its current end, which is the row that was selected last. */
+/** The start and the current end of a range. The end is the row that was selected last. */
 let anchor: Row | undefined;
 let end: Row | undefined;
 
@@ -103,18 +103,18 @@ export interface MemberAction {
 
 let actions: MemberAction[] = [];
 
-/** The actions of `addAction` that are possible for `count` members. */
+/** Returns the actions of `addAction` that are possible for `count` members. */
 export function actionsFor(count: number): MemberAction[] {
   return actions.filter(({ isForOne }) => count === 1 || !isForOne);
 }
 
 let forOne: HTMLButtonElement[] = [];
 
-/** Shows the action bar while something is selected, with the number of selected rows. */
+/** Shows the action bar with the number of selected rows while at least one row is selected. */
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
-  // A page of search results has no bar.
+  // A page of search results has no action bar.
   if (!bar) return;
   const isNew = bar.hidden;
   bar.hidden = count === 0;
@@ -129,7 +129,7 @@ export function updateSelection(): void {
     },
     isNew ? knownAfterMs : 0,
   );
-  // Rows hidden by the filter are never selected, so the counts can be compared.
+  // Rows that the filter hides are never selected, so the two numbers can be compared.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of forOne) button.hidden = count !== 1;
@@ -151,7 +151,7 @@ function select(rows: readonly Row[], areSelected: boolean): void {
   setSelected(wanted);
 }
 
-/** Selects all rows that the filter does not hide. */
+/** Selects all rows that are not hidden by the filter. */
 export function selectAll(): void {
   select(shownRows(), true);
   areAllMeant = areRowsComing();
@@ -164,7 +164,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Extends a range from one row to another, which gets the focus. If no range ends at the first row, a new one begins there. */
+/** Extends a range from one row to another, and focuses the latter. If no range ends at the first row, a new one begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -185,7 +185,7 @@ export function clearSelection(): void {
   selectOnly([]);
 }
 
-/** Adds an action: a button for the selected members, and an item in the menu of each row. */
+/** Adds an action. It becomes a button for the selected members, and an item in the menu of each row. */
 export function addAction(action: MemberAction): void {
   actions.push(action);
   const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), `compact to-${action.icon}`);
@@ -194,7 +194,7 @@ export function addAction(action: MemberAction): void {
   updateSelection();
 }
 
-/** Starts the counter, the checkbox that selects all, ranges with Shift, and the action bar. */
+/** Adds the counter, the checkbox that selects all rows, selection of ranges with Shift, and the action bar. */
 export function startSelection(): void {
   forOne = [];
   actions = [];
@@ -223,13 +223,13 @@ export function startSelection(): void {
     formData.delete('selected-members');
     for (const row of selectedRows()) formData.append('selected-members', rowName(row));
   });
-  // After a reload, the browser may have restored the checkboxes.
+  // The browser may have restored the checkboxes when the page was reloaded.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
 }
 
-/** Selects the new rows with the names of the previous selection, and also added rows if all were selected. */
+/** Selects the new rows that have the names of the selected ones. If all rows were selected, it selects added rows, too. */
 function keepNames(): void {
   const names = new Set([...selected].map(rowName));
   const before = areAllMeant ? new Set(known.map(rowName)) : undefined;

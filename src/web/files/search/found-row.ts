@@ -17,18 +17,18 @@ import { type ListedMember, memberUrl, obstacle } from '../server.ts';
 import { watchForThumbnail } from '../thumbnails/thumbnails.ts';
 import { foundText } from './found-text.ts';
 
-/** Something that a search found, with its path below the account's own. */
+/** A member that a search found. Its path begins at the account's root. */
 export type FoundMember = ListedMember & { path: string };
 
-/** Whether members can be renamed and moved, once that is known. */
+/** Whether members can be renamed and moved; false until that is known. */
 let isMovable = false;
 
-/** Path of the folder of what was found. */
+/** Returns the path of the folder that contains a result. */
 export function parentOf({ path, name }: Pick<FoundMember, 'path' | 'name'>): string {
   return path.slice(0, path.length - name.length);
 }
 
-/** A row of the results: the name, its folder, size, time, and a menu like that of a row of its folder. @param wanted what was searched for */
+/** Builds a row of the results with name, folder, size, time, and a menu like that of a row in a folder. @param wanted the searched text */
 export function foundRow(found: FoundMember, wanted: string): HTMLTableRowElement {
   const { name, is_directory: isFolder, size } = found;
   const folder = homeUrl(parentOf(found));
@@ -51,7 +51,7 @@ export function foundRow(found: FoundMember, wanted: string): HTMLTableRowElemen
   );
   for (const cell of row.cells) cell.role = 'cell';
   const button = addMenuButton(row, name);
-  // No arrows lead here, as they do to the rows of a folder.
+  // The arrow keys do not reach these buttons, as they do in a folder, so the buttons are in the tab order.
   button.tabIndex = 0;
   const open = (from: HTMLElement, beside: DOMRect) => showMenu(from, beside, button.ariaLabel ?? '', itemsFor(link, member, folder));
   button.addEventListener('click', () => {
@@ -71,13 +71,13 @@ export function foundRow(found: FoundMember, wanted: string): HTMLTableRowElemen
   return row;
 }
 
-/** As the menu of the same row in its folder; the service decides about each by the rights there. */
+/** Returns the same menu items as in the folder of the result. The service decides about each of them by the rights in that folder. */
 function itemsFor(link: HTMLAnchorElement, member: Member, folder: string): Item[] {
   const { name, isFolder } = member;
   const can = isMovable && may('rename');
   const items: (Item | false)[] = [
     isFolder && { label: text('keyOpen'), icon: 'files', run: () => link.click() },
-    // The link of a file that has one leads to its preview.
+    // If a file has a preview, its link leads to that.
     link.search !== '' && may('read') && { label: text('preview'), icon: 'eye', run: () => link.click() },
     { label: foundText('showInFolder'), icon: 'up', run: () => void showFolder(new URL(folder, location.href)) },
     may('read') && { label: text('download'), icon: 'download', run: () => void download(member, folder) },
@@ -91,7 +91,7 @@ function itemsFor(link: HTMLAnchorElement, member: Member, folder: string): Item
   return items.filter((item) => item !== false);
 }
 
-/** A file as it is, a folder as an archive. */
+/** Downloads a file, or a folder as an archive. */
 async function download({ name, isFolder }: Member, folder: string): Promise<void> {
   if (!isFolder) return make('a', { href: memberUrl(name, false, folder), download: name }).click();
   const problem = await obstacle(memberUrl(name, true, folder));
@@ -104,7 +104,7 @@ async function download({ name, isFolder }: Member, folder: string): Promise<voi
   form.remove();
 }
 
-/** A name with what was searched for marked, where that stands in it as it was typed but for its case. */
+/** Highlights the searched text in a name, ignoring case. If the name does not contain it in that form, the name is returned unchanged. */
 export function marked(name: string, wanted: string): (Node | string)[] {
   const at = name.toLowerCase().indexOf(wanted.toLowerCase());
   if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return [name];
@@ -112,7 +112,7 @@ export function marked(name: string, wanted: string): (Node | string)[] {
   return [name.slice(0, at), make('mark', name.slice(at, end)), name.slice(end)];
 }
 
-/** URL path of a path below the account's own. */
+/** Returns the URL path for a path of the account. */
 function homeUrl(path: string): string {
   return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 }

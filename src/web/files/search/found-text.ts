@@ -4,5 +4,5 @@ import en from '../../texts/found/en.json' with { type: 'json' };
 import es from '../../texts/found/es.json' with { type: 'json' };
 import fr from '../../texts/found/fr.json' with { type: 'json' };
 
-/** The texts of results. */
+/** Returns a text for search results. */
 export const foundText = partTexts({ en, de, es, fr });

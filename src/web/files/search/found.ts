@@ -16,7 +16,7 @@ import { forgetRows } from '../thumbnails/thumbnails.ts';
 import { type FoundMember, foundRow, marked, parentOf } from './found-row.ts';
 import { foundText } from './found-text.ts';
 
-/** A line of the reply. It is a result, or, as the last line, the note that there may be more results. */
+/** A line of the reply. It is a result; the last line may instead say that there are more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 /** A result and its row in the table. */
@@ -34,10 +34,13 @@ const comparisons: Readonly<Record<string, Compare>> = {
   modified: (a, b) => a.modified - b.modified,
 };
 
-/** Columns that are first sorted in descending order, which most users want. */
+/** Columns that are sorted in descending order first, because most users want that. */
 const descendingFirst = ['size', 'modified'];
 
-/** Shows search results as they arrive, or those in the page, and updates them after each change. @param signal ends it when aborted */
+/**
+ * Shows search results as they arrive, or the results in the page, and updates them after each change. @param signal ends this when it is
+ * aborted
+ */
 export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   const wanted = table.dataset.text ?? '';
   const body = table.tBodies[0] ?? table.createTBody();
@@ -64,7 +67,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
       .querySelector('.search-opener, .search')
       ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact'));
 
-  /** Searches. @param isNew whether results are shown at once; otherwise they replace the previous ones at the end */
+  /** Runs the search. @param isNew whether results are shown at once. If not, they replace the previous ones when the search has ended */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((result) => [keyOf(result), result]));
     const found: Found[] = [];
@@ -90,7 +93,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
       if (signal.aborted) return;
       problem = text('noConnection');
     }
-    // After a failed repetition, the previous results stay.
+    // If a repeated search fails, the previous results are kept.
     if (isNew || problem === undefined) results = found;
     table.ariaBusy = null;
     order();
@@ -106,7 +109,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   renewBy(onceAtATime(() => run(false)));
 }
 
-/** Replaces rows that came with the page by rows with a menu and formatted times. */
+/** Replaces the rows that were sent with the page by rows with a menu and formatted times. */
 function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
   return [...body.rows].flatMap((shown) => {
     const link = shown.querySelector('a');
@@ -126,7 +129,7 @@ function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
   });
 }
 
-/** The key of a result; results with equal keys look the same. */
+/** Returns the key of a result. Results with equal keys look the same. */
 function keyOf({ path, is_directory: isFolder, size, modified }: FoundMember): string {
   return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
 }
@@ -141,14 +144,14 @@ function place(body: HTMLElement, results: readonly Found[]): void {
   }
 }
 
-/** Moves rows without losing the focus, which a moved row would lose. */
+/** Runs a function that moves rows, and then restores the focus, which a moved row loses. */
 function keepFocus(move: () => void): void {
   const focused = document.activeElement;
   move();
   if (focused instanceof HTMLElement && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 
-/** Shows the number of results or a problem. Screen readers announce it, because the search is complete. */
+/** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
   while (table.nextSibling) table.nextSibling.remove();
   const end = make('div', { id: 'count', role: 'status' });
@@ -163,7 +166,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
-/** Sorts by a column when its header is pressed; pressing it again reverses the order. */
+/** Makes a press on a column header sort by that column. Another press reverses the order. */
 function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
@@ -187,14 +190,14 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   table.tHead?.rows[0]?.append(menuHead());
 }
 
-/** Creates a folder in the searched one, and names it in a notice, because the results may not include it. */
+/** Creates a folder in the searched one. A notice names the folder, because the results may not include it. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Runs work at once, or after the current run if one is running. */
+/** Returns a function that runs work at once. If it is already running, it runs the work once more after that. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

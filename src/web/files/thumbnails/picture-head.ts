@@ -1,4 +1,4 @@
-/** Number of bytes of an AVIF in which boxes are searched; the boxes precede the picture data. */
+/** Number of bytes of an AVIF in which boxes are searched. The boxes precede the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
@@ -11,7 +11,7 @@ export interface PictureHead {
   thumbnail: Uint8Array | undefined;
 }
 
-/** Number of bytes at the beginning that contain the size of a picture, and usually the camera's thumbnail. */
+/** Number of bytes at the beginning of a picture that contain its size, and usually the camera's thumbnail. */
 export const headBytes = 128 * 1024;
 
 /**
@@ -67,7 +67,7 @@ function bmpSize(view: DataView): Size | undefined {
   return { width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)) };
 }
 
-// `ispe` boxes have the sizes of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3); the largest one is the picture's.
+// `ispe` boxes contain the sizes of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3). The largest size is that of the picture.
 function avifSize(view: DataView): Size | undefined {
   if (!isText(view, 4, 'ftyp')) return undefined;
   let largest: Size | undefined;
@@ -80,7 +80,7 @@ function avifSize(view: DataView): Size | undefined {
   return largest;
 }
 
-// Reads the segments of a JPEG until the one with its size; each segment has a marker and a length.
+// Reads the segments of a JPEG up to the one with the picture's size. Each segment has a marker and a length.
 function jpegHead(view: DataView): PictureHead | undefined {
   let camera: Camera = { orientation: 1, thumbnail: undefined };
   for (let at = 2; view.getUint8(at) === 0xff; ) {
@@ -114,7 +114,7 @@ function exif(view: DataView, start: number, length: number): Camera {
   return camera;
 }
 
-/** The numeric values of the tags in one directory (TIFF 6.0 §2). */
+/** Returns the numeric values of the tags in one directory (TIFF 6.0 §2). */
 function tagsAt(tiff: DataView, directory: number, isLittle: boolean): Map<number, number> {
   const tags = new Map<number, number>();
   for (let index = 0; index < tiff.getUint16(directory, isLittle); index++) {

@@ -2,13 +2,13 @@ import { make } from '../../shared/dom.ts';
 
 const cacheName = 'svc-thumbnails';
 
-/** Maximum number of stored thumbnails; all of them are deleted when it is reached. */
+/** Maximum number of stored thumbnails. When it is reached, all of them are deleted. */
 const maxKept = 3000;
 
-/** Opens the cache; undefined over plain HTTP, where browsers offer none. */
+/** Opens the cache; undefined over plain HTTP, where browsers offer no cache. */
 const openCache = async () => ('caches' in window ? caches.open(cacheName) : undefined);
 
-/** Returns a stored thumbnail. @param name URL that changes when the file changes */
+/** Returns a stored thumbnail. @param name a URL that changes when the file changes */
 export async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {
   const kept = await (await openCache())?.match(name);
   if (!kept) return undefined;
@@ -30,7 +30,7 @@ async function keep(name: string, blob: Blob): Promise<void> {
   await (await openCache())?.put(name, new Response(blob));
 }
 
-/** Deletes all thumbnails, so that the next user of the browser does not see them. */
+/** Deletes all thumbnails, so that the next user of the browser cannot see them. */
 export async function forgetThumbnails(): Promise<void> {
   if ('caches' in window) await caches.delete(cacheName);
 }

@@ -3,7 +3,7 @@ import { scriptHeaders } from '../server.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
 import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
 
-/** A picture or film for which a thumbnail is made. */
+/** A picture or film that gets a thumbnail. */
 export interface Pictured {
   /** URL path of the file. */
   url: string;
@@ -11,23 +11,23 @@ export interface Pictured {
   sizeBytes: number;
   /** Unix time in whole seconds. */
   modified: number;
-  /** Link of the file, into which the thumbnail is put. */
+  /** Link of the file, to which the thumbnail is added. */
   link: HTMLElement;
 }
 
-/** Length of the longer side of a thumbnail in pixels, enough for a tile on a screen of double density. */
+/** Length of the longer side of a thumbnail in pixels. It is enough for a tile on a screen with double pixel density. */
 const longest = 320;
 
-/** The size of a thumbnail; small pictures keep their size. */
+/** Returns the size of a thumbnail. Small pictures keep their size. */
 function smallSize(width: number, height: number): { width: number; height: number } {
   const scale = Math.min(1, longest / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-/** Draws a reduced picture in the orientation that its camera recorded. @throws if the browser cannot read it as a picture */
+/** Draws a smaller picture in the orientation that the camera recorded. @throws if the browser cannot read the content as a picture */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
-  // The browser rotates whole pictures itself, but not an embedded thumbnail, which has no orientation tag.
+  // The browser rotates whole pictures itself. It does not rotate an embedded thumbnail, because that has no orientation tag.
   const options: ImageBitmapOptions = { resizeQuality: 'medium', imageOrientation: 'from-image' };
   const picture = await createImageBitmap(content, options);
   const turns = isTurned ? 1 : head.orientation;
@@ -42,7 +42,7 @@ async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): P
   return canvas;
 }
 
-// Some cameras add bars to their thumbnails, so only the middle with the proportions of the picture is drawn.
+// Some cameras add bars to their thumbnails. So only the middle part that has the proportions of the picture is drawn.
 function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, width: number, height: number): void {
   const scale = Math.min(picture.width / width, picture.height / height);
   const [cutWidth, cutHeight] = [width * scale, height * scale];
@@ -50,7 +50,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Rotates the drawing (Exif 2.32, tag 0x0112). `width` and `height` are those of the stored picture. */
+/** Rotates the drawing (Exif 2.32, tag 0x0112). @param width @param height size of the stored picture */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],
@@ -68,12 +68,12 @@ function turn(context: CanvasRenderingContext2D, orientation: number, width: num
 /** Maximum time in milliseconds until a film shows a frame. */
 const patienceMs = 15_000;
 
-/** Position of the frame in seconds; films often begin with black frames. */
+/** Position of the frame in seconds. It is not 0, because films often begin with black frames. */
 const frameAt = 3;
 
-/** Draws a frame of a film, of which the browser loads only the needed parts. @returns undefined if it cannot be read or shown */
+/** Draws a frame of a film. The browser loads only the needed parts of the film. @returns undefined if it cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // Checks the session first: the browser requests the film itself, and its password dialog would block the page.
+  // Check the session first. The browser requests the film itself, and its password dialog would block the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
@@ -98,7 +98,7 @@ function draw(film: HTMLVideoElement): HTMLCanvasElement | undefined {
   return canvas;
 }
 
-/** Waits for an event. @throws when the film fails, or takes too long */
+/** Waits for an event. @throws if the film fails or takes too long */
 function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(reject, patienceMs);
@@ -111,11 +111,17 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
   });
 }
 
-/** Limits in bytes and pixels of pictures without an embedded thumbnail. They are loaded whole, and larger ones would fill the memory. */
+/**
+ * Limits, in bytes and pixels, of pictures without an embedded thumbnail. They are loaded as a whole, and larger ones would need too much
+ * memory.
+ */
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
-/** Makes the thumbnail of a picture or film; undefined for other files, and if none can be made. @throws if the browser cannot read it */
+/**
+ * Creates the thumbnail of a picture or film. Undefined for other files, and if none can be created. @throws if the browser cannot read the
+ * file
+ */
 export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured): Promise<HTMLCanvasElement | undefined> {
   const name = `${url}?thumbnail=${sizeBytes}-${modified}`;
   const kept = await keptThumbnail(name);
@@ -127,8 +133,8 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 }
 
 /**
- * Draws a reduced picture. @param read reads the first bytes, or the whole file without a number; undefined if nothing can be read
- * @returns undefined if the file is not a picture, or too large
+ * Draws a smaller picture. @param read reads the first bytes, or without a number the whole file; undefined if nothing can be read
+ * @returns undefined if the file is not a picture or is too large
  */
 export async function drawPicture(
   sizeBytes: number,
@@ -144,7 +150,7 @@ export async function drawPicture(
   return content && drawSmall(content, head, !inside);
 }
 
-/** Reads a file for `drawPicture`. Does not use `send`, because a thumbnail must not ask for a password. */
+/** Reads a file for `drawPicture`. It does not use `send`, because a thumbnail must not cause a question for the password. */
 export async function readPart(url: string, firstBytes?: number): Promise<Blob | undefined> {
   const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
   const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });

@@ -4,7 +4,7 @@ import type { Pictured } from './thumbnail-of.ts';
 /** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** Pictured files by their rows, until their thumbnails are made. */
+/** Files by their rows, until their thumbnails are created. */
 const known = new WeakMap<Element, Pictured>();
 const waiting = new Map<Element, Pictured>();
 let running = 0;
@@ -53,7 +53,7 @@ export function forgetRows(): void {
   waiting.clear();
 }
 
-/** Adds a thumbnail to a row when it scrolls into view, if its file is a picture or film. */
+/** Adds a thumbnail to the row of a picture or film when the row scrolls into view. */
 export function watchForThumbnail(row: Element, pictured: Pictured): void {
   if (pictured.kind !== 'image' && pictured.kind !== 'video') return;
   known.set(row, pictured);

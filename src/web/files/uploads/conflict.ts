@@ -19,12 +19,12 @@ type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
 let forAll: ConflictChoice | undefined;
 let before: Promise<unknown> = Promise.resolve();
 
-/** Forgets the answer that was given for all further conflicts. */
+/** Forgets the answer that the user gave for all further conflicts. */
 export function forgetAnswer(): void {
   forAll = undefined;
 }
 
-/** Asks what to do with a file whose name is taken, unless that was answered before. One question at a time. */
+/** Asks what to do with a file whose name is taken, unless the user has answered that before. Only one question is open at a time. */
 export async function resolveConflict(upload: Upload): Promise<void> {
   Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
   const decision = upload.onConflict === 'ask' ? await decide(upload) : upload.onConflict;
@@ -43,7 +43,7 @@ function decide(upload: Upload): Promise<ConflictChoice> {
   return decision;
 }
 
-/** Facts of a file, in a question. */
+/** Information about a file in a question. */
 interface Facts {
   sizeBytes: number;
   /** Unix time in whole seconds. */
@@ -102,7 +102,7 @@ function version(name: string, label: 'fileHere' | 'fileNew', facts: Facts, othe
   return [make('dt', uploadText(label)), make('dd', picture, make('span.facts', ...lines))];
 }
 
-/** Replaces the icon by a small picture; other files keep the icon. */
+/** Replaces the icon of a picture by a small version of it. Other files keep their icon. */
 async function showPicture(place: HTMLElement, { sizeBytes, read }: Facts): Promise<void> {
   const drawn = await drawPicture(sizeBytes, read).catch(() => undefined);
   if (!drawn) return;

@@ -1,11 +1,14 @@
 import { text } from '../language.ts';
 import { replyReason, send } from '../server.ts';
 
-/** The result of each created folder, by URL: the problem, if any. Cleared after each batch, because folders may be deleted later. */
+/**
+ * The result of creating each folder, by URL; undefined if there was no problem. Cleared after each batch, because folders may be deleted
+ * later.
+ */
 export const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Creates a folder below another one, with its parents, unless it exists.
+ * Creates a folder and its missing parents below an existing one, unless it exists.
  * @param home URL path of an existing folder; ends in `/`
  * @param folder names separated by `/`; empty for `home` itself
  * @returns the problem as a message
@@ -17,7 +20,7 @@ export function ensureFolder(home: string, folder: string): Promise<string | und
   if (before) return before;
   const made = create(home, folder, url);
   knownFolders.set(url, made);
-  // After a failure, the next file tries again.
+  // After a failure, the next file of the folder tries again.
   void made.then((problem) => problem !== undefined && knownFolders.delete(url));
   return made;
 }
@@ -28,7 +31,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   if (problem !== undefined) return problem;
   try {
     const reply = await send('PUT', url);
-    // 409 means that the name exists. If it is a file, uploads into it will fail with a message.
+    // 409 means that the name is taken. If a file has it, uploads to the folder will fail with a message.
     return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');

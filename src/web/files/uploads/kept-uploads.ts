@@ -3,12 +3,15 @@ import { currentUserName } from '../sign-in.ts';
 import { pauseAfter, tryRequest } from './requests.ts';
 import { keptPrefix, type Upload } from './upload.ts';
 
-/** Uploads that this tab sends, with functions that release their locks. Two tabs would interrupt each other's requests. */
+/**
+ * The uploads that this tab sends, with functions that release their locks. If two tabs sent one upload, they would interrupt each other's
+ * requests.
+ */
 const claims = new Map<string, () => void>();
 
 /**
  * Claims an upload for this tab until `letGo` is called or the tab is closed.
- * @returns false if another tab has claimed it; always true without the Locks API, which needs HTTPS
+ * @returns false if another tab has claimed it. Without the Locks API, which needs HTTPS, always true
  */
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);
@@ -25,7 +28,7 @@ export async function whenFree(location: string): Promise<void> {
   await navigator.locks?.request(keptPrefix + location, { mode: 'shared' }, () => {});
 }
 
-/** A stored unfinished upload, with all that is needed to recognise its file and continue. */
+/** A stored unfinished upload, with the data that is needed to recognise its file and continue. */
 export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   /** Name, size in bytes and modification time identify the file. */
   fileName: string;
@@ -35,7 +38,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** Age in milliseconds at which an upload is forgotten; the service forgets it earlier. */
+/** Age in milliseconds at which a stored upload is removed. The service removes it earlier. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
@@ -60,12 +63,12 @@ export function keepUpload(upload: Upload): void {
   }
 }
 
-/** The stored unfinished upload of the same file to the same place. */
+/** Returns the stored unfinished upload of the same file to the same place. */
 export function keptUpload(upload: Upload): KeptUpload | undefined {
   return read(keyOf(fileIdentity(upload)));
 }
 
-/** Stored uploads of this account that were begun in the current folder. Removes old ones. */
+/** Returns the stored uploads of this account that were begun in the current folder. Removes old ones. */
 export function keptUploads(): KeptUpload[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(keptPrefix));
@@ -85,7 +88,7 @@ function read(key: string): KeptUpload | undefined {
   }
 }
 
-/** Whether an upload is still stored; another tab may have finished it. */
+/** Returns whether an upload is still stored. Another tab may have finished it. */
 export function isKept(kept: KeptUpload): boolean {
   return read(keyOf(kept))?.location === kept.location;
 }
@@ -94,7 +97,7 @@ export function forgetUpload(kept: KeptUpload): void {
   if (isKept(kept)) localStorage.removeItem(keyOf(kept));
 }
 
-/** Forgets the URL of an upload that is over or starts again, and releases its claim. */
+/** Removes the stored URL of an upload that has ended or starts again, and releases its claim. */
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
   forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
@@ -103,12 +106,12 @@ export function letGo(upload: Upload): void {
   upload.location = undefined;
 }
 
-/** Makes the service delete an unfinished upload. Otherwise the upload would stay until it expires. */
+/** Makes the service delete an unfinished upload, which otherwise would stay until it expires. */
 export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // Repeated, because the connection may be lost at this moment, and an upload that is not deleted counts towards the quota.
+  // The request is repeated, because the connection may be lost at this moment. An upload that is not deleted counts towards the quota.
   for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }

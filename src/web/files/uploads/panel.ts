@@ -8,10 +8,10 @@ import type { Upload } from './upload.ts';
 import { isOver, isResumable, Speed, uploadPath } from './upload-state.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
-/** Maximum number of uploads in the list; nobody would read thousands of lines. */
+/** Maximum number of uploads in the list. Nobody would read thousands of lines. */
 const maxShown = 100;
 
-/** The order of states in the panel. */
+/** The order in which the panel shows the states. */
 const rank: Readonly<Record<Upload['state'], number>> = {
   running: 0,
   failed: 1,
@@ -34,14 +34,14 @@ interface Line {
   shownState: Upload['state'] | undefined;
 }
 
-/** The page with the account's uploads that wait for review. Visitors of links do not have it. */
+/** The page with the account's uploads that wait for review. Visitors of links cannot use it. */
 const heldPage = '/home/__svc__/held/';
 const hasAccount = () => location.pathname.startsWith('/home/');
 
-/** Screens on which the panel is folded to one line at first. */
+/** Screens on which the panel is folded at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
 
-/** The panel at the bottom of the page that shows the queue. */
+/** Builds the panel at the bottom of the page that shows the queue. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();
@@ -73,18 +73,18 @@ export function uploadPanel(queue: () => UploadQueue) {
     fold.ariaLabel = fold.title = uploadText(folded ? 'unfoldPanel' : 'foldPanel');
     if (!element.hidden) draw();
   };
-  // Makes room for the panel at the bottom of the page.
+  // Make room for the panel at the bottom of the page.
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // Set only while the panel is visible, because the browser then computes the styles of the whole page again.
+    // Set the height only while the panel is visible, because the browser then computes the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 
   const draw = () => {
     const { uploads } = queue();
     const isBusy = queue().isBusy();
-    // Applies each time the panel appears.
+    // This applies each time the panel appears.
     if (element.hidden && uploads.length > 0) setFolded(smallScreen.matches);
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
@@ -103,7 +103,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     drawTotal(isBusy);
   };
 
-  // A line that is already in its place is not moved, because a moved line loses the focus.
+  // Do not move a line that is already in its place, because a moved line loses the focus.
   const order = (elements: readonly HTMLElement[]) => {
     const focused = document.activeElement;
     for (const [index, line] of elements.entries()) {

@@ -9,7 +9,7 @@ import type { Upload } from './upload.ts';
 import { isOver, isResumable } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Number of concurrent uploads. Several of them hide the pauses between small files; many would slow each other down. */
+/** Number of concurrent uploads. With several of them, there are no pauses between small files; too many would slow each other down. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
@@ -18,11 +18,11 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
  * Sends uploads in the order in which they were chosen.
  * @param onChange called after each visible change
  * @param onDone called for each file that was stored
- * @param onEnd called when nothing is running, with the uploads that ended since the last call
+ * @param onEnd called when no upload is running any more, with the uploads that have ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
-  /** Uploads chosen or retried since the queue was last empty. */
+  /** The uploads that were chosen or retried since the queue was last empty. */
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
@@ -31,7 +31,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
 
   const has = (state: Upload['state']) => uploads.some((upload) => upload.state === state);
   const isMoving = () => running.size > 0 || has('waiting');
-  /** Whether any upload is unfinished, paused or not. */
+  /** Returns whether any upload is unfinished, even if it is paused. */
   const isBusy = () => isMoving() || has('paused');
 
   const changed = () => {
@@ -83,7 +83,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     }
   };
 
-  // The session has ended, so all uploads wait until the user has signed in.
+  // Called when the session has ended. All uploads wait until the user has signed in.
   const signIn = async (upload: Upload) => {
     isSignedOut = true;
     onChange();
@@ -98,7 +98,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     for (const upload of chosen) batch.add(upload);
   };
 
-  // Continues an unfinished upload of the same file, under the name that it already has.
+  // Continues an unfinished upload of the same file, under the name that was chosen for it before.
   const find = (upload: Upload) => {
     const kept = isResumable(upload) ? keptUpload(upload) : undefined;
     if (!kept) return;

@@ -2,16 +2,16 @@ import { byId, icon, make } from '../../shared/dom.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Maximum number of files of one receipt, the same as in the service. */
+/** Maximum number of files of one receipt. It matches the limit of the service. */
 const filesOfReceipt = 200;
 
-/** Events of the files that arrived since the page was opened. */
+/** Event IDs of the files that arrived since the page was opened. */
 const arrived: string[] = [];
 const list = make('p.row');
 const lead = make('p.lead');
 const section = make('section.notice.success', { role: 'status', id: 'receipt' }, lead, list);
 
-/** Shows a visitor of a link where to get the receipt for all files sent so far. Accounts get no receipts. */
+/** Shows a visitor of a link where to get the receipt for all files sent so far. There are no receipts for accounts. */
 export function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0) return;

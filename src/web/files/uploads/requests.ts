@@ -3,12 +3,12 @@ import { reasonFor, scriptHeaders } from '../server.ts';
 import type { Upload } from './upload.ts';
 import { uploadPath } from './upload-state.ts';
 
-/** Pauses in seconds before a lost connection is tried again; the last one is repeated. */
+/** Pauses in seconds before a lost connection is tried again. The last one is used repeatedly. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
- * Waits before a retry. The pauses grow and are random, so that uploads do not all return to a recovering service at once.
- * The `online` event of the browser ends the pause. @param failures number of attempts so far
+ * Waits before a retry. The pauses grow, and they are random, so that uploads do not all return to a recovering service at the same time.
+ * The browser's `online` event ends the pause. @param failures number of failed attempts so far
  */
 export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
   const seconds = pauseSeconds[Math.min(failures, pauseSeconds.length - 1)] ?? 0;
@@ -25,35 +25,38 @@ export function pauseAfter(failures: number, signal: AbortSignal): Promise<void>
   });
 }
 
-/** The reason of a refused upload, as a message. */
+/** The reason of a refused upload. */
 export interface Refused {
   reason: string;
-  /** Whether another attempt would be refused as well. */
+  /** Whether another attempt would be refused, too. */
   isFinal?: boolean;
 }
 
-/** `held`: the file arrived, and an inspection holds it for review (docs/spec/inspections.md#what-clients-hear). */
+/**
+ * The result of sending. `held` means that the file arrived and an inspection holds it for review
+ * (docs/spec/inspections.md#what-clients-hear).
+ */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
-/** Statuses of a busy service, or of a proxy that cannot reach it; a retry may help. */
+/** Statuses of a busy service, or of a proxy that cannot reach it. A retry may help. */
 export const passing: readonly number[] = [408, 502, 503, 504];
 
-/** Statuses that a retry with the same file and rights would get again. */
+/** Statuses that a retry with the same file and rights would receive again. */
 const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
-/** Milliseconds without progress or an answer after which the connection counts as lost. */
+/** Time in milliseconds without progress or an answer, after which the connection counts as lost. */
 const stallMs = 60_000;
 
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
 
-/** URL path under which an upload is stored. */
+/** Returns the URL path at which an upload is stored. */
 export function uploadUrl(upload: Upload): string {
   return upload.home + uploadPath(upload).split('/').map(encodeURIComponent).join('/');
 }
 
 /**
- * Headers of the request that begins an upload. With `If-None-Match: *` the service refuses a name that is taken, so that no file is
- * overwritten by mistake (RFC 9110 §13.1.2).
+ * Returns the headers of the request that begins an upload. With `If-None-Match: *` the service refuses a name that is taken, so that no
+ * file is overwritten by mistake (RFC 9110 §13.1.2).
  */
 export function fileHeaders(upload: Upload): Record<string, string> {
   const { file, onConflict } = upload;
@@ -65,7 +68,7 @@ export function fileHeaders(upload: Upload): Record<string, string> {
   };
 }
 
-/** The outcome of a refused request with a file. */
+/** Returns the result of a refused request with a file. */
 export function readRefusal(status: number, body: string): Sent {
   if (status === 412) return 'conflict';
   if (status === 401) return 'signed-out';
@@ -96,7 +99,7 @@ export async function tryRequest(
 /**
  * Sends content with XMLHttpRequest, because fetch() does not report the progress of a body.
  * @param onProgress called with the number of bytes sent
- * @returns undefined when the connection was lost, or `signal` was aborted
+ * @returns undefined if the connection was lost or `signal` was aborted
  */
 export function sendContent(
   method: string,
@@ -110,7 +113,7 @@ export function sendContent(
   const request = new XMLHttpRequest();
   const abort = () => request.abort();
   let stalled: ReturnType<typeof setTimeout> | undefined;
-  // After all bytes are sent, the service may take any time to answer.
+  // Once all bytes are sent, the service may take any time to answer.
   const watch = (leftBytes: number) => {
     clearTimeout(stalled);
     if (leftBytes > 0) stalled = setTimeout(abort, stallMs);

@@ -6,7 +6,7 @@ import { isReadable, isResumable } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
 /**
- * Sends one file, or continues a file that was sent in part.
+ * Sends a file, or the rest of a file that was sent in part.
  *
  * @param onChange called when bytes were sent, and after other visible changes
  */
@@ -16,10 +16,12 @@ export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   return (isResumable(upload) ? sendInParts : put)(upload, controller.signal, onChange);
 }
 
-/** Maximum number of attempts whose connection breaks although the service is reachable, as if a proxy refused the content. */
+/**
+ * Maximum number of attempts whose connection breaks although the service is reachable. After that, a proxy probably refuses the content.
+ */
 const maxBroken = 5;
 
-/** Sends a small file in one request, and repeats the request when the connection breaks. */
+/** Sends a small file in one request, and repeats the request if the connection breaks. */
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   const { file } = upload;
   let broken = 0;
@@ -37,7 +39,8 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
-    // A reply that arrives before the body is sent can be lost with the connection, so a request without a body asks again.
+    // The connection may break before the body is sent, and a reply that has already arrived is lost with it. So a request without a body
+    // asks again.
     const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
@@ -48,12 +51,12 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
   }
 }
 
-/** The ID that identifies the file's arrival in a receipt. The service sends it only to users of links. */
+/** Returns the ID that identifies the arrival of a file in a receipt. The service sends it only to visitors of links. */
 function eventIdOf(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
-/** Whether the file on the service is the one that was sent, so that only the reply was lost. */
+/** Returns whether the service has the file that was sent, so that only the reply was lost. */
 function isSame({ headers }: Response, { size, lastModified }: File): boolean {
   const modifiedMs = Date.parse(headers.get('last-modified') ?? '');
   return Number(headers.get('content-length')) === size && modifiedMs === Math.floor(lastModified / 1000) * 1000;
@@ -67,36 +70,39 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
   onChange();
 }
 
-/** The outcome of a request: the next offset, the end of the upload, no answer, or an upload that the service has forgotten. */
+/** The result of a request: the next offset, the end of the upload, no answer, or that the service has removed the upload. */
 type Step = number | Sent | 'lost' | 'gone';
 
-/** The two sizes in bytes of requests on an unreliable connection, where only completed requests are sure to count. */
+/** The two sizes, in bytes, of requests on an unreliable connection. Only completed requests are sure to count there. */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
 
-/** Bytes that may be in transit to the service and its disk when a connection is lost. */
+/** Number of bytes that may be on their way to the service and its disk when a connection is lost. */
 const keptBackBytes = 12 * 1024 * 1024;
 
-/** Maximum number of restarts after the service has forgotten the upload. */
+/** Maximum number of restarts after the service has removed the upload. */
 const maxRestarts = 3;
 
-/** Sends a file in several requests, each of which continues where the previous one ended (docs/spec/uploads.md). */
+/** Sends a file in several requests. Each one continues where the previous one ended (docs/spec/uploads.md). */
 async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   const { file } = upload;
-  /** The offset to continue at; undefined until the service has been asked for it. */
+  /** The offset at which to continue; undefined until the service has been asked for it. */
   let offset: number | undefined;
-  /** Maximum bytes of one request. */
+  /** Maximum number of bytes of one request. */
   let requestBytes = Number.POSITIVE_INFINITY;
-  /** Maximum bytes of one request after a loss showed that a proxy holds back the sent bytes, as some do until the request is complete. */
+  /**
+   * Maximum number of bytes of one request after a loss has shown that a proxy holds back the content. Some proxies do so until a request
+   * is complete.
+   */
   let pieceBytes = Number.POSITIVE_INFINITY;
-  /** Number of bytes sent when the connection was lost. */
+  /** Number of bytes that had been sent when the connection was lost. */
   let lostAt = 0;
 
   const noteLimit = ({ headers }: Response) => {
     requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
   };
 
-  // Not aborted by the signal, because cancelling the upload needs its location.
+  // The signal does not abort this request, because cancelling the upload needs its location.
   const begin = async (): Promise<Step> => {
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
     const reply = await tryRequest('PUT', uploadUrl(upload), headers);
@@ -111,7 +117,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     return 0;
   };
 
-  // Uses GET, because the reply to HEAD does not contain the reason of a failed upload.
+  // It uses GET, because the reply to HEAD does not contain the reason of a failed upload.
   const find = async (location: string): Promise<Step> => {
     const reply = await tryRequest('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';
@@ -172,7 +178,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     onChange();
   };
 
-  // If another tab is continuing this upload, starts a new one.
+  // If another tab is continuing this upload, start a new one.
   if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
   let failures = 0;
   let restarts = 0;

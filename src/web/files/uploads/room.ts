@@ -5,7 +5,7 @@ import { tryRequest, uploadUrl } from './requests.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Bytes of the quota that are left for uploads; undefined if the service must be asked. */
+/** Number of bytes of the quota that are left for uploads; undefined if the service must be asked. */
 let roomBytes: number | undefined;
 
 export function forgetRoom(): void {
@@ -13,8 +13,8 @@ export function forgetRoom(): void {
 }
 
 /**
- * Whether a file fits into the quota, before it is sent. The service makes room for it in the trash, where there is one.
- * @returns the problem, for people
+ * Checks whether a file fits into the quota before it is sent. If there is a trash, the service makes room by deleting from it.
+ * @returns the problem as a message; undefined if the file fits
  */
 export async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   // An unfinished upload already counts towards the quota.
@@ -28,7 +28,9 @@ export async function lackOfRoom(upload: Upload): Promise<string | undefined> {
   return undefined;
 }
 
-/** Bytes that are left, with those that the service can have back from the trash; undefined when it does not say. */
+/**
+ * Returns the number of bytes that are left, including those that the service can free in the trash; undefined if it does not report them.
+ */
 async function askRoom(): Promise<number | undefined> {
   const space = await askSpace();
   return space && space.availableBytes + (may('trash') ? await trashBytes() : 0);
@@ -36,13 +38,13 @@ async function askRoom(): Promise<number | undefined> {
 
 async function trashBytes(): Promise<number> {
   const reply = await tryRequest('GET', '/home/__svc__/trash', { accept: 'application/json' });
-  // Without an answer the service decides.
+  // Without an answer, the service decides when it gets the file.
   if (!reply?.ok) return Number.POSITIVE_INFINITY;
   const { trash } = (await reply.json()) as { trash: { size: number }[] };
   return trash.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Size of the file that an upload would replace. */
+/** Returns the size of the file that an upload would replace. */
 async function presentBytes(upload: Upload): Promise<number> {
   const reply = await tryRequest('HEAD', uploadUrl(upload));
   return reply?.ok ? Number(reply.headers.get('content-length')) : 0;

@@ -16,16 +16,16 @@ import style from './uploads.css';
 addStyle(style);
 
 /**
- * Shortest time between two refreshes of the folder while files arrive, in milliseconds, and the minimum pause as a multiple of a refresh's
- * duration.
+ * Minimum time in milliseconds between two refreshes of the folder while files arrive. The pause is also at least `restPerLook` times as
+ * long as a refresh takes.
  */
 const lookEveryMs = 1000;
 const restPerLook = 4;
 
-/** How long new rows are marked, in milliseconds. */
+/** Time in milliseconds for which new rows are marked. */
 const markedMs = 2000;
 
-/** Names in the open folder whose files arrived since its rows were read. */
+/** Names in the current folder whose files arrived since its rows were read. */
 let arrived = new Set<string>();
 let isLooking = false;
 
@@ -98,7 +98,7 @@ function send(uploads: Upload[]): void {
   for (const { location } of uploads) if (location !== undefined) withdraw(location);
 }
 
-/** Sends files once their metadata is filled in, and creates empty folders. */
+/** Asks for the metadata of files and then sends them. It also creates empty folders. */
 export async function sendUploads(uploads: Upload[], home: string, emptyFolders: readonly string[] = []): Promise<void> {
   if (await askMetadata(uploads)) send(uploads);
   const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
@@ -107,7 +107,7 @@ export async function sendUploads(uploads: Upload[], home: string, emptyFolders:
   if (emptyFolders.length > 0 && uploads.length === 0) await refreshRows();
 }
 
-/** Offers to continue the unfinished uploads to the open folder. */
+/** Offers to continue the unfinished uploads to the current folder. */
 export function offerToContinue(): void {
   withdraw = offerUnfinished(send);
 }

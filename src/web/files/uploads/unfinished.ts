@@ -12,9 +12,10 @@ import { uploadPath } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
 /**
- * Offers to continue the unfinished uploads to this folder. The user must choose each file again, and no other tab may be sending it.
+ * Offers to continue the unfinished uploads to this folder. The user must choose each file again. Uploads that another tab is sending are
+ * not offered.
  * @param add sends a file that was chosen again
- * @returns a function that withdraws the offer for an upload that has been continued
+ * @returns a function that withdraws the offer for an upload which has been continued
  */
 export function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
   const lines = new Map<string, HTMLElement>();

@@ -1,20 +1,20 @@
 import type { Upload } from './upload.ts';
 
-/** Seconds over which the speed is averaged. */
+/** Time in seconds over which the speed is averaged. */
 const windowSeconds = 8;
 
 export class Speed {
   #samples: { atMs: number; bytes: number }[] = [];
 
-  /** @param bytes all bytes sent so far */
+  /** @param bytes number of all bytes sent so far */
   note(bytes: number, atMs: number): void {
-    // A retried file starts again, so the count decreases.
+    // A file that is retried starts again, so the number of bytes decreases.
     if (bytes < (this.#samples.at(-1)?.bytes ?? 0)) this.#samples = [];
     this.#samples.push({ atMs, bytes });
     this.#samples = this.#samples.filter((sample) => sample.atMs > atMs - windowSeconds * 1000);
   }
 
-  /** Bytes a second; undefined while too little is known. */
+  /** Number of bytes per second; undefined while too little is known. */
   get bytesPerSecond(): number | undefined {
     const [first] = this.#samples;
     const last = this.#samples.at(-1);
@@ -23,7 +23,7 @@ export class Speed {
   }
 }
 
-/** Larger files are sent resumably; sending a smaller one again is faster than asking for its progress. */
+/** Files above this size are sent resumably. Sending a smaller file again is faster than asking for its progress. */
 const resumableBytes = 8 * 1024 * 1024;
 
 export function isResumable({ file }: Upload): boolean {
@@ -31,8 +31,8 @@ export function isResumable({ file }: Upload): boolean {
 }
 
 /**
- * Whether content can still be read: a request with a file that was changed or deleted since it was chosen fails like one without a
- * connection.
+ * Returns whether content can still be read. If a file was changed or deleted after it was chosen, a request with it fails in the same way
+ * as without a connection.
  */
 export async function isReadable(content: Blob): Promise<boolean> {
   try {
@@ -43,17 +43,17 @@ export async function isReadable(content: Blob): Promise<boolean> {
   }
 }
 
-/** Whether an upload has ended, successfully or not. */
+/** Returns whether an upload has ended, successfully or not. */
 export function isOver({ state }: Upload): boolean {
   return state !== 'waiting' && state !== 'running' && state !== 'paused';
 }
 
-/** The path that an upload will have, relative to the folder of the page. */
+/** Returns the path of an upload, relative to the folder of the page. */
 export function uploadPath({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
 
-/** `report.pdf` becomes `report (2).pdf`, and that `report (3).pdf`. */
+/** Returns the next name to try: `report.pdf` becomes `report (2).pdf`, and that becomes `report (3).pdf`. */
 export function nextName(name: string): string {
   const dot = name.lastIndexOf('.');
   const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];

@@ -6,5 +6,5 @@ import fr from '../../texts/uploads/fr.json' with { type: 'json' };
 
 export type UploadTextName = keyof typeof en;
 
-/** A text of the upload part, in the language of the page. */
+/** Returns a text about uploads, in the language of the page. */
 export const uploadText = partTexts<UploadTextName>({ en, de, es, fr });

@@ -1,20 +1,20 @@
 /** Prefix of the keys of unfinished uploads in localStorage. */
 export const keptPrefix = 'svc-upload:';
 
-/** Names that browsers give to copied pictures, such as screenshots. */
+/** Matches names that browsers give to pasted pictures, such as screenshots. */
 const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 
-/** Maximum age of such a picture in milliseconds, because browsers create it when it is pasted. */
+/** Maximum age of such a picture in milliseconds. It is short, because browsers create the picture when it is pasted. */
 const justMadeMs = 5_000;
 
-/** The name of a pasted file; a picture without a name gets one with the time. */
+/** Returns the name of a pasted file. A picture without a name of its own gets one with the time. */
 export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModified'>, nowMs: number, word: string): string {
   const extension = namelessPicture.exec(name)?.[1];
   if (extension === undefined || nowMs - lastModified > justMadeMs) return name;
   const at = new Date(nowMs);
   const two = (value: number) => String(value).padStart(2, '0');
   const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  // Without colons, which Windows does not allow in names.
+  // The time has no colons, because Windows does not allow them in names.
   const time = `${two(at.getHours())}.${two(at.getMinutes())}.${two(at.getSeconds())}`;
   return `${word} ${date} ${time}.${extension.toLowerCase()}`;
 }
@@ -22,15 +22,15 @@ export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModi
 /** A file to be uploaded. */
 export interface Upload {
   readonly file: File;
-  /** URL path of the folder where it was chosen; ends in `/`. */
+  /** URL path of the folder in which it was chosen. It ends in `/`. */
   readonly home: string;
   /** Path of folders below `home`, separated by `/`; empty for `home` itself. */
   readonly folder: string;
-  /** Name under which it is stored; changed when both files are to be kept. */
+  /** Name under which the file is stored. It is changed if both files are to be kept. */
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
-  /** Bytes of `sentBytes` that the service already had, which do not count for the speed. */
+  /** Number of bytes of `sentBytes` that the service already had. They do not count for the speed. */
   foundBytes: number;
   reason: string;
   remark: string;
@@ -42,13 +42,13 @@ export interface Upload {
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event of its arrival, which a receipt names. Only uploads through links get one. */
+  /** ID of the event for its arrival, which a receipt names. Only uploads through links have one. */
   eventId: string | undefined;
   /** Aborts the running request. */
   stop: (() => void) | undefined;
 }
 
-/** Makes the upload of a file that was just chosen. */
+/** Creates the upload of a file that was just chosen. */
 export function newUpload(file: File, home: string, folder: string, onConflict: Upload['onConflict']): Upload {
   return {
     file,

@@ -7,7 +7,7 @@ import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
 /** Delay in milliseconds before the part that sends files is preloaded. */
 const aheadMs = 1500;
 
-/** Takes files and pictures that are pasted outside of fields. @param take reads them while the event is handled */
+/** Takes files and pictures that are pasted outside of fields. @param take must read them while the event is being handled */
 function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {
   document.addEventListener('paste', (event) => {
     const { clipboardData, target } = event;
@@ -40,7 +40,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // Preloaded, because uploads that wait for a lost connection need this part.
+    // The part is preloaded, because uploads that wait for a lost connection need it.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
@@ -75,7 +75,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   return field;
 }
 
-/** Uploads dropped files. Without the right to write they are ignored, because the browser would otherwise leave the page to open them. */
+/** Uploads dropped files. Without the right to write they are ignored; otherwise the browser would leave the page to open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
   const hint = make('span.place', icon('files'), place);
@@ -100,7 +100,7 @@ function startDrops(add: Add): void {
   });
 }
 
-/** Uploads dropped or pasted files, and folders with all their content. Must be called while the event is handled. */
+/** Uploads dropped or pasted files, and folders with all their content. It must be called while the event is being handled. */
 async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
   const home = folderUrl();
   const onConflict = conflictRule();
@@ -118,7 +118,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const reader = (entry as FileSystemDirectoryEntry).createReader();
     for (let count = 0; ; ) {
-      // A reader returns at most 100 entries at a time; an empty list is the end.
+      // A reader returns at most 100 entries at a time. An empty list means the end.
       const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
       if (members.length === 0 && count === 0) emptyFolders.push(path);
       if (members.length === 0) return;
@@ -127,7 +127,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     }
   };
 
-  // The items disappear when the event is over, so they are read before the first wait.
+  // The items disappear when the event has been handled, so they are read before the first `await`.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (entries.length === 0) uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
   for (const entry of entries) await gather(entry, '');

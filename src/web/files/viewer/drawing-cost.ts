@@ -1,6 +1,6 @@
 import { pictureHead } from '../thumbnails/picture-head.ts';
 
-/** Maximum number of elements that the browser has to draw for a drawing, including copies. */
+/** Maximum number of elements that the browser has to draw for an SVG, including copies. */
 const maxElements = 50_000;
 
 /** Cost of one filter step, in elements. It is high, because a step processes a whole picture. */
@@ -10,22 +10,22 @@ const maxDepth = 200;
 
 const maxPixels = 100_000_000;
 
-/** Elements whose content is drawn wherever they are referenced. `use` can reference any element with an ID. */
+/** Elements whose content is drawn at each place that references them. `use` can reference any element with an ID. */
 const containers = 'pattern, mask, marker, filter, clipPath, symbol';
 
-/** Matches values and styles that reference another element, perhaps through escapes or variables. Gradients copy nothing. */
+/** Matches values and styles that reference another element, perhaps with escapes or variables. References to gradients copy nothing. */
 const naming = /url\(|\\|var\(|filter\s*:|blur\(|shadow\(/i;
 
-/** Elements whose cost is unknown without loading or running something. */
+/** Elements whose cost is unknown until something is loaded or run. */
 const unclear = 'set, animate, animateTransform, animateMotion, feImage, feTurbulence, feConvolveMatrix';
 
 /** Matches style sheets that have only class rules, which is usual for drawing programs. */
 const classRules = /^\s*(?:(?:\.[\w-]+[\s,]*)+\{[^{}]*\}\s*)*$/;
 
 /**
- * Whether a browser can draw an SVG quickly. A copied element must not contain copies, so that a few lines cannot require an astronomical
- * number of elements.
- * @param drawing parsed document, in which nothing was loaded or run
+ * Returns whether a browser can draw an SVG quickly. A copied element must not contain copies itself; otherwise a few lines could require
+ * an astronomical number of elements.
+ * @param drawing parsed document. Nothing in it has been loaded or run
  */
 export function isDrawable(drawing: Document): boolean {
   const elements = [...drawing.querySelectorAll('*')];
@@ -56,18 +56,18 @@ function attributeText(element: Element): string {
   return [...element.attributes].map(({ value }) => value).join('\n');
 }
 
-/** Number of elements in a subtree. Filter steps and HTML elements count more, because drawing them costs more. */
+/** Returns the number of elements in a subtree. Filter steps and HTML elements count several times, because drawing them costs more. */
 function drawingCost(parent: ParentNode): number {
   const count = (selector: string) => parent.querySelectorAll(selector).length;
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** Upper limit of the number of points of a line. Each point may have a marker. */
+/** Returns an upper limit of the number of points in a line. Each point may have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }
 
-/** Whether the pictures embedded in a drawing are bitmaps, and unpack to few pixels. */
+/** Returns whether all pictures embedded in an SVG are bitmaps with few pixels. */
 function arePicturesSmall(text: string): boolean {
   let pixels = 0;
   for (const [, type = '', data = ''] of text.matchAll(/data:([^,]*),([^"')\s]*)/gi)) {

@@ -1,19 +1,22 @@
 import { type Point, swipeDirection } from './zoom.ts';
 
-/** Height in CSS pixels of the controls at the bottom of a film, including its timeline. Touches there belong to the controls. */
+/** Height, in CSS pixels, of the controls at the bottom of a film, including the timeline. Touches there belong to the controls. */
 const controlsHeight = 80;
 
-/** Actions for gestures of pointers and the wheel. Points are relative to the centre of the stage. */
+/** Actions for gestures of pointers and the wheel. Points are relative to the centre of the viewer's stage. */
 export interface Gestures {
   zoom: (factor: number, point: Point) => void;
-  /** @returns whether the picture was moved; otherwise the movement may be a swipe */
+  /** @returns whether the picture was moved; if it was not, the movement may be a swipe */
   drag: (by: Point) => boolean;
   /** Called with the path of a finger that did not move the picture. */
   swipe: (by: Point) => void;
   toggle: (point: Point) => void;
 }
 
-/** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns a controller that stops it */
+/**
+ * Watches gestures: one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns a controller that
+ * stops it
+ */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);
   const down = new Map<number, Point>();
@@ -53,7 +56,7 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
   on('dblclick', (event) => gestures.toggle(fromMiddle(eventPoint(event))));
   on('wheel', (event) => {
     event.preventDefault();
-    // Browsers report lines or pixels. A pinch on a touchpad arrives in small steps, with Ctrl.
+    // Browsers report lines or pixels. A pinch on a touchpad arrives as small steps of the wheel, with Ctrl.
     const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
     gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(eventPoint(event)));
   });
@@ -68,14 +71,16 @@ function listeners(stage: HTMLElement) {
   return [watch, on] as const;
 }
 
-/** Watches swipes over a film, except on its controls. @param go shows the file that many steps away @returns a controller that stops it */
+/**
+ * Watches swipes over a film, except on its controls. @param go shows the file that is `by` steps away @returns a controller that stops it
+ */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);
   let start: PointerEvent | undefined;
   const isOfControls = ({ target, clientY }: PointerEvent) =>
     target === film && clientY > film.getBoundingClientRect().bottom - controlsHeight;
   const down = (event: PointerEvent) => {
-    // A second finger is not a swipe, and a film in full screen has no neighbours.
+    // A second finger is not a swipe. A film in full screen has no previous and next file.
     const isFirst = event.isPrimary && event.pointerType !== 'mouse' && document.fullscreenElement === null;
     start = isFirst && !isOfControls(event) ? event : undefined;
   };

@@ -8,12 +8,12 @@ import { isDrawable } from './drawing-cost.ts';
 
 const maxDrawingBytes = 5_000_000;
 
-/** A part that the namespaces of SVG and HTML have in common. */
+/** A text that the namespaces of SVG and HTML both contain. */
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
- * Parses a drawing after breaking its namespaces, so that the browser treats its elements as unknown. Uses a request, because the page's
- * policy forbids the parser of the DOM. @param bytes are changed
+ * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown. It uses a request for that, because the
+ * page's policy forbids the DOM's parser. @param bytes these bytes are changed
  */
 async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> {
   const [first, ...rest] = namespaces;
@@ -25,19 +25,19 @@ async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> 
   return responseXML;
 }
 
-/** Maximum number of pixels of a picture; unpacked, each takes four bytes of memory. */
+/** Maximum number of pixels of a picture. In memory each pixel takes four bytes. */
 const maxPixels = 100_000_000;
 
-/** Maximum size in bytes of a picture that is loaded before the user opens it. */
+/** Maximum size, in bytes, of a picture that is loaded before the user opens it. */
 const maxAheadBytes = 30_000_000;
 
-/** A picture that the browser is loading, or a message why it cannot be shown. */
+/** A picture that the browser is loading, or a message that says why it cannot be shown. */
 type Picture = HTMLImageElement | string;
 
-/** The shown picture and its neighbours. */
+/** The shown picture, and the pictures before and after it. */
 const near = new Map<Row, Promise<Picture>>();
 
-/** Preloads the neighbours of the shown picture and forgets all others. Preloading never asks for a password. */
+/** Preloads the pictures before and after the shown one, and drops all others. Preloading never asks for a password. */
 export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
   for (const row of beside) {
@@ -67,11 +67,12 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
   return (await pictureProblem(src, ask)) ?? make('img', { src, alt: rowName(row), draggable: false });
 }
 
-/** Requests the beginning of a picture. */
+/** A function that requests the beginning of a picture. */
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
- * Checks a picture before the browser loads it: the browser could not ask for the password, and would decode or draw a picture of any size.
+ * Checks a picture before the browser loads it. The browser itself could not ask for the password, and would decode or draw a picture of
+ * any size.
  * @returns the problem as a message; undefined if there is none
  */
 export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {

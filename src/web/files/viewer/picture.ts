@@ -6,7 +6,7 @@ import { loadPicture } from './picture-file.ts';
 import { alert, type Shown } from './shown.ts';
 import { bounded, type Frame, moveBy, type Point, swipeDirection, whole, zoomBy } from './zoom.ts';
 
-/** Zoom factor of one press of a button or key. */
+/** Factor by which one press of a button or key zooms. */
 const step = 1.5;
 
 /** Distance in CSS pixels by which an arrow key moves an enlarged picture. */
@@ -19,7 +19,7 @@ const arrows: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: -stride },
 };
 
-/** Shows a picture that can be zoomed and moved. @param go shows the file that many steps away */
+/** Shows a picture that can be zoomed and moved. @param go shows the file that is `by` steps away */
 export async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await loadPicture(row);
   if (typeof image === 'string') return alert(image);
@@ -74,7 +74,7 @@ export async function showPicture(row: Row, stage: HTMLElement, go: (by: number)
     own.abort();
     watchSize.disconnect();
     stage.classList.remove('enlarged');
-    // The preloaded element may be shown again.
+    // This preloaded element may be shown again.
     image.removeAttribute('style');
   };
   return { nodes: [image], tools: [farther, nearer], onKey, clean };

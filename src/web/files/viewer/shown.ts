@@ -10,7 +10,7 @@ export interface Shown {
   clean?: () => void;
 }
 
-/** A message instead of the file. */
+/** Shows a message in place of the file. */
 export function alert(message: string): Shown {
   return { nodes: [make('p.trouble', { role: 'alert' }, message)] };
 }

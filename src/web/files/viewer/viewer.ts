@@ -20,13 +20,13 @@ addStyle(previewStyle);
 
 /** A part of the script that shows one kind of file. */
 interface FilePart {
-  /** Number of bytes that it always reads: from the beginning of the file, or from its end if negative. */
+  /** Number of bytes that the part reads first: from the beginning of the file, or from its end if it is negative. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
 }
 
-/** Shows a text or an archive, after loading the part of the script for it. */
+/** Shows a text or an archive, after loading the part of the script that can show it. */
 async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown> {
   const work = new AbortController();
   try {
@@ -42,7 +42,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // The browser would request the film itself: its password dialog would lock the page, and a missing film would look damaged.
+  // The browser requests the film itself. Its password dialog would block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
@@ -50,13 +50,13 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
     swipes.abort();
-    // Otherwise the browser would continue to load the hidden film.
+    // With a source, the browser would continue to load the hidden film.
     element.removeAttribute('src');
   };
   return { nodes: [element], clean };
 }
 
-// Uses the file's own URL, so that the browser's PDF viewer shows its name and can request parts of it.
+// The file's own URL is used, so that the browser's PDF viewer shows its name and can request parts of it.
 async function pdf(src: string, label: string): Promise<Shown> {
   const problem = await obstacle(src);
   return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
@@ -64,20 +64,20 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** Whether a row's file is a picture or a film. Stepping through these skips all other files. */
+/** Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer skips all other files. */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
 }
 
-/** The files that the viewer steps through, in the order of the page. */
+/** Returns the files through which the viewer steps, in the order of the page. */
 function sequenceOf(row: Row): Row[] {
   return shownRows().filter(
     (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
   );
 }
 
-/** Shows a file on top of its folder, with buttons for the previous and the next file. */
+/** Shows a file above its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
   let rows = sequenceOf(row);
@@ -146,7 +146,7 @@ export function showFile(first: Row): void {
   };
 
   const onKey = (event: KeyboardEvent) => {
-    // Keys on a film are left to the browser.
+    // Keys on a film are handled by the browser.
     if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLMediaElement) return;
     if (shown.onKey?.(event.key) === true) event.preventDefault();
     else if (event.key === 'ArrowLeft') go(-1);
@@ -156,7 +156,7 @@ export function showFile(first: Row): void {
 
   const end = () => {
     marker.replaceWith(notices);
-    // Called here too, because the dialog can be closed in several ways.
+    // These are called here as well, because the dialog can be closed in several ways.
     layer.leave();
     shown.clean?.();
     forgetPictures();
@@ -192,7 +192,7 @@ export function showFile(first: Row): void {
     layer.leave();
   });
   dialog.addEventListener('close', end);
-  // Elements outside of an open dialog are neither visible nor read out, so the notices move into it.
+  // Elements outside of an open dialog are neither visible nor announced, so the notices are moved into it.
   const notices = byId('notices');
   const marker = document.createComment('');
   notices.replaceWith(marker);

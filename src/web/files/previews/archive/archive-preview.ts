@@ -10,14 +10,14 @@ import { showText } from '../text/text-preview.ts';
 import { type Archive, openArchive } from './archive.ts';
 import { tailBytes, ZipFault, type ZipFaultReason, type ZipMember } from './zip-member.ts';
 
-/** Shows a member that is a text. @throws ZipFault */
+/** Shows a member that is a text file. @throws ZipFault */
 function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<HTMLElement> {
   const { name, sizeBytes } = member;
   const start = (lengthBytes: number) => readStart(archive.content(member, signal), lengthBytes, sizeBytes);
   return showText({ name, sizeBytes, place: undefined, start }, signal);
 }
 
-/** Reads the first bytes of a member. Only a whole member is read to its end, which checks its CRC-32. */
+/** Reads the first bytes of a member. If all of it is requested, it reads to the end, which checks the CRC-32. */
 async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: number, sizeBytes: number): Promise<Uint8Array> {
   const first = new Uint8Array(lengthBytes);
   let at = 0;
@@ -29,13 +29,13 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
   return first;
 }
 
-/** Largest member that is unpacked, in bytes: the browser has to hold the whole member. */
+/** Maximum size in bytes of a member that is unpacked. The browser has to hold the whole member. */
 const maxBytes = 500_000_000;
 
-/** Size of the parts, in bytes, that become Blobs while unpacking: the browser may keep Blobs on its disk. */
+/** Size, in bytes, of the parts that become Blobs during unpacking. The browser may keep Blobs on its disk. */
 const partBytes = 8 * 1024 * 1024;
 
-/** Unpacks a member into a Blob of a generic type, which the browser saves instead of showing it. @throws ZipFault */
+/** Unpacks a member into a Blob of a generic type, so that the browser saves it and does not show it. @throws ZipFault */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
   if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
@@ -61,7 +61,7 @@ const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
   'too-large': 'tooLargeToUnpack',
 };
 
-/** Message for the user about a fault of an archive or a member. @throws `error` if it is any other error */
+/** Returns a message for the user about a fault of an archive or a member. @throws `error` if it is any other error */
 function faultText(error: unknown): string {
   if (error instanceof ZipFault) return previewText(texts[error.reason]);
   if (error instanceof Refusal) return error.message;
@@ -71,15 +71,17 @@ function faultText(error: unknown): string {
 /** Number of members that each step adds to the list. */
 const batch = 500;
 
-/** Reads this many bytes from the end of an archive: they have the position of the central directory, and all of a short one. */
+/**
+ * Number of bytes at the end of an archive to read first. They contain the position of the central directory, or all of a short archive.
+ */
 export const firstBytes = -tailBytes;
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Time, in milliseconds, after which the URL of a saved file is revoked: the browser has read it by then. */
+/** Time in milliseconds after which the URL of a saved file is revoked. By then the browser has read it. */
 const savingMs = 60_000;
 
-/** Lists the members of a ZIP archive. Files can be saved, and text files shown. @param signal ends all work on the archive */
+/** Lists the members of a ZIP archive. Files can be saved, and text files can be shown. @param signal ends all work on the archive */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await openArchive(file);
@@ -109,7 +111,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // An error in a later step keeps the members that are already listed.
+    // After an error in a later step, the members that are already listed are kept.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });

@@ -11,15 +11,15 @@ import {
   type ZipMember,
 } from './zip-member.ts';
 
-/** Packed bytes that are inflated at once. Inflating can make them about a thousand times as large. */
+/** Number of packed bytes that are inflated at once. Their content can be about a thousand times as large. */
 const stepBytes = 4096;
 
 const localHeadBytes = 30;
 
 /**
- * Unpacks a member in pieces. It yields at most the size that the directory announces, and never reads bytes of another member.
- * @param known members read so far
- * @throws ZipFault when the content cannot be unpacked or differs from the announcement
+ * Unpacks a member in pieces. It yields at most as many bytes as the directory announces, and never reads bytes of another member.
+ * @param known members whose records have been read
+ * @throws ZipFault if the content cannot be unpacked, or does not match the announced size or CRC-32
  */
 async function* unpack(
   member: ZipMember,
@@ -61,7 +61,7 @@ function push(inflate: Inflate, step: Uint8Array, isLast: boolean): void {
   }
 }
 
-/** Finds the start of a member's content. It depends on the length of the local header (APPNOTE 4.3.7). */
+/** Finds the start of a member's content, which depends on the length of its local header (APPNOTE 4.3.7). */
 async function contentStart(member: ZipMember, file: ArchiveFile, directory: ZipDirectory): Promise<number> {
   const at = directory.before + member.offset;
   if (at + localHeadBytes > directory.start) throw new ZipFault('damaged');
@@ -71,7 +71,7 @@ async function contentStart(member: ZipMember, file: ArchiveFile, directory: Zip
   return at + localHeadBytes + view.getUint16(26, true) + view.getUint16(28, true);
 }
 
-/** Start of the next member, or of the directory. Members at the same offset have no space, and count as damaged. */
+/** Returns the start of the next member, or of the directory. Members at the same offset have no space, so they count as damaged. */
 function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly ZipMember[]): number {
   let end = directory.start;
   for (const other of known) {
@@ -80,13 +80,13 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
   return end;
 }
 
-/** Bytes of the central directory that are fetched at once; usually two thousand members or more. */
+/** Number of bytes of the central directory that are fetched at once. They usually describe two thousand members or more. */
 const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read on demand. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-/** @throws ZipFault if the file is not an archive */
+/** Opens an archive. @throws ZipFault if the file is not an archive */
 export async function openArchive(file: ArchiveFile) {
   const directory = await findDirectory(file);
   const known: ZipMember[] = [];
@@ -98,10 +98,10 @@ export async function openArchive(file: ArchiveFile) {
     members: known as readonly ZipMember[],
     isAtEnd,
 
-    /** Number of members. Until all are read, it is the number that the archive announces. */
+    /** Returns the number of members. Until all have been read, it is the number that the archive announces. */
     count: () => (isAtEnd() ? known.length : Math.max(directory.count, known.length)),
 
-    /** Reads up to `most` further members. @throws ZipFault when the directory is damaged */
+    /** Reads up to `most` further members. @throws ZipFault if the directory is damaged */
     async next(most: number): Promise<ZipMember[]> {
       const before = known.length;
       while (known.length < before + most && !isAtEnd()) {

@@ -1,4 +1,4 @@
-/** Why an archive or a member cannot be read. */
+/** The reasons why an archive or a member cannot be read. */
 export type ZipFaultReason = 'no-archive' | 'damaged' | 'encrypted' | 'unknown-packing' | 'in-parts' | 'too-large';
 
 export class ZipFault extends Error {
@@ -25,19 +25,19 @@ export interface ZipDirectory {
   /** Start and end of the central directory in the file. */
   start: number;
   end: number;
-  /** Number of bytes before the archive, such as those of a program that unpacks it. */
+  /** Number of bytes before the archive, for example of a program that unpacks it. */
   before: number;
 }
 
 const endBytes = 22;
 const locatorBytes = 20;
 
-/** Bytes at the end of a file that surely contain the end record and the ZIP64 locator before it. */
+/** Number of bytes at the end of a file that certainly contain the end record and the ZIP64 locator before it. */
 export const tailBytes = endBytes + 0xffff + locatorBytes;
 
 const end64Bytes = 56;
 
-/** Finds the central directory from the end of the file (APPNOTE 4.3.14 to 4.3.16). @throws ZipFault when there is none */
+/** Finds the central directory from the end of the file (APPNOTE 4.3.14 to 4.3.16). @throws ZipFault if there is none */
 export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   const tailStart = Math.max(0, file.sizeBytes - tailBytes);
   const tail = dataView(await file.read(tailStart, file.sizeBytes - tailStart));
@@ -49,7 +49,7 @@ export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   return directoryBefore(tailStart + at, tail.getUint16(at + 10, true), tail.getUint32(at + 12, true), tail.getUint32(at + 16, true));
 }
 
-/** Finds the start of the end record, which is the last one whose comment fits into the file. */
+/** Finds the start of the end record. It is the last record whose comment fits into the file. */
 function endIn(tail: DataView): number | undefined {
   for (let at = tail.byteLength - endBytes; at >= 0; at--) {
     if (tail.getUint32(at, true) === 0x06054b50 && at + endBytes + tail.getUint16(at + 20, true) <= tail.byteLength) return at;
@@ -59,7 +59,7 @@ function endIn(tail: DataView): number | undefined {
 
 async function directory64(file: ArchiveFile, tail: DataView, locator: number, tailStart: number): Promise<ZipDirectory> {
   if (tail.getUint32(locator + 16, true) > 1) throw new ZipFault('in-parts');
-  // Bytes before the archive make the offset in the locator wrong, so the place right before the locator is tried, too.
+  // If there are bytes before the archive, the offset in the locator is wrong. So the position directly before the locator is tried, too.
   const places = [safe(tail.getBigUint64(locator + 8, true)), tailStart + locator - end64Bytes];
   for (const at of places) {
     if (at < 0 || at + end64Bytes > tailStart + locator) continue;
@@ -100,13 +100,13 @@ export function crc32(bytes: Uint8Array, before: number): number {
   return ~crc >>> 0;
 }
 
-/** Code page 437 from 0x80 on, the encoding of names that are not in UTF-8 (APPNOTE D.1). */
+/** The characters of code page 437 from 0x80 on. It is the encoding of names that are not in UTF-8 (APPNOTE D.1). */
 const upperHalf =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 /**
  * Decodes a name. Many programs write UTF-8 without setting its flag, so any valid UTF-8 counts as UTF-8.
- * @param unicodeName Info-ZIP's extra field with the name in UTF-8, used only if its CRC-32 is that of this name (APPNOTE 4.6.9)
+ * @param unicodeName Info-ZIP's extra field with the name in UTF-8. It is used only if its CRC-32 matches `bytes` (APPNOTE 4.6.9)
  */
 function memberName(bytes: Uint8Array, isUtf8: boolean, unicodeName: DataView | undefined): string {
   if (unicodeName && unicodeName.byteLength > 5 && unicodeName.getUint32(1, true) === crc32(bytes, 0))
@@ -145,7 +145,7 @@ export interface ZipMember {
 const signature = 0x02014b50;
 const headBytes = 46;
 
-/** Longest record of a member, in bytes: the lengths of its three variable fields have 16 bits each. */
+/** Maximum length of a member's record in bytes. The lengths of its three variable fields have 16 bits each. */
 export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**
@@ -191,7 +191,7 @@ function memberAt(view: DataView, bytes: Uint8Array, at: number, nameEnd: number
   };
 }
 
-/** The extra fields by their ID, without a truncated one. */
+/** Returns the extra fields by their ID. A truncated field at the end is omitted. */
 function extrasIn(view: DataView): Map<number, DataView> {
   const extras = new Map<number, DataView>();
   for (let at = 0; at + 4 <= view.byteLength; ) {
@@ -203,7 +203,7 @@ function extrasIn(view: DataView): Map<number, DataView> {
   return extras;
 }
 
-/** Replaces the values that need more than 32 bits. The ZIP64 extra field has them one after the other (APPNOTE 4.5.3). */
+/** Replaces the values that need more than 32 bits. The ZIP64 extra field contains them one after the other (APPNOTE 4.5.3). */
 function largeValues(extras: Map<number, DataView>, values: [number, number, number]): [number, number, number] {
   const large = extras.get(0x0001);
   let at = 0;
@@ -215,13 +215,13 @@ function largeValues(extras: Map<number, DataView>, values: [number, number, num
   }) as [number, number, number];
 }
 
-/** Info-ZIP's extended timestamp, in UTC. */
+/** Returns the modification time in Info-ZIP's extended timestamp, which is in UTC. */
 function timestamp(extras: Map<number, DataView>): number | undefined {
   const field = extras.get(0x5455);
   return field && field.byteLength >= 5 && (field.getUint8(0) & 1) !== 0 ? field.getInt32(1, true) * 1000 : undefined;
 }
 
-/** Reads an MS-DOS time (APPNOTE 4.4.6). Its time zone is unknown; the local one is assumed. */
+/** Reads an MS-DOS time (APPNOTE 4.4.6). Its time zone is unknown, so it is taken as local time. */
 function dosTime(date: number, time: number): number | undefined {
   const [month, day] = [(date >> 5) & 15, date & 31];
   if (month < 1 || month > 12 || day < 1) return undefined;

@@ -1,6 +1,6 @@
 import { pause } from '../pause.ts';
 
-/** JSON as written: it keeps large numbers, the order of members and repeated names, which `JSON.parse` would change. */
+/** JSON as it was written. It keeps large numbers, the order of members and repeated names, which `JSON.parse` would change. */
 export type Json =
   | { kind: 'object'; members: [name: string, value: Json][] }
   | { kind: 'array'; values: Json[] }
@@ -14,9 +14,9 @@ const token =
 type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end' | 'nothing';
 
 /**
- * Parses JSON of any depth (RFC 8259). It yields to the page meanwhile.
+ * Parses JSON of any depth (RFC 8259). It lets the page react meanwhile.
  * @returns undefined if the text is not JSON
- * @throws the reason of `signal` once that aborts
+ * @throws the reason of `signal` if it is aborted
  */
 export async function readJson(text: string, signal: AbortSignal): Promise<Json | undefined> {
   let whole: Json | undefined;

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Colour classes, each with the names of its tokens. Only the part of a token's name before the first dot counts. */
+/** Colour classes, each with the names of its tokens. If a token's name contains dots, only the part before the first one counts. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',
@@ -56,8 +56,8 @@ function tokenClass(style: string | null): string | undefined {
 }
 
 /**
- * Colours the lines of a program in their order, because a comment or string may continue in the next line.
- * @returns a function that gets the next line without its line end, and returns its parts
+ * Colours the lines of a program. They must be passed in their order, because a comment or string may continue in the next line.
+ * @returns a function that takes the next line without its line end, and returns the parts of that line
  */
 export function colourLines(language: Language): (line: string) => Part[] {
   const state = language.startState?.(indentUnit);
@@ -76,7 +76,7 @@ export function colourLines(language: Language): (line: string) => Part[] {
   };
 }
 
-/** Reads the next token. It has no colour if the language throws, or does not finish it in ten attempts. */
+/** Reads the next token. If the language throws, or does not advance in ten attempts, the token gets no colour. */
 function nextToken(stream: StringStream, language: Language, state: unknown): string | null {
   try {
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -120,7 +120,7 @@ const php = clike({
   multiLineStrings: true,
 });
 
-// CodeMirror's own mode has the keywords of twelve dialects, which are as large as ten other languages.
+// CodeMirror's own mode contains the keywords of twelve dialects, which need as much space as ten other languages.
 const sqlWords =
   'add all alter and any as asc begin between by cascade case check column commit constraint create cross database default delete desc ' +
   'distinct drop else end except exists foreign from full function grant group having if in index inner insert intersect into is join key ' +
@@ -185,7 +185,7 @@ const byNames = [
 
 const languages = new Map(byNames.flatMap(([language, names]) => names.split(' ').map((name) => [name, language as Language] as const)));
 
-/** Finds the language of a file by its name; undefined if there is no language for it. */
+/** Returns the language of a file by its name; undefined if there is none for it. */
 export function findLanguage(fileName: string): Language | undefined {
   return languages.get(fileName.slice(fileName.lastIndexOf('.') + 1).toLowerCase());
 }

@@ -1,7 +1,7 @@
 import { Lexer, type Token, Tokenizer, type TokensList } from 'marked';
 import { pause } from '../pause.ts';
 
-/** Place of a document, which decides where its links and pictures may lead. */
+/** The location of a document, which decides where its links and pictures may lead. */
 export interface DocumentPlace {
   url: string;
   /** Base URL of the account's files. */
@@ -9,9 +9,9 @@ export interface DocumentPlace {
 }
 
 /**
- * URL of a link to the web, to an e-mail address or to a file of the account. Other URLs of the service are refused, because they may do
- * something, such as sign out.
- * @param place undefined for a document without a URL, such as one in an archive, whose relative links lead nowhere
+ * Returns the URL of a link to the web, to an e-mail address or to a file of the account. Other URLs of the service are refused, because
+ * opening them may have an effect, such as signing out.
+ * @param place undefined for a document without a URL, such as one in an archive. Its relative links lead nowhere
  * @returns undefined if the link is refused
  */
 export function linkUrl(href: string, place: DocumentPlace | undefined): string | undefined {
@@ -23,7 +23,10 @@ export function linkUrl(href: string, place: DocumentPlace | undefined): string 
   return isForeign || place === undefined || url.href.startsWith(place.rootUrl) ? url.href : undefined;
 }
 
-/** URL of a picture among the account's own files. Others are not loaded, because their servers would learn about the reader. */
+/**
+ * Returns the URL of a picture that is one of the account's own files. Other pictures are not loaded, because their servers would learn
+ * about the reader.
+ */
 export function pictureUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
   if (!url || !place || !url.href.startsWith(place.rootUrl)) return undefined;
@@ -63,7 +66,7 @@ const endings: Readonly<Record<string, RegExp>> = {
   '!--': /--/g,
 };
 
-/** Text of HTML without tags, comments, scripts and styles. Callers must use it as text only, never as HTML. */
+/** Returns the text of HTML without tags, comments, scripts and styles. Use it only as text, never as HTML. */
 export function withoutTags(html: string): string {
   let text = '';
   for (let at = 0; ; ) {
@@ -77,25 +80,25 @@ export function withoutTags(html: string): string {
   }
 }
 
-/** End of an element whose content is not shown; the end of the text if it is not closed. */
+/** Returns the end of an element whose content is not shown; the end of the text if the element is not closed. */
 function findEnd(html: string, name: string, start: number): number {
   const ending = endings[name] as RegExp;
   ending.lastIndex = start + name.length + 1;
   return ending.exec(html)?.index ?? html.length;
 }
 
-/** Deepest nesting of blocks and marks that is parsed; deeper ones are shown as written. */
+/** Maximum nesting of blocks and marks that is parsed. Deeper ones are shown as they are written. */
 const deepest = 24;
 
-/** Longest text, in characters, that is searched for marks; the two marks of a pair may be anywhere in it. */
+/** Maximum length, in characters, of a text that is searched for marks. The two marks of a pair may be anywhere in it. */
 const longestRun = 10_000;
 
-/** Time limit for finding blocks, in milliseconds: for some texts the time grows with the square of the length. */
+/** Time limit for finding blocks, in milliseconds. For some texts the time grows with the square of the length. */
 const maxMs = 500;
 
 class TooLong extends Error {}
 
-/** Throws TooLong after the time limit. The lexer calls `space` first for each block, so the time is checked there. */
+/** Throws TooLong after the time limit. For each block the lexer calls `space` first, so the time is checked there. */
 class TimedTokenizer extends Tokenizer {
   readonly #endMs = performance.now() + maxMs;
   isTimed = true;
@@ -132,9 +135,9 @@ class BoundedLexer extends Lexer {
 }
 
 /**
- * Parses GitHub's Markdown with limits on time and depth. It yields to the page meanwhile.
- * @returns undefined when it would take too long
- * @throws the reason of `signal` once that aborts
+ * Parses GitHub's Markdown with limits on time and depth. It lets the page react meanwhile.
+ * @returns undefined if it would take too long
+ * @throws the reason of `signal` if it is aborted
  */
 export async function readMarkdown(text: string, signal: AbortSignal): Promise<Token[] | undefined> {
   const lexer = new BoundedLexer({ gfm: true, tokenizer: new TimedTokenizer() });

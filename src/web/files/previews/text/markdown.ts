@@ -5,7 +5,7 @@ import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
 import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from './markdown-tokens.ts';
 
-/** Puts wide content into a scrollable box. Arrow keys scroll it instead of showing the next file. @param label accessible name */
+/** Puts wide content into a scrollable box. In the box, arrow keys scroll and do not show the next file. @param label accessible name */
 export function scrollable(content: HTMLElement, label: string): HTMLElement {
   const box = make('div.wide-content', { tabIndex: 0, role: 'region', ariaLabel: label }, content);
   box.addEventListener('keydown', (event) => {
@@ -18,15 +18,15 @@ const maxPictures = 100;
 
 interface MarkdownOptions {
   place: DocumentPlace | undefined;
-  /** Makes the element of a code block. @param language name of the language in the document */
+  /** Builds the element of a code block. @param language name of the language in the document */
   showProgram: (text: string, language: string) => HTMLElement;
   signal: AbortSignal;
 }
 
 /**
- * Makes elements from Markdown. None of it is parsed as HTML: tags are dropped, links lead only to the web or to files, and pictures are
+ * Builds elements from Markdown. Nothing is parsed as HTML: tags are dropped, links lead only to the web or to files, and pictures can be
  * only the account's own files.
- * @returns undefined when it would take too long
+ * @returns undefined if it would take too long
  */
 export async function showMarkdown(text: string, { place, showProgram, signal }: MarkdownOptions): Promise<HTMLElement | undefined> {
   let pictures = 0;
@@ -39,7 +39,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
       case 'paragraph':
         return make('p', ...all(token.tokens));
       case 'heading':
-        // The dialog has a heading of the second rank.
+        // The dialog has a heading of level 2, so the document's headings start at level 3.
         return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...all(token.tokens));
       case 'text':
         return token.tokens ? all(token.tokens) : new Text(decodeEntities(token.text));
@@ -102,7 +102,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
     const shown = make('img', { loading: 'lazy', alt, title: title ?? '' });
     const giveUp = () => shown.replaceWith(`[${alt || href}]`);
     shown.addEventListener('error', giveUp);
-    // Checks one picture after the other.
+    // Check the pictures one after the other.
     checked = checked.then(async () => {
       if (signal.aborted) return;
       if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();

@@ -1,21 +1,21 @@
-/** Separators between values; if several fit equally well, the first counts. */
+/** Separators between values. If several fit equally well, the first one is used. */
 const separators = [',', ';', '\t', '|'];
 
-/** Number of records from which the separator is guessed. */
+/** Number of records that are used to guess the separator. */
 const guessedBy = 20;
 
-/** Records of a text with separated values. */
+/** The records of a text with separated values. */
 interface SeparatedValues {
-  /** First records of the text. Their numbers of values may differ. */
+  /** The first records of the text. They may have different numbers of values. */
   records: string[][];
   /** Whether the text has more records. */
   isCut: boolean;
 }
 
 /**
- * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote
- * belongs to the value.
- * @param isWhole whether the text is the whole file; if not, its last record may be incomplete and is left out
+ * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote belongs to
+ * the value.
+ * @param isWhole whether the text is the whole file. If it is not, the last record may be incomplete, so it is omitted
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {
   // Excel can name the separator in an additional first line.
@@ -27,7 +27,7 @@ export function readSeparatedValues(text: string, most: number, isWhole: boolean
   return { records, isCut: !reader.isAtEnd || !isWhole };
 }
 
-/** Chooses the separator with which most records have as many values as the first record. */
+/** Returns the separator with which the most records have as many values as the first record. */
 function likelySeparator(text: string): string {
   let best = { separator: ',', score: 0 };
   for (const separator of separators) {

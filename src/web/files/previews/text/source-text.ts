@@ -8,42 +8,42 @@ import { inSteps } from './steps.ts';
 
 type LineParts = ReturnType<typeof colourLines>;
 
-/** A text that is to be shown: a file, or a member of an archive. */
+/** A text to show, which is a file or a member of an archive. */
 export interface TextContent {
   name: string;
   sizeBytes: number;
-  /** Where it stands; undefined when links in it have nothing to start from. */
+  /** The location of the text; undefined if relative links in it cannot be resolved. */
   place: DocumentPlace | undefined;
   start(lengthBytes: number): Promise<Uint8Array>;
 }
 
-/** Decodes Unicode, else windows-1252. @returns undefined for binary content */
+/** Decodes Unicode text, or otherwise windows-1252. @returns undefined for binary content */
 export function decodeText(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
   const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
   if (utf16 !== undefined) return new TextDecoder(utf16).decode(bytes);
   if (bytes.includes(0)) return undefined;
   try {
-    // The end may be in the middle of a character.
+    // The bytes may end in the middle of a character.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
   } catch {
     return new TextDecoder('windows-1252').decode(bytes);
   }
 }
 
-/** Bytes of a table or a text that are read in steps at most. */
+/** Maximum number of bytes of a table or a text that are read step by step. */
 export const maxGrownBytes = 16 * 1024 * 1024;
 
-/** Lines that the browser lays out together, when they come into sight. */
+/** Number of lines that the browser lays out together when they scroll into view. */
 const groupLines = 50;
 
-/** Longer lines, in characters, have no colours. */
+/** Maximum length, in characters, of a line that is coloured. */
 const longestColoured = 2000;
 
-/** Longer lines are laid out in pieces: breaking a line takes the browser quadratic time. */
+/** Length, in characters, above which a line is laid out in pieces. The time for breaking a line grows with the square of its length. */
 const longestPiece = 10_000;
 
-/** Fills an element with a text, yielding to the page. @throws the reason of `signal` once that aborts */
+/** Fills an element with a text, and lets the page react meanwhile. @throws the reason of `signal` if it is aborted */
 async function fillCode(element: HTMLElement, text: string, partsOf: LineParts | undefined, signal: AbortSignal): Promise<void> {
   let group: Node[] = [];
   const finish = () => {
@@ -84,28 +84,31 @@ function partsOf(name: string): LineParts | undefined {
   return language && colourLines(language);
 }
 
-/** Shows a text as it is, filled step by step. */
+/** Shows a text unchanged. The element is filled step by step. */
 export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
-  // It ends when another file is shown.
+  // It rejects when another file is shown, and then nothing remains to be done.
   fillCode(element, source, partsOf(name), signal).catch(() => {});
   return element;
 }
 
-/** Lines that each step of a long text shows, and characters of them: some files have no lines. */
+/** Maximum number of lines, and of characters, that each step of a long text shows. Some files have no line breaks. */
 const stepLines = 1000;
 const stepCharacters = 512 * 1024;
 
 interface Step {
-  /** Index behind the last character. */
+  /** Index after the last character of the step. */
   end: number;
-  /** Lines that end in it. */
+  /** Number of lines that end in the step. */
   lines: number;
-  /** Whether more of the text changes nothing in it. */
+  /** Whether the step stays the same even if more of the text is loaded. */
   isFull: boolean;
 }
 
-/** The next step of a text. @param isWhole whether the text ends where it does: else its last line may be cut, and is left out */
+/**
+ * Returns the next step of a text. @param isWhole whether the text is complete. If it is not, its last line may be cut off, so it is
+ * omitted
+ */
 function nextStep(text: string, from: number, isWhole: boolean): Step {
   let end = from;
   for (let lines = 0; lines < stepLines; lines++) {
@@ -124,7 +127,7 @@ function countLines(text: string): number {
   return count;
 }
 
-/** Shows the first lines of a long text, and more of them on demand. @param readBytes number of bytes that `first` was decoded from */
+/** Shows the first lines of a long text, and more on request. @param readBytes number of bytes from which `first` was decoded */
 export function growingText(content: TextContent, first: string, readBytes: number, signal: AbortSignal): HTMLElement {
   const { name, sizeBytes } = content;
   const element = make('pre');
@@ -150,7 +153,7 @@ export function growingText(content: TextContent, first: string, readBytes: numb
     await fillCode(element, part, parts, signal);
     const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
     if (total !== undefined && isEnd) return { words: undefined, next: 0 };
-    // A line that has no end yet.
+    // The last line has no end yet.
     if (!part.endsWith('\n')) {
       const doneBytes = Math.round((shown / source.length) * loaded);
       return { words: sharedText('running', { done: sizeText(doneBytes), total: sizeText(sizeBytes) }), next: isEnd ? 0 : undefined };

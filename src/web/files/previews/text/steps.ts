@@ -3,18 +3,18 @@ import { text } from '../../language.ts';
 import { previewText } from '../preview-text.ts';
 import { Refusal } from '../remote-file.ts';
 
-/** How far something is shown after a step. */
+/** Describes how much is shown after a step. */
 interface Reached {
-  /** Says how far, for people; undefined when all is shown. */
+  /** A text that says how much is shown; undefined if everything is shown. */
   words: string | undefined;
-  /** How many rows or lines the next step shows: 0 at the end, undefined when nobody knows. */
+  /** Number of rows or lines that the next step will show: 0 at the end, undefined if it is unknown. */
   next: number | undefined;
 }
 
 /**
- * Shows something long in steps: a line that says how far it is shown, and a button for the next step.
- * @param step shows more
- * @param signal ends it
+ * Shows long content in steps, with a line that says how much of it is shown, and a button for the next step.
+ * @param step shows the next part
+ * @param signal ends it when it is aborted
  */
 export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
   const counter = make('p.hint', { role: 'status' });
@@ -31,7 +31,7 @@ export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
       element.hidden = words === undefined;
       button.lastChild?.replaceWith(next === undefined ? previewText('showMore') : previewText('showMoreRows', { count: next }));
     } catch (error) {
-      // Another file is shown by now.
+      // Another file is shown in the meantime.
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       counter.textContent = text('error', { reason: error.message });

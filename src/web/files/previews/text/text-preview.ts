@@ -14,10 +14,10 @@ import { inSteps } from './steps.ts';
 /** Number of JSON members that each step adds to a list. */
 const batch = 100;
 
-/** Longest part of a JSON string that is shown, in characters. */
+/** Maximum number of characters of a JSON string that are shown. */
 const maxValueCharacters = 2000;
 
-/** Shows JSON as a tree. A folded part gets its elements when it is unfolded. */
+/** Shows JSON as a tree. The elements of a folded part are created when it is unfolded. */
 function showJson(value: Json): HTMLElement {
   const root = make('ul.tree', make('li', ...shown(undefined, value)));
   const first = root.querySelector('details');
@@ -72,15 +72,15 @@ export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/** Number of rows that each step adds; fewer in wide tables. */
+/** Number of rows that each step adds. In wide tables it is smaller, because the number of cells is limited. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
 
-/** Longest part of a value that is shown, in characters. */
+/** Maximum number of characters of a value that are shown. */
 const maxCharacters = 500;
 
-/** Shows separated values as a table that grows in steps and keeps its column names in sight. @returns undefined if there are no values */
+/** Shows separated values as a table that grows in steps and keeps its column names visible. @returns undefined if there are no values */
 async function showTable(content: TextContent, source: string, readBytes: number, signal: AbortSignal): Promise<Node | undefined> {
   const { sizeBytes } = content;
   let loaded = readBytes;
@@ -128,13 +128,13 @@ function cells(record: readonly string[], columns: number, name: 'td' | 'th'): H
 /** Number of bytes of a text that are loaded first. Most texts are shorter. */
 export const firstBytes = 512 * 1024;
 
-/** Largest JSON that is shown as a tree: it has to be loaded as a whole. */
+/** Maximum size, in bytes, of JSON that is shown as a tree. It has to be loaded as a whole. */
 const maxJsonBytes = 2 * 1024 * 1024;
 
-/** Largest Markdown that is formatted. */
+/** Maximum size, in bytes, of Markdown that is formatted. */
 const maxMarkdownBytes = 256 * 1024;
 
-/** Shows Markdown formatted, separated values as a table, JSON as a tree, programs in colours, and the beginning of long texts. */
+/** Shows Markdown formatted, separated values as a table, JSON as a tree, programs in colours, and of long texts first the beginning. */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = textForm(content);
@@ -164,7 +164,7 @@ function textForm({ name, sizeBytes }: TextContent): Form | undefined {
   return ['json', 'jsonld', 'geojson', 'webmanifest', 'map'].includes(extension) && sizeBytes <= maxJsonBytes ? 'json' : undefined;
 }
 
-/** The formatted text, and a button that switches to the source and back. */
+/** Returns the formatted text, and a button that switches to the source and back. */
 function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
   let source: HTMLElement | undefined;
   const place = make('div.formatted', formatted);
