@@ -15,9 +15,9 @@ export interface Message {
   body: Buffer | undefined;
   contentType: string | undefined;
   query: readonly (readonly [string, string])[];
-  /** Of the request that led to the events (W3C Trace Context). */
+  /** Trace of the request that led to the events (W3C Trace Context). */
   traceparent: string | undefined;
-  /** The events that it is about. */
+  /** The events that the message contains. */
   events: readonly ServiceEvent[];
 }
 
@@ -25,32 +25,32 @@ export interface Message {
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
-  /** Status and reason, or why there was no reply. */
+  /** Status and reason of the reply, or the reason why there was none. */
   details: string;
   status: number | undefined;
   /** Headers of a valid reply. */
   headers: [string, string][];
-  /** The last reply, when it was not a valid one. */
+  /** The last reply, if it was not valid. */
   reply: RecordedReply | undefined;
   /** URLs that were suspended during the delivery. */
   suspended: { url: string; details: string }[];
-  /** The file that was sent, of a handler of type `forward`. */
+  /** The file that was sent, for a handler of type `forward`. */
   file?: RecordedFile | undefined;
 }
 
-/** Signals that end a delivery. */
+/** Signals and callbacks of a delivery. */
 export interface DeliverySignals {
-  /** Aborts at once, in the middle of a request. */
+  /** Aborts the delivery at once, even during a request. */
   abort?: AbortSignal;
-  /** Ends before the next retry. */
+  /** Ends the delivery before the next retry. */
   noRetry?: AbortSignal;
-  /** Whether the delivery is in the background, so that `retry_for` and a receiver's `Retry-After` apply. */
+  /** Whether the delivery is made in the background. Only then, `retry_for` and a receiver's `Retry-After` apply. */
   isBackground?: boolean;
-  /** The retry at which another process had arrived. */
+  /** The retry with which a delivery of another process is continued. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
-  /** Called before each request and retry; false ends the delivery. @param isOver ends the waiting for an answer */
+  /** Called before each request and retry. If it returns false, the delivery ends. @param isOver aborts the wait for the result */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
@@ -60,28 +60,28 @@ export type DeliveryOptions = Pick<EventHandlerOptions, 'url' | 'rate'> & RetryO
 /** The state of a delivery between two requests. */
 export type DeliveryWait = Omit<WaitingRetry, 'event'>;
 
-/** A delivery under way. */
+/** The state of a running delivery. */
 interface Progress {
   message: Message;
   result: DeliveryResult;
   signals: DeliverySignals;
-  /** When its first request was made, Unix time in milliseconds. */
+  /** Time of the first request, Unix time in milliseconds. */
   sinceMs: number;
 }
 
 /**
- * `askedWaitMs` is the pause that a receiver requested; a message that can never succeed, or that the receiver does not want now, is
- * discarded.
+ * The verdict on one request. A message is discarded if it can never succeed, or if the receiver does not want it now. `askedWaitMs` is the
+ * pause that the receiver requested.
  */
 export type Verdict =
   | { kind: 'valid' }
   | { kind: 'discarded'; error: string }
   | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
 
-/** One request with its outcome. */
+/** The outcome of one request. */
 export interface Sent {
   verdict: Verdict;
-  /** The URL that was really requested, if it differs from the configured one. */
+  /** The URL that was requested, if it differs from the configured one. */
   url?: string | undefined;
   durationMs: number;
   status?: number | undefined;
@@ -93,20 +93,20 @@ export interface Sent {
   file?: RecordedFile | undefined;
 }
 
-/** Sends a message to one URL, once: an event by HTTP, or a file. */
+/** Makes one attempt to send a message to one URL: events by HTTP, or a file. */
 export interface Sender {
-  /** @param nowMs Unix time in milliseconds @throws the signal's reason when that aborts */
+  /** @param nowMs Unix time in milliseconds @throws the reason of the signal, if it aborts */
   send(url: string, message: Message, nowMs: number, signals: Pick<DeliverySignals, 'abort' | 'isBackground'>): Promise<Sent>;
   close(): void;
 }
 
-/** Maximum number of recorded attempts; of more, only the first and the last ones are kept. */
+/** Maximum number of recorded attempts. If there are more, only the first and the last ones are kept. */
 const maxAttempts = 100;
 
-/** Thrown when a delivery is aborted because the service stops; the events are sent again later. */
+/** Thrown if a delivery ends before its outcome is certain. The events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
-/** The result if nothing was sent. @param details the reason */
+/** The result of a delivery that sent nothing. @param details the reason */
 export function notSent(details: string): DeliveryResult {
   return { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] };
 }
@@ -121,7 +121,7 @@ export class Delivery {
   readonly #window: SendingWindow | undefined;
   readonly #random: () => number;
 
-  /** @param dependencies.random for the jitter of retries */
+  /** @param dependencies.random random numbers for the jitter of retries */
   constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; sender: Sender; random?: () => number }) {
     this.#options = options;
     this.#clock = dependencies.clock;
@@ -135,7 +135,7 @@ export class Delivery {
   /**
    * Sends a message until a URL accepts it or all have failed.
    *
-   * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
+   * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */
   async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
     const { url: urls } = this.#options;
@@ -161,7 +161,7 @@ export class Delivery {
     const urlIndex = this.#options.url.indexOf(url);
     const resumed = signals.resume?.urlIndex === urlIndex ? signals.resume : undefined;
     let failures = resumed?.failures ?? 0;
-    // Even if the clock was set back meanwhile, the wait is not longer than a receiver may ask for.
+    // If the clock was set back meanwhile, the computed wait may be too long, so it is limited.
     if (resumed) await this.#sleep(Math.min(resumed.dueMs - this.#clock.nowMs(), longestWaitMs), signals);
     for (;;) {
       const verdict = await this.#attempt(url, progress);
@@ -179,8 +179,8 @@ export class Delivery {
   }
 
   /**
-   * When a retry is due; undefined if that is after the end of `retry_for`. A wait is shortened to that end, unless the receiver asked for
-   * it.
+   * The time at which a retry is due; undefined if there is no retry, because `retry_for` has ended. A wait is shortened to the end of
+   * `retry_for`, unless the receiver requested the wait.
    */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();
@@ -222,7 +222,7 @@ export class Delivery {
   }
 }
 
-/** @throws DeliveryInterrupted when the work is aborted */
+/** @throws DeliveryInterrupted if the work fails because it was aborted */
 function uninterrupted<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause) => Promise.reject(new DeliveryInterrupted('the service stops', { cause })));
 }

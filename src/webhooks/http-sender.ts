@@ -8,10 +8,10 @@ import { recordReply, statusText } from './recorded-reply.ts';
 import { askedWaitMs } from './retries.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
-/** Largest part of a reply that is read, and matched by `expected_response`. */
+/** Maximum size of a reply that is read and matched by `expected_response`. */
 const largestReplyBytes = 1024 * 1024;
 
-/** The options of a handler that say how a request is made, and which reply is a success. */
+/** The options of a handler that determine how a request is made, and which reply is a success. */
 type RequestOptions = Pick<
   EventHandlerOptions,
   'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'signing_secret'

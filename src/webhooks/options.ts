@@ -5,7 +5,7 @@ import { commonOptions, retryOptions } from './common-options.ts';
 import { forwardOptions } from './forward/options.ts';
 
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
-  // Messages do not show the secret.
+  // The secret itself is not part of the message.
   for (const [index, secret] of secrets.entries()) {
     if (secret.startsWith('whsec_') && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret))
       context.addIssue({ code: 'custom', message: `secret ${index + 1}: what follows "whsec_" must be base64` });
@@ -69,7 +69,10 @@ const httpHandlerOptions = () =>
       return { ...options, custom_body: typeof extra_data === 'string' ? extra_data : '', extra_data: {} as Record<string, unknown> };
     });
 
-/** One entry of `event_handlers`; lazy, as most configurations have none and this is an eighth of all schemas. */
+/**
+ * One entry of `event_handlers`. The schema is created lazily, because it is an eighth of all schemas, and most configurations have no
+ * handlers.
+ */
 export const eventHandlerOptions = z.lazy(() =>
   z.discriminatedUnion('type', [httpHandlerOptions(), forwardOptions()], { error: 'must have a "type": http or forward' }),
 );

@@ -2,15 +2,15 @@ import { isSecretHeader } from '../lib/headers/header-fields.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { RecordedReply } from './records/delivery-record.ts';
 
-/** Largest part of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
+/** Maximum size of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
 const keptReplyBytes = 64 * 1024;
 
-/** Status and reason, or why there was no reply. */
+/** Status and reason of a reply, or the reason why there was none. */
 export function statusText(result: RemoteResult): string {
   return result.kind === 'reply' ? `${result.status} ${result.reason}`.trimEnd() : result.message;
 }
 
-/** A reply as records keep it, secret headers masked. */
+/** A reply in the form that records keep, with secret headers masked. */
 export function recordReply({ status, reason, headers, body, isTruncated }: Extract<RemoteResult, { kind: 'reply' }>): RecordedReply {
   return {
     status,

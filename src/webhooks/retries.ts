@@ -2,21 +2,21 @@ import { parseHttpDate } from '../lib/headers/http-dates.ts';
 import { isObject } from '../lib/json.ts';
 import type { EventHandlerOptions } from './options.ts';
 
-/** A delivery that waits for its next request. It outlives the process: the next owner of the handler continues it. */
+/** A delivery that waits for its next request. It is stored, so that the next owner of the handler can continue it. */
 export interface WaitingRetry {
   /** UUID of the first event of the request. */
   event: string;
-  /** When the first request was made, Unix time in milliseconds. */
+  /** Time of the first request, Unix time in milliseconds. */
   sinceMs: number;
-  /** When the next one is due, Unix time in milliseconds. */
+  /** Time at which the next request is due, Unix time in milliseconds. */
   dueMs: number;
-  /** Failures so far at the URL that is tried. */
+  /** Number of failures so far at the URL that is being tried. */
   failures: number;
-  /** Which of the handler's URLs that is. */
+  /** Index of that URL in the handler's list of URLs. */
   urlIndex: number;
 }
 
-/** Waiting deliveries, as stored; unreadable ones start again. */
+/** Reads stored waiting deliveries. Unreadable ones are left out; such a delivery starts again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&
@@ -25,25 +25,25 @@ export function readWaiting(value: unknown): WaitingRetry[] {
   return Array.isArray(value) ? value.filter(isWaiting) : [];
 }
 
-/** The options of a handler that decide when a failed request is sent again. */
+/** The options of a handler that determine when a failed request is sent again. */
 export type RetryOptions = Pick<
   EventHandlerOptions,
   'retry_count' | 'retry_increase' | 'retry_backoff' | 'retry_maximum_wait' | 'retry_for'
 >;
 
-/** Longest wait before a request: receivers cannot ask for more. */
+/** Maximum wait that a receiver can request. */
 export const longestWaitMs = 86_400_000;
 
-/** With `retry_for` there is always a pause: otherwise a receiver that is down would be asked continuously. */
+/** Minimum pause with `retry_for`. Without a pause, requests to a receiver that is down would follow each other immediately. */
 const leastIncreaseS = 1;
 
 /**
  * The wait before a retry.
  *
- * @param failures so far at the URL, from 1
- * @param isBackground whether `retry_for` counts: nobody waits for the delivery
- * @param random from 0 to below 1, for the jitter of exponential waits
- * @returns milliseconds; undefined when there is no further retry
+ * @param failures number of failures so far at the URL, at least 1
+ * @param isBackground whether the delivery is made in the background, so that `retry_for` applies
+ * @param random number from 0 to below 1, for the jitter of exponential waits
+ * @returns milliseconds; undefined if there is no further retry
  */
 export function retryWaitMs(options: RetryOptions, failures: number, isBackground: boolean, random: () => number): number | undefined {
   const { retry_count, retry_increase, retry_backoff, retry_maximum_wait } = options;
@@ -67,7 +67,11 @@ export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retr
   return seconds;
 }
 
-/** The wait that `Retry-After` asks for (RFC 9110 §10.2.3). @returns milliseconds, a day at most; undefined for a header that is missing or malformed */
+/**
+ * The wait that a receiver requests with `Retry-After` (RFC 9110 §10.2.3).
+ *
+ * @returns milliseconds, a day at most; undefined if the header is missing or malformed
+ */
 export function askedWaitMs(headers: readonly (readonly [string, string])[], nowMs: number): number | undefined {
   const text = headers.find(([name]) => name.toLowerCase() === 'retry-after')?.[1].trim();
   if (text === undefined) return undefined;

@@ -1,13 +1,18 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** The key of a signing secret (Standard Webhooks, "Signature scheme"): `whsec_` and base64, base64 alone, or any other text as it is. */
+/**
+ * The key of a signing secret (Standard Webhooks, "Signature scheme"). Base64, with or without `whsec_`, is decoded; other text is used as
+ * is.
+ */
 export function signingKey(secret: string): Buffer {
   const text = secret.replace(/^whsec_/, '');
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
   return isBase64 ? Buffer.from(text, 'base64') : Buffer.from(secret, 'utf8');
 }
 
-/** The `webhook-id` of a request: the event's UUID, or a digest of several, so that the same events have the same ID again. */
+/**
+ * The `webhook-id` of a request: the event's UUID, or for several events a digest of their UUIDs. The same events always have the same ID.
+ */
 export function messageId(uuids: readonly string[]): string {
   const [only] = uuids;
   if (uuids.length === 1 && only !== undefined) return only;
@@ -15,9 +20,9 @@ export function messageId(uuids: readonly string[]): string {
 }
 
 /**
- * The headers of Standard Webhooks (https://www.standardwebhooks.com), one signature for each secret.
+ * The headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
  *
- * @param secrets several while one replaces another: a receiver accepts a request when any signature fits
+ * @param secrets several secrets while one replaces another. A receiver accepts a request if any signature matches
  * @param nowMs time of the attempt, Unix time in milliseconds
  */
 export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {

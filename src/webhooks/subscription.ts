@@ -13,7 +13,7 @@ const deliveryEvents = new Set(
   [eventIds.deliveryFailed, eventIds.eventDelivered, eventIds.fileForwarded, eventIds.urlSuspended].map(String),
 );
 
-/** Whether a handler wants an event; `group` is the group of the event's account. */
+/** Decides whether a handler wants an event. `group` is the group of the event's account. */
 export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
 
 /** The filters of a handler. */
@@ -44,7 +44,7 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** The kinds of events that pass `target` and `groups` of a handler; a handler of type `forward` wants only events of finished files. */
+/** The kinds of events that pass `target` and `groups` of a handler. A handler of type `forward` wants only events of finished files. */
 export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups' | 'type'>): EventDefinition[] {
   const isWanted = ({ id }: EventDefinition) => options.type !== 'forward' || arrivalIds.includes(id);
   return eventCatalogue.filter((definition) => isWanted(definition) && isTarget(definition, options));
@@ -55,13 +55,13 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
 }
 
-// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries), and nobody gets those about
-// deliveries of such events: two handlers with failing receivers would keep each other busy for ever.
+// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). No handler gets events about the
+// delivery of such events: otherwise two handlers with failing receivers would cause events for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }
 
-// A test was sent to its handler at once.
+// A test event was already sent to its handler, so it is not delivered in the background.
 function isTest({ id, data }: ServiceEvent): boolean {
   return id === String(eventIds.testEventSent) && data.administrator !== undefined;
 }
@@ -72,14 +72,14 @@ function isTarget({ id, groups }: EventDefinition, options: Pick<SubscriptionOpt
   return isIn(options.target, (item) => item === id) && isIn(options.groups, (item) => groups.some((group) => group === item));
 }
 
-/** Names match exactly; one with `*` or `?` is a glob. */
+/** Creates a test for names. A name with `*` or `?` is a glob; other names must match exactly. */
 function textMatcher(items: readonly string[]): (text: string) => boolean {
   const names = new Set(items);
   const globs = items.filter((item) => /[*?]/.test(item)).map((item) => compileExpression(`g/${item}/`));
   return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
 }
 
-/** Makes the test of a rule on `data`. A missing member satisfies only a negated expression. */
+/** Creates the test of a rule on `data`. A missing member passes only a negated expression. */
 export function dataTest({ name, expression }: DataRule): Subscription {
   const { matches } = compileExpression(expression);
   const isNegated = expression.trimStart().startsWith('!');

@@ -77,8 +77,8 @@ export class WebhookHandler {
   /**
    * Sends events in one request.
    *
-   * @param rendered a request to send instead of one rendered with the current options
-   * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
+   * @param rendered the request to send; by default, it is rendered with the current options
+   * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */
   async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
     const { body, contentType, query } = rendered;
@@ -94,7 +94,7 @@ export class WebhookHandler {
     }
   }
 
-  /** Makes the record of a delivery. */
+  /** Creates the record of a delivery. */
   record({ events, rendered, result }: Delivered, where: Pick<DeliveryRecord, 'source' | 'resume'>): DeliveryRecord {
     return {
       time: new Date(this.#clock.nowMs()).toISOString(),
@@ -112,7 +112,7 @@ export class WebhookHandler {
     };
   }
 
-  /** Closes the connections once no request is under way. */
+  /** Closes the connections when no request is running. */
   close(): void {
     this.#isClosing = true;
     this.#closeWhenIdle();
@@ -123,14 +123,14 @@ export class WebhookHandler {
   }
 }
 
-/** The trace that all events of a request belong to; undefined when they belong to several. */
+/** The trace that all events of a request belong to; undefined if they belong to different traces, or to none. */
 function sharedTrace(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** Maximum size of a recorded body in characters; a longer one is not recorded and can only be rendered again. */
+/** Maximum size of a recorded body in characters. A longer body is not recorded; it can only be rendered again. */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

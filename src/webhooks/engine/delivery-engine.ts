@@ -18,18 +18,18 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** How often the store gets a heartbeat, and is read for operators' requests. */
+/** Interval at which the store gets a heartbeat, and operators' requests are read from it. */
 const beatEveryMs = 2000;
 
 /** Maximum age of the stored handler states. */
 const maxStateAgeMs = 10_000;
 
-/** The present state of one handler, for figures. */
+/** The current state of one handler, for statistics. */
 export interface HandlerState {
   handler: string;
-  /** `stopped` by too many failures or an internal error, `paused` by an operator. */
+  /** `stopped` after too many failures or an internal error, `paused` by an operator. */
   state: 'running' | 'stopped' | 'paused';
-  /** Why it does not run. */
+  /** The reason why the handler does not run. */
   reason?: string | undefined;
   /** Requests and retries in the last minute, including those that uploads wait for. */
   deliveriesPerMinute: number;
@@ -40,7 +40,7 @@ export interface HandlerState {
   /** All events before this position are done. */
   position: LogPosition;
   suspendedUrls: number;
-  /** With several nodes: the backlog, and the age of this report in ms, which grows while Redis is unreachable. */
+  /** With several nodes: the backlog, and the age of this state in milliseconds, which grows while Redis is unreachable. */
   shared?: { waiting: Backlog; ageMs: number };
 }
 
@@ -56,7 +56,7 @@ export interface EngineDependencies {
   log: Log;
 }
 
-/** A handler's suspensions and rate, which are kept when its options change. */
+/** The suspensions and the rate of a handler. They are kept if its options change. */
 interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;
@@ -85,17 +85,17 @@ export class DeliveryEngine {
     void this.#beat();
   }
 
-  /** Makes the handlers of a configuration without starting them. @throws ServiceError if one cannot be made (CA file missing) */
+  /** Creates the handlers of a configuration without starting them. @throws ServiceError if a CA file cannot be read */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));
   }
 
   /**
-   * Runs these handlers and no others. A handler with the same options continues; a stopped one starts again.
+   * Runs only the given handlers. A handler whose options are unchanged continues; a stopped handler starts again.
    *
    * @param known UUIDs of all handlers of the configuration, including disabled ones, whose positions are kept
-   * @returns resolves when the start positions of new handlers are on disk, so that they get all later events
+   * @returns a promise that resolves when the start positions of new handlers are stored, so that they get all later events
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
     for (const [uuid, handler] of this.#handlers) {
@@ -123,12 +123,12 @@ export class DeliveryEngine {
   }
 
   /**
-   * Pauses a handler: running requests finish and nothing more is sent (event `componentStopped`). Its position survives restarts and
-   * reloads. Other nodes follow within a few seconds.
+   * Pauses a handler. Running requests finish, and no further requests are sent. Emits `componentStopped`. The pause survives restarts and
+   * reloads. Other nodes apply it within a few seconds.
    *
    * @param by name of the operator
-   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` when
-   * the pause cannot be stored
+   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` if
+   *   the pause cannot be stored
    */
   async pause(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
@@ -139,7 +139,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Continues a paused handler: `componentStarted`. @throws as `pause` */
+  /** Resumes a paused handler. Emits `componentStarted`. @throws as `pause` */
   async resume(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     await this.#store.refresh();
@@ -149,7 +149,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Starts a stopped handler again: `componentStarted`. @throws as `pause` */
+  /** Starts a stopped handler again. Emits `componentStarted`. @throws as `pause` */
   async start(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     const state = (await this.#readStates()).find((known) => known.handler === uuid)?.state;
@@ -172,7 +172,7 @@ export class DeliveryEngine {
   }
 
   /**
-   * Stops all handlers. Without other nodes, each handler first delivers the events journalled so far, unless its receiver fails.
+   * Stops all handlers. If there are no other nodes, each handler first delivers all events in the journal, until a delivery fails.
    *
    * @returns whether all running requests finished in time
    */

@@ -5,21 +5,21 @@ import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { WaitingRetry } from '../retries.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
 
-/** An operator's order for a handler, on every node. */
+/** An operator's request to pause or run a handler. It applies to all nodes. */
 export interface HandlerOrder {
   state: 'paused' | 'running';
-  /** For events and people. */
+  /** Reason for events and people. */
   reason: string;
-  /** Unix time in milliseconds; larger than that of the order before. */
+  /** Time of the request, Unix time in milliseconds; always later than that of the previous request. */
   atMs: number;
 }
 
 /** The progress of a handler on the node that owns it. */
 export interface HandlerProgress {
-  /** Everything before it is done. */
+  /** All events before this position are done. */
   position: LogPosition;
   deliveriesPerMinute: number;
-  /** Why it stopped; undefined while it runs. */
+  /** The reason why the handler stopped; undefined while it runs. */
   stopped?: string | undefined;
 }
 
@@ -28,21 +28,21 @@ export interface KeptProgress extends HandlerProgress {
   waiting: readonly WaitingRetry[];
 }
 
-/** A handler in the store, on any node. */
+/** The state of a handler in the store, on any node. */
 export interface KnownHandler extends HandlerProgress {
-  /** Whether any node delivers for it. */
+  /** Whether a node delivers for the handler. */
   isOwned: boolean;
-  /** The server of that node, with several nodes. */
+  /** With several nodes: the server of that node. */
   node?: string | undefined;
 }
 
-/** The number of all handlers, and of those that this node delivers for. */
+/** The number of all handlers, and the number of handlers that this node owns. */
 export interface NodeShare {
   all: number;
   owned: number;
 }
 
-/** Whether the delivery that an upload waits for was made, or a promise of that. */
+/** Whether the delivery that an upload waits for was made, or a promise of that result. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */
@@ -52,9 +52,9 @@ export interface AwaitedDeliveries {
 
 /** The right to deliver for a handler. */
 export interface Ownership {
-  /** Position to continue at. */
+  /** Position at which to continue. */
   readonly position: LogPosition;
-  /** Aborts when the right is lost; another node then delivers the running requests. */
+  /** Aborted when the right is lost. Another node then sends the running requests again. */
   readonly lost: AbortSignal;
   readonly uploads: AwaitedDeliveries;
   /** Deliveries that waited for a retry when the previous owner ended. */
@@ -67,42 +67,46 @@ export interface Ownership {
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
-   * @returns how many handlers this node may own: with more, it hands this one over; undefined when it keeps it anyway
+   * @returns the number of handlers that this node may own. If it owns more, it should hand this handler over. Undefined if it should keep
+   *   it in any case
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;
-  /** Gives up the right; the next owner continues with this progress, unless the right was lost. @throws ServiceError `unavailable` */
+  /** Releases the right. The next owner continues with this progress, unless the right was lost. @throws ServiceError `unavailable` */
   release(progress: Pick<KeptProgress, 'position' | 'waiting'>): Promise<void>;
 }
 
-/** Stores positions, records, orders and owners of handlers: in files of one process, or in Redis for nodes. Contract: test/contracts/delivery-store.ts. */
+/**
+ * Stores the positions, records, requests and owners of handlers: in files for one process, or in Redis for several nodes. Every
+ * implementation passes test/contracts/delivery-store.ts.
+ */
 export interface DeliveryStore {
-  /** Whether other nodes continue where this one ends. */
+  /** Whether other nodes continue the deliveries when this node stops. */
   readonly isShared: boolean;
   /**
-   * Declares the handlers before they run; new ones begin at the current end of the journal.
+   * Declares the handlers before they run. New handlers begin at the current end of the journal.
    *
-   * @param known all handlers of the configuration, disabled ones too: their positions stay
-   * @returns resolves once the begin of new ones is stored
+   * @param known all handlers of the configuration, including disabled ones, whose positions are kept
+   * @returns a promise that resolves when the start positions of new handlers are stored
    */
   declare(handlers: readonly string[], known: readonly string[]): Promise<void>;
   /** @returns undefined while another node owns the handler. @throws ServiceError `unavailable` */
   acquire(handler: WebhookHandler, share: NodeShare): Promise<Ownership | undefined>;
-  /** The order for a handler at the last `refresh`. */
+  /** An operator's request for a handler, as of the last `refresh`. */
   order(handler: string): HandlerOrder | undefined;
-  /** Reads all orders again. @throws ServiceError `unavailable` */
+  /** Reads the requests for all handlers again. @throws ServiceError `unavailable` */
   refresh(): Promise<void>;
-  /** @param by name of the operator. @throws ServiceError `unavailable`, `storage-full` or `internal` when it cannot be stored */
+  /** Stores a request. @param by name of the operator @throws ServiceError `unavailable`, `storage-full` or `internal` */
   give(handler: string, order: Omit<HandlerOrder, 'atMs'>, by: string): Promise<void>;
   /** @throws ServiceError `unavailable` */
   states(handlers: readonly string[]): Promise<Map<string, KnownHandler>>;
   /** Records a delivery that an upload waited for. Never throws. */
   record(record: DeliveryRecord): void;
-  /** Reports that the delivery for a waiting upload was made and recorded, or will not be made while it waits. Never throws. */
+  /** Reports the outcome of a delivery to the upload that waits for it. Never throws. @param isMade false if the upload stops waiting */
   settle(handler: string, eventUuid: string, isMade: boolean, position?: LogPosition): void;
-  /** Called every two seconds: saves positions, or sends other nodes a heartbeat. @throws ServiceError `unavailable` */
+  /** Saves positions, or sends a heartbeat to other nodes. Called every two seconds. @throws ServiceError `unavailable` */
   beat(): Promise<void>;
-  /** Takes no more handlers. Never throws. */
+  /** Stops acquiring handlers. Never throws. */
   leave(): Promise<void>;
   /** Writes pending data. */
   close(): Promise<void>;

@@ -24,13 +24,13 @@ const readAgainMs = 1000;
 /** Age at which a waiting retry is dropped; longer than the largest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request of this runner or for an upload. The handler's position stays before the oldest running request. */
+/** A request that has not ended, made by this runner or for an upload. The handler's position stays before the oldest one. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/** Delivers the journal to one handler in order, from its position, with up to `concurrency` requests at once. */
+/** Delivers the journal to one handler in order, beginning at its position, with up to `concurrency` requests at the same time. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -46,16 +46,18 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
-  /** Deliveries that wait for a retry, by their first event. It includes the previous owner's, until this runner reaches them. */
+  /**
+   * Deliveries that wait for a retry, by their first event. Includes deliveries of the previous owner that this runner has not reached yet.
+   */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status status of the handler; uploads may wait for the handler after this runner has ended
-   * @param from position in the journal to begin at
+   * @param status status of the handler. It outlives this runner, because uploads may still wait for the handler
+   * @param from position in the journal at which to begin
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // Drops old entries: if the filters have changed, this runner may never reach their events.
+    // Old entries are dropped: if the filters have changed, this runner may never reach their events.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
@@ -66,7 +68,7 @@ export class HandlerRunner {
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether the runner takes no more events; its handler may continue. */
+  /** Whether this runner takes no more events. Its handler may continue with another runner. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -80,25 +82,25 @@ export class HandlerRunner {
     return [...this.#waiting.values()];
   }
 
-  /** @param reason reason of an operator's request, if that started it */
+  /** @param reason reason of the operator's request that started the handler, if any */
   start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Delivers all events that are in the journal, unless a delivery fails, then ends. @param abort cancels running requests */
+  /** Ends after delivering all events that are now in the journal, or after the first failure. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
-  /** Ends after the running requests. The next owner makes deliveries that wait for a retry. @param abort cancels running requests */
+  /** Ends after the running requests. The next owner continues deliveries that wait for a retry. @param abort cancels running requests */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
     await this.#finish(abort);
   }
 
-  /** Cancels running requests, because another node makes the deliveries now. */
+  /** Cancels the running requests, because another node now makes the deliveries. */
   async abandon(): Promise<void> {
     this.#isOver = true;
     this.#over.abort();
@@ -142,7 +144,7 @@ export class HandlerRunner {
     }
   }
 
-  /** The events of the next request; undefined when this runner ends. */
+  /** The events of the next request; undefined if this runner ends. */
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
@@ -184,7 +186,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // Retries, because a full disk or file table may have room a second later.
+  // Retries after an error, because an error such as too many open files may soon be over.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -199,12 +201,12 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Lets other work run, even if the journal always has more.
+    // Other work gets a turn here, even if the journal always has more events.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
-      // The runner drains or ends.
+      // The wait was aborted, because the runner drains or ends.
     }
   }
 
@@ -212,7 +214,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // The position stays before an event that an upload delivers, so that a restart after a crash repeats the delivery.
+  // Until the outcome of a delivery for an upload is known, the position stays before its event, so that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -221,7 +223,7 @@ export class HandlerRunner {
     this.#flights.push(flight);
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
-      // If another runner has taken over, it reads the event again, because the position stayed before it.
+      // If this runner has ended, the next one reads the event again, because the position stayed before it.
       else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
@@ -243,7 +245,7 @@ export class HandlerRunner {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
-        // The unfinished request keeps the position before it, and nothing is delivered after it.
+        // The position stays before the unfinished request, and this runner delivers no further events.
         this.#isOver = true;
         return;
       }

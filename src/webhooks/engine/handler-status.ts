@@ -6,7 +6,7 @@ import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
-/** Maximum events of a batch in one log line; the delivery record has all of them. */
+/** Maximum number of a batch's events in one log line. The delivery record has all events. */
 const maxUuidsInLog = 100;
 
 /** Reports the outcomes of a handler's deliveries as events and in the log. Stops the handler after too many failures. */
@@ -36,7 +36,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** The handler is `stopped` after too many failures (`fail_after_errors`) or an internal error. */
+  /** The state of the handler. It is `stopped` after too many failures (`fail_after_errors`) or an internal error. */
   get state(): 'running' | 'stopped' | 'ended' {
     return this.#state;
   }
@@ -58,7 +58,7 @@ export class HandlerStatus {
     this.#stop('an internal error, see the log');
   }
 
-  /** Counts failures towards `fail_after_errors`; at the limit reports `componentStoppedByFailures` and `componentStopped`. */
+  /** Counts failures towards `fail_after_errors`. At the limit, reports `componentStoppedByFailures` and `componentStopped`. */
   count({ result }: Delivered): void {
     if (result.outcome === 'delivered') this.#failures = 0;
     if (result.outcome !== 'failed') return;
@@ -86,8 +86,8 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // `eventDelivered` is left out for events about deliveries, which would otherwise cause further events without end, and for
-      // forwarded files, which have an event of their own. The delivery record has both.
+      // `eventDelivered` is not emitted for events about deliveries, because that would cause further events without end. It is not emitted
+      // for forwarded files either, because they have a separate event. The delivery record has both.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });

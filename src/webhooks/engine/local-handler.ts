@@ -13,10 +13,10 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** How often this process tries to acquire the handler, or renews its ownership. */
+/** Interval at which this process tries to acquire the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
-/** Time after an operator's request within which a handler that starts reports the reason of the request. */
+/** If a handler starts within this time after an operator's request, it reports the reason of the request. */
 const reasonForMs = 60_000;
 
 export interface LocalHandlerDependencies {
@@ -29,14 +29,14 @@ export interface LocalHandlerDependencies {
   /** Aborts running requests. */
   abort: AbortSignal;
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
-  /** Creates the handler again. @throws ServiceError `unavailable` when its CA file cannot be read */
+  /** Creates the handler again. @throws ServiceError `unavailable` if its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
-  /** Held while this node acquires a handler. */
+  /** Locked while this node acquires a handler. */
   acquiring: ReadWriteLock;
 }
 
-/** A handler in this process. Delivers the journal while this process owns the handler, and single events while uploads wait. */
+/** A handler in this process. It delivers the journal while this process owns the handler, and single events that uploads wait for. */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
@@ -55,8 +55,8 @@ export class LocalHandler implements BlockingHandler {
   #hasTried: () => void = () => {};
 
   /**
-   * @param handler closed when this one has ended
-   * @param before resolves when the handler that this one replaces has ended
+   * @param handler it is closed when this object has ended
+   * @param before resolves when the replaced handler has ended
    */
   constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: LocalHandlerDependencies) {
     this.options = handler.options;
@@ -70,12 +70,12 @@ export class LocalHandler implements BlockingHandler {
     this.#ended = this.#run(before);
   }
 
-  /** The runner; undefined unless this process owns the handler. */
+  /** The runner; undefined while this process does not own the handler. */
   get runner(): HandlerRunner | undefined {
     return this.#runner;
   }
 
-  /** Whether this process owns the handler and is going to keep it. */
+  /** Whether this process owns the handler and will keep it. */
   get isOwner(): boolean {
     return this.#isOwned && !this.#isLeaving;
   }
@@ -85,7 +85,7 @@ export class LocalHandler implements BlockingHandler {
     return (this.#runner ?? this).status.state === 'stopped';
   }
 
-  /** Counts the outcomes of the runner's deliveries and of deliveries for uploads. */
+  /** The status of the handler. It counts the deliveries of the runner and those for uploads. */
   get status(): HandlerStatus {
     return this.#status;
   }
@@ -105,12 +105,12 @@ export class LocalHandler implements BlockingHandler {
     this.wake();
   }
 
-  /** Checks operators' requests now. */
+  /** Checks operators' requests immediately. */
   wake(): void {
     this.#wake.abort();
   }
 
-  /** Stops deliveries that uploads wait for. */
+  /** Stops deliveries for uploads. */
   unregister(): void {
     this.#unregister?.();
     this.#unregister = undefined;
@@ -119,7 +119,7 @@ export class LocalHandler implements BlockingHandler {
   /**
    * Ends after the running requests, and releases the handler.
    *
-   * @param drains first delivers all events journalled so far, unless a delivery fails
+   * @param drains whether all events in the journal are delivered first, until a delivery fails
    */
   async end({ drains = false } = {}): Promise<void> {
     if (drains) await this.#tried;
@@ -132,7 +132,7 @@ export class LocalHandler implements BlockingHandler {
     this.#status.handler.close();
   }
 
-  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Delivers nothing if the handler has stopped. */
+  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end), unless the handler has stopped. */
   async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
     const status = this.#status;
     const { handler } = status;
@@ -218,7 +218,7 @@ export class LocalHandler implements BlockingHandler {
     this.#runner = undefined;
     this.#isOwned = false;
     this.#isLeaving = false;
-    // After a pause, failures are counted from zero.
+    // After a pause, a new status counts failures from zero.
     if (this.#isPaused) this.#status.end();
     if (owned.lost.aborted)
       log.warn('another node may take the event handler over: its lease could not be renewed', { handler: this.#uuid });
@@ -252,27 +252,27 @@ export class LocalHandler implements BlockingHandler {
     return runner;
   }
 
-  /** Keeps the handler until it ends here, its runner ends, another node should take it over, or the ownership is lost. */
+  /** Keeps the handler until it is ended, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Time of the last operator's request before the handler stopped. A later one starts it again, even if it precedes the next check.
+    // Time of the last operator's request before the handler stopped. A later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // Comparing and marking happen in one step, so that handlers that decide at the same time release only the surplus.
+        // Comparing and marking must not be interrupted. Otherwise several handlers could decide to leave when only one is too many.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);
         const isStopped = runner.status.state === 'stopped';
         if (!isStopped) orderBeforeStopMs = order?.atMs ?? 0;
-        // A stopped handler stays stopped, on this node, until an operator starts it.
+        // A stopped handler stays stopped on this node until an operator starts it.
         const isWanted = isStopped && order !== undefined && order.atMs > orderBeforeStopMs;
         if (this.#isPaused || isWanted) this.#isLeaving = true;
       } catch {
-        // The store is unreachable; `owned.lost` reports a lost ownership.
+        // The store is unreachable. If the ownership is lost, `owned.lost` reports it.
       }
     }
   }

@@ -3,31 +3,28 @@ import { eventVariable, isKnownVariable } from '../../events/variables.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
 
-/** Where files go to, as `url` names it. */
+/** A parsed `url` to which files are sent. */
 export interface TargetUrl {
-  /** As written. */
+  /** The text of the configuration. */
   text: string;
   kind: 'put' | 's3' | 'sftp';
   /** Everything before the path: `https://host:8443`, `s3://bucket`, `sftp://user@host`. */
   origin: string;
-  /** The path, with its `/` in front. */
+  /** The path, including its first `/`. */
   path: TextTemplate;
-  /** With its `?`; empty without one. */
+  /** The query, including its `?`; empty if there is none. */
   query: string;
 }
 
-/** Variables that may contain several folders; all others are one name. */
+/** Variables that may contain several folders. All others are a single name. */
 const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
 
-/** Longest name of a file or folder, in bytes: that of common file systems. */
+/** Maximum length of a name in bytes, as in common file systems. */
 const maxNameBytes = 255;
 
 const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };
 
-/**
- * @throws ServiceError `bad-request` for a URL to which no file can be sent
- * @throws ServiceError `bad-request` for a URL that no file can be sent to
- */
+/** @throws ServiceError `bad-request` for a URL to which no file can be sent */
 export function parseTargetUrl(text: string): TargetUrl {
   const [, scheme = '', authority = '', path = '/', query = ''] = /^([a-z0-9]+):\/\/([^/?#\s]+)(\/[^?#]*)?(\?[^#]*)?$/i.exec(text) ?? [];
   const kind = kinds[scheme.toLowerCase()];
@@ -60,9 +57,9 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * The path of a file at the target, as segments, not encoded. Only the virtual path may add segments, which are names.
+ * The path of a file at the target, as segments that are not encoded. Only a variable with a path may add segments.
  *
- * @throws ServiceError `name-invalid` for a value that would leave the folder of the URL, or mean something else at the target
+ * @throws ServiceError `name-invalid` for a value that would lead outside the folder of the URL, or is not a valid name at the target
  */
 export function targetSegments(template: TextTemplate, event: ServiceEvent): string[] {
   const text = template.render(
@@ -91,7 +88,7 @@ function nameFault(segment: string): string | undefined {
   return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-/** The place to which the file of an event is sent, for people. @param text of the configuration */
+/** The URL to which the file of an event is sent, as text for people. @param text URL in the configuration */
 export function shownTarget(text: string, event: ServiceEvent): string {
   const { origin, path } = parseTargetUrl(text);
   try {
@@ -101,7 +98,7 @@ export function shownTarget(text: string, event: ServiceEvent): string {
   }
 }
 
-/** Segments in a URL: each percent-encoded except for unreserved characters (RFC 3986 §2.3), as S3 signatures require. */
+/** The path of a URL. All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, because S3 signatures require that. */
 export function encodedPath(segments: readonly string[]): string {
   const encode = (segment: string) =>
     encodeURIComponent(segment).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -1,18 +1,18 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** Keys of an account at a storage. */
+/** The keys of an account at a storage service. */
 export interface AwsKeys {
   accessKeyId: string;
   secretAccessKey: string;
 }
 
-/** A request that is to be signed. */
+/** A request to be signed. */
 export interface SignedRequest {
   method: string;
-  /** Percent-encoded as it is sent. */
+  /** The path in the percent-encoded form in which it is sent. */
   path: string;
   query: readonly (readonly [name: string, value: string])[];
-  /** All signed headers, including `host`; names in lower case. */
+  /** All signed headers, including `host`. Names are in lower case. */
   headers: Readonly<Record<string, string>>;
   /** SHA-256 of the body, in hexadecimal. */
   bodyHash: string;
@@ -20,7 +20,7 @@ export interface SignedRequest {
 
 const algorithm = 'AWS4-HMAC-SHA256';
 
-/** A time as signatures need it: `20130524T000000Z`. */
+/** A time in the format of signatures, such as `20130524T000000Z`. */
 export function amzDate(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '');
 }
@@ -28,7 +28,7 @@ export function amzDate(nowMs: number): string {
 /**
  * The `Authorization` header with a version 4 signature (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
  *
- * @param date as `amzDate` makes it, the same as in `x-amz-date`
+ * @param date result of `amzDate`; must equal the header `x-amz-date`
  */
 export function authorization(
   { method, path, query, headers, bodyHash }: SignedRequest,
@@ -49,7 +49,7 @@ export function authorization(
   return `${algorithm} Credential=${accessKeyId}/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
 }
 
-/** A query as it is sent and signed: encoded, sorted by name and value. */
+/** A query in the form in which it is sent and signed: encoded, and sorted by name and value. */
 export function canonicalQuery(query: SignedRequest['query']): string {
   const encode = (text: string) =>
     encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -3,7 +3,11 @@ import { FileChanged, type ForwardedFile } from './means.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** The bytes of a file from `begin` to before `end`; a chunk is valid until the next. @throws FileChanged when it has become shorter */
+/**
+ * The bytes of a file from `begin` to before `end`. A chunk is valid only until the next one.
+ *
+ * @throws FileChanged if the file is shorter
+ */
 export async function* chunksOf(
   file: ForwardedFile,
   begin: number,
@@ -20,7 +24,7 @@ export async function* chunksOf(
   }
 }
 
-/** Has hashes take bytes of a file. */
+/** Updates hashes with the bytes of a part of a file. */
 export async function hashContent(
   hashes: readonly Hash[],
   file: ForwardedFile,
@@ -31,7 +35,7 @@ export async function hashContent(
   for await (const chunk of chunksOf(file, begin, end, signal)) for (const hash of hashes) hash.update(chunk);
 }
 
-/** SHA-256 of bytes of a file. */
+/** The SHA-256 of a part of a file. */
 export async function digestOf(file: ForwardedFile, begin: number, end: number, signal: AbortSignal | undefined): Promise<Buffer> {
   const hash = createHash('sha256');
   await hashContent([hash], file, begin, end, signal);
@@ -39,9 +43,9 @@ export async function digestOf(file: ForwardedFile, begin: number, end: number, 
 }
 
 /**
- * Like `chunksOf`, for bytes whose digest was sent to the target: the last chunk is returned only if the digest still matches.
+ * Like `chunksOf`, for bytes whose digest is sent to the target. The last chunk is returned only if the digest still matches.
  *
- * @throws FileChanged when it does not
+ * @throws FileChanged if the digest does not match
  */
 export async function* toldChunks(
   file: ForwardedFile,

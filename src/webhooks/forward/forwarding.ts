@@ -27,7 +27,7 @@ interface ForwardingDependencies {
   caPem: string | undefined;
 }
 
-/** Makes the client of a target. */
+/** Creates the client of a target. */
 export function createTarget(
   url: TargetUrl,
   options: ForwardOptions,
@@ -49,7 +49,7 @@ export function createTarget(
 export class Forwarding implements Sender {
   readonly #dependencies: ForwardingDependencies;
   readonly #targets: ReadonlyMap<string, { url: TargetUrl; target: Target }>;
-  /** The path to which files are moved afterwards, as the URL of a target. */
+  /** The action on a file after it was sent. For a move, the path is given as a target URL, because its rules are the same. */
   readonly #after: 'keep' | 'delete' | TargetUrl;
 
   constructor(options: ForwardOptions, dependencies: ForwardingDependencies) {
@@ -105,7 +105,7 @@ export class Forwarding implements Sender {
     const { means, component } = this.#dependencies;
     const after = this.#afterFor(event);
     const opened = await this.#open(event, after, isBackground);
-    // A process may have been killed after it moved the file, before it recorded that it had sent it.
+    // The file was sent before: a process moved or deleted it, and was killed before it recorded the delivery.
     if (!opened) return { verdict: { kind: 'valid' }, reason: 'sent before' };
     const { file, isMoved } = opened;
     try {
@@ -121,10 +121,10 @@ export class Forwarding implements Sender {
   }
 
   /**
-   * Opens the file, for a replay also where it was moved to.
+   * Opens the file. A replay also opens it at the path to which it was moved.
    *
-   * @returns undefined when it was sent before, and is gone now
-   * @throws ServiceError `not-found` when it is gone
+   * @returns undefined if the file is gone because it was sent before
+   * @throws ServiceError `not-found` if the file is gone for another reason
    */
   async #open(
     event: ServiceEvent,
@@ -147,17 +147,14 @@ export class Forwarding implements Sender {
     return this.#after === 'delete' ? { kind: 'delete' } : { kind: 'move', segments: targetSegments(this.#after.path, event) };
   }
 
-  /**
-   * @returns why the file stays in its place
-   * @returns why the file stays where it is
-   */
+  /** @returns the reason why the file stays in its place; undefined if it was moved or deleted */
   async #finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending): Promise<string | undefined> {
     const { means, component } = this.#dependencies;
     try {
       await means.records?.finish(event, file, after, component);
       return undefined;
     } catch (error) {
-      // A change that took effect and may not survive a power cut has its own event.
+      // After `not-durable`, the file was moved or deleted. That this may not survive a power cut is reported by a separate event.
       return isServiceError(error, 'not-durable') ? undefined : (error as Error).message;
     }
   }
@@ -180,7 +177,9 @@ function recordedFile(
   return { path: String(data.path), size: sizeBytes, digest, ...(left !== undefined && { after: left }) };
 }
 
-/** The outcome of a file that was not sent. A missing file, or a name that no target accepts, would fail again the next time. */
+/**
+ * The outcome for a file that was not sent. A changed or missing file, or an invalid name, is discarded, because a retry would also fail.
+ */
 function failure(error: unknown): Pick<Sent, 'verdict' | 'status' | 'reason' | 'headers' | 'reply'> {
   if (error instanceof FileChanged)
     return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${error.message}` } };

@@ -7,19 +7,19 @@ import { parseWindow } from './window.ts';
 
 const longestS = 7 * 86_400;
 
-/** The fate of a file once it was sent. */
+/** The action on a file after it was sent. */
 const afterSending = z
   .string()
   .regex(/^(?:keep|delete|move:\/.+)$/, 'must be keep, delete or move:/folder/{path}')
   .superRefine((text, context) => {
     if (!text.startsWith('move:')) return;
-    // The rules are those of paths at a target.
+    // The path is checked as a target URL, because the same rules apply.
     readOrIssue(context, () => parseTargetUrl(`sftp://account@service${text.slice('move:'.length)}`));
     if (!/\{[^}]*\}/.test(text))
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}: all files would get one name' });
   });
 
-/** The options of an entry of type `forward`, as written. */
+/** The options of an entry of type `forward`, as they are written. */
 const forwardShape = () =>
   z
     .strictObject({
@@ -50,14 +50,14 @@ const forwardShape = () =>
     })
     .describe('Sends finished files.');
 
-/** Options that go with one kind of URL. */
+/** The options that may be used only with one kind of URL. */
 const ofKind = {
   put: ['headers', 'username'],
   s3: ['endpoint', 'access_key_id', 'secret_access_key'],
   sftp: ['key_path', 'known_hosts_path'],
 } as const satisfies Record<TargetUrl['kind'], readonly (keyof z.infer<ReturnType<typeof forwardShape>>)[]>;
 
-/** One entry of type `forward`; members that apply only to event requests are fixed. */
+/** One entry of type `forward`. Options that apply only to requests with events get fixed values. */
 export const forwardOptions = () =>
   forwardShape().transform((options, context) => {
     const issue = (member: string, message: string) => void context.addIssue({ code: 'custom', path: [member], message });

@@ -19,7 +19,7 @@ export function targetEndpoint(
   return new RemoteEndpoint({ headers, username, password, ...limits, caPem, clock });
 }
 
-/** The reply of a target that accepted a request. @throws TargetRefusal for all others, with the pause that it asked for */
+/** The reply of a target that accepted a request. @throws TargetRefusal for other results, with the pause that the target requested */
 export function requireTaken(result: RemoteResult, nowMs: number): Extract<RemoteResult, { kind: 'reply' }> {
   if (result.kind !== 'reply') throw new TargetRefusal(result.message);
   if (result.status >= 200 && result.status < 300) return result;
@@ -65,7 +65,7 @@ export class PutTarget implements Target {
     return { digest: digest.toString('hex'), status: reply.status, reason: reply.reason };
   }
 
-  /** If a target reports the digest of the stored file, it must match the file sent. */
+  /** Compares the digests, if the target reports the digest of the stored file. @throws TargetRefusal if they differ */
   #compare(reply: Extract<RemoteResult, { kind: 'reply' }>, digest: Buffer): void {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];
@@ -73,7 +73,7 @@ export class PutTarget implements Target {
       throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest differs`, recordReply(reply));
   }
 
-  // OPTIONS sends no file, and any status shows that the target answers.
+  // OPTIONS is used, because it sends no file. Any status shows that the target answers.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#endpoint.request({ url: `${this.#url.origin}/`, method: 'OPTIONS', headers: {}, signal });
     return result.kind === 'no-reply' ? result.message : undefined;

@@ -13,10 +13,10 @@ import { xmlItems, xmlText } from './s3-xml.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Larger files are sent in parts. */
+/** Files larger than this are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** S3 accepts 10,000 parts of at least 5 MiB. */
+/** Minimum size of a part. S3 accepts 10,000 parts of at least 5 MiB. */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -31,7 +31,7 @@ interface StorageRequest {
   query?: Query;
   headers?: Record<string, string>;
   body?: RemoteRequest['body'];
-  /** SHA-256 of the body, in hexadecimal; if left out, that of an empty body. */
+  /** SHA-256 of the body in hexadecimal; by default, the SHA-256 of an empty body. */
   bodyHash?: string;
   signal: AbortSignal | undefined;
 }
@@ -42,15 +42,15 @@ interface Part {
   end: number;
 }
 
-/** A part that the storage has. */
+/** A part that the storage already has. */
 interface StoredPart {
   etag: string;
   sizeBytes: number;
-  /** In Base64; empty where the storage keeps none. */
+  /** SHA-256 in Base64; empty if the storage keeps none. */
   checksum: string;
 }
 
-/** Sends files to S3-compatible storage: in one request, or above 64 MiB in parts; parts of an earlier attempt are kept. */
+/** Sends files to S3-compatible storage, in one request, or in parts above 64 MiB. Parts of an earlier attempt are not sent again. */
 export class S3Target implements Target {
   readonly #url: TargetUrl;
   readonly #options: ForwardOptions;
@@ -75,7 +75,7 @@ export class S3Target implements Target {
     return { digest: digest.toString('hex'), status, reason };
   }
 
-  /** Puts bytes of a file. @returns the reply @throws as `Target.send` */
+  /** Sends a part of a file by PUT. @returns the reply @throws as `Target.send` */
   async #put(
     path: string,
     query: Query,
@@ -134,7 +134,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // The number of parts is missing if the storage computed the checksum over the whole file.
+    // Without the number of parts, the checksum is that of the whole file, which is not comparable.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
@@ -152,13 +152,13 @@ export class S3Target implements Target {
     const body = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join('')}</CompleteMultipartUpload>`;
     const bodyHash = createHash('sha256').update(body).digest('hex');
     const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploadId', upload]], body, bodyHash, signal }));
-    // The storage begins the reply before it joins the parts, so an error also has status 200.
+    // The storage begins the reply before it joins the parts, so even an error may have status 200.
     const text = reply.body.toString('utf8');
     if (/<Error[\s>]/.test(text)) throw new TargetRefusal(storageFault(reply), recordReply(reply));
     return reply;
   }
 
-  /** The parts of an earlier attempt. If the storage does not list them, all are sent again. */
+  /** The unfinished upload of an earlier attempt, with its parts. Undefined if the storage does not list it; then all parts are sent. */
   async #unfinished(
     path: string,
     key: string,
@@ -203,7 +203,7 @@ export class S3Target implements Target {
     }
   }
 
-  /** Makes one signed request. @param request its path is relative to the bucket, encoded */
+  /** Makes one signed request. The path of the request is encoded, and relative to the bucket. */
   #ask({ method, path, query = [], headers = {}, body, bodyHash = emptyHash, signal }: StorageRequest): Promise<RemoteResult> {
     const date = amzDate(this.#clock.nowMs());
     const whole = `${this.#base.pathname.replace(/\/$/, '')}${path}` || '/';
@@ -218,7 +218,7 @@ export class S3Target implements Target {
     return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
   }
 
-  // 403 means only that the bucket may not be listed, which uploads do not need.
+  // Status 403 counts as success: it means only that the bucket may not be listed, which uploads do not need.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#ask({ method: 'HEAD', path: '', signal });
     if (result.kind !== 'reply') return result.message;
@@ -230,7 +230,7 @@ export class S3Target implements Target {
   }
 }
 
-/** With a configured endpoint the bucket is a folder; at AWS it has its own host name. */
+/** The URL of the bucket. With a configured endpoint, the bucket is part of the path; at AWS, it is part of the host name. */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
   return bucket.includes('.')
@@ -238,7 +238,7 @@ function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'e
     : new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
 }
 
-/** Returns the same parts for the same size, so that parts of an earlier attempt fit. */
+/** Divides a file into parts. The result depends only on the size, so that parts of an earlier attempt match. */
 function partsOf(sizeBytes: number): Part[] {
   const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
   return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
@@ -247,7 +247,7 @@ function partsOf(sizeBytes: number): Part[] {
   });
 }
 
-/** Whether a stored part has these bytes: by its checksum, or else by its ETag, usually MD5. */
+/** Whether a stored part has the same content. Compares the checksum; if there is none, the ETag, which is usually the MD5. */
 function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
   if (sizeBytes !== end - begin) return false;
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
@@ -259,7 +259,7 @@ function etagOf(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   return etag;
 }
 
-/** The status, and the storage's error message. */
+/** The status and the error message of the storage. */
 function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   const text = reply.body.toString('utf8');
   const said = [xmlText(text, 'Code'), xmlText(text, 'Message')].filter(Boolean).join(': ');

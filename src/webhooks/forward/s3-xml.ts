@@ -1,6 +1,6 @@
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** The contents of all elements of a name in an S3 reply, where elements of one name are never nested. */
+/** The contents of all elements with a name in an S3 reply. In these replies, elements with the same name are never nested. */
 export function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {
@@ -12,7 +12,7 @@ export function xmlItems(text: string, name: string): string[] {
   }
 }
 
-/** The text of the first element of a name; undefined when there is none. */
+/** The text of the first element with a name; undefined if there is none. */
 export function xmlText(text: string, name: string): string | undefined {
   const begin = text.indexOf(`<${name}>`);
   const end = begin < 0 ? -1 : text.indexOf(`</${name}>`, begin);

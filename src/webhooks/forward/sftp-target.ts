@@ -13,15 +13,15 @@ import {
 } from './means.ts';
 import type { ForwardOptions } from './options.ts';
 
-/** Every server takes packets of this size (draft-ietf-secsh-filexfer-02 §3). */
+/** Size of a block. Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
 const blockBytes = 32 * 1024;
 
-/** Requests that are sent before the first of them is answered. */
+/** Maximum number of requests without a reply. */
 const atOnce = 32;
 
 /**
- * Sends files over SFTP. A file is written under a hidden name made from the event, from where an earlier attempt stopped; it is read back
- * and compared before it gets its final name.
+ * Sends files over SFTP. A file is written under a hidden name that is derived from the event's ID, so that an attempt continues where an
+ * earlier one stopped. The file is read back and compared before it gets its final name.
  */
 export class SftpTarget implements Target {
   readonly #url: URL;
@@ -47,7 +47,7 @@ export class SftpTarget implements Target {
 
   close(): void {}
 
-  /** Runs `work` with a connection until the timeout. */
+  /** Runs `work` with a connection, and aborts it after the timeout. */
   async #connected<T>(signal: AbortSignal | undefined, work: (connection: SftpConnection, ended: AbortSignal) => Promise<T>): Promise<T> {
     const { timeout, password, key_path, known_hosts_path } = this.#options;
     const over = new AbortController();
@@ -86,7 +86,7 @@ async function sendFile(
   id: string,
   ended: AbortSignal,
 ): Promise<TargetReceipt> {
-  // `/~/` is the login's start folder.
+  // `/~/` means the start folder of the SFTP login.
   const isOfLogin = segments[0] === '~';
   const names = isOfLogin ? segments.slice(1) : segments;
   const folder = `${isOfLogin ? '.' : ''}${names
@@ -99,7 +99,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // The content of an earlier attempt may have holes, because its writes ran in parallel.
+  // If the digests differ, all is sent again: an earlier attempt may have left holes, because its writes ran in parallel.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
@@ -120,7 +120,7 @@ async function makeFolders(connection: SftpConnection, root: string, names: read
   for (const folder of folders) if (!(await connection.isFolder(folder))) await connection.makeFolder(folder);
 }
 
-/** Writes a file from a position on, then reads all of it back. @returns the digest of what was sent, and of what the target has */
+/** Writes a file from a position on, then reads the whole file back. @returns the digest of the local file and of the file at the target */
 async function fill(
   connection: SftpConnection,
   path: string,
@@ -138,7 +138,7 @@ async function fill(
       const written = connection
         .write(handle, at + begin, chunk.subarray(begin, begin + blockBytes))
         .then(() => void writing.delete(written));
-      // The error is handled where all writes are awaited.
+      // Errors are handled below, where all writes are awaited.
       written.catch(() => {});
       writing.add(written);
       if (writing.size >= atOnce) await Promise.race(writing);
@@ -169,7 +169,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // The target's file must not be longer either.
+  // Reads one byte beyond the end, because the file at the target must not be longer.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

@@ -10,7 +10,7 @@ import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/x
 import type { EventHandlerOptions } from '../options.ts';
 import type { RecordedBody } from '../records/delivery-record-schema.ts';
 
-/** An event to send, and its JSON as it is in the journal. */
+/** An event to send, and its JSON from the journal. */
 export interface OutgoingEvent {
   event: ServiceEvent;
   raw: Buffer;
@@ -23,20 +23,20 @@ export interface RenderedPayload {
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
-  /** The body or query as it is recorded and shown, without the secrets of `extra_data`. */
+  /** The body or query for records and displays, without the secrets of `extra_data`. */
   recorded: RecordedBody;
 }
 
 /** Renders events in one of the formats of docs/spec/delivery.md. */
 export interface Payload {
-  /** Whether a request takes one event only (docs/spec/delivery.md#requests). */
+  /** Whether a request can contain only one event (docs/spec/delivery.md#requests). */
   readonly isSingle: boolean;
   render(events: readonly OutgoingEvent[]): RenderedPayload;
 }
 
 /** The compiled `extra_data` of a handler. */
 interface ExtraData {
-  /** Whether its variables depend on the event. */
+  /** Whether a variable in it depends on the event. */
   readonly hasEventVariables: boolean;
   readonly isEmpty: boolean;
   /** The members for one event, except those that the body itself defines. */
@@ -49,7 +49,7 @@ export const secretMember = /password|secret|token|key|auth|credential|signature
 /** Text that replaces a secret. */
 export const mask = '***';
 
-/** Masks the values of secret members of `extra_data`, to record and show them. */
+/** Masks the values of secret members of `extra_data`, for records and displays. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -59,7 +59,7 @@ export function withoutSecrets<T>(value: T, isSecret = false): T {
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;
 
-/** Names that the body itself defines (docs/spec/delivery.md#extra-data). */
+/** Names of members that the body itself defines (docs/spec/delivery.md#extra-data). */
 const reservedNames = new Set(['events', 'server']);
 
 /** Compiles `extra_data`. Variables may appear in keys and string values at any depth. */
@@ -95,14 +95,14 @@ function compile(value: unknown, variables: string[]): Render {
   return () => value;
 }
 
-/** The authentication endpoint replied with 403; `data.response` contains the body of the reply. */
+/** Event for a 403 reply of the authentication endpoint. Its `data.response` contains the body of the reply. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
-/** An inspection refused an upload; `data.response` contains its reply, which only the journal may show. */
+/** Event for an upload that an inspection refused. Its `data.response` contains the inspection's reply, which only the journal may show. */
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * The part of an event that receivers may see. `code` and `extra` of a 403 stay in the journal
+ * The part of an event that receivers may see. The members `code` and `extra` of a 403 reply are left out
  * (docs/spec/authentication.md#refusal-by-the-endpoint).
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
@@ -115,7 +115,7 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // Malformed JSON is left out, because it may contain `code` and `extra`, too.
+  // A text that looks like malformed JSON is left out, because it may also contain `code` and `extra`.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
@@ -126,7 +126,7 @@ function publicResponse(response: unknown): unknown {
 const eventsNamespace = 'urn:svc:events:1';
 const soapNamespace = 'http://www.w3.org/2003/05/soap-envelope';
 
-// ASCII only, which every parser accepts; names that begin with "xml" are reserved (XML 1.0 §2.3).
+// Only ASCII names are used as element names, because every parser accepts them. Names that begin with "xml" are reserved (XML 1.0 §2.3).
 const xmlName = /^(?!xml)[a-z_][a-z0-9_.-]*$/i;
 
 /** A SOAP 1.2 envelope with `Events` and the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
@@ -186,7 +186,7 @@ const head = '{"events":[';
 const headBytes = Buffer.from(head);
 const comma = Buffer.from(',');
 
-/** `{"events": […], "server": {…}, …extra_data}`. The events are lines of the journal, byte for byte. */
+/** A JSON body: `{"events": […], "server": {…}, …extra_data}`. The events are the lines of the journal, byte for byte. */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
   const renderTail = (members: Record<string, unknown>) => {
@@ -210,8 +210,8 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 }
 
 /**
- * CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` is the journal's line,
- * byte for byte.
+ * CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` is the line of the
+ * journal, byte for byte.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {
@@ -242,9 +242,9 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- * A body from the user's template. Values are encoded for its content type, so that a file name cannot inject other content.
+ * A body from the operator's template. Values are encoded for the content type, so that a file name cannot inject other content.
  *
- * @param headers headers of the handler, which may set Content-Type
+ * @param headers headers of the handler; Content-Type may be one of them
  */
 function createCustomPayload(text: string, headers: readonly (readonly [string, string])[]): Payload {
   const template = parseTemplate(text);
@@ -268,7 +268,8 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Within quotes, inserts the content of a JSON string; elsewhere a JSON value, so that `{data_json}` and numbers stay as they are.
+// Within quotes, a value becomes the content of a JSON string. Elsewhere it becomes a JSON value; valid JSON, such as a number, is
+// unchanged.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -285,7 +286,9 @@ export type PayloadOptions = Pick<
   'type' | 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
 >;
 
-/** Creates the payload for a handler's options. Requests contain only public events; records contain no secrets of `extra_data`. */
+/**
+ * Creates the payload for a handler's options. Requests contain only the public part of events; records contain no secrets of `extra_data`.
+ */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = choosePayload(options, server);
   const shown = withoutSecrets(options.extra_data);
@@ -302,7 +305,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  // The record does not contain forwarded files, so they count as requests without a body.
+  // The content of a forwarded file is not recorded, so the request counts as one without a body.
   if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':

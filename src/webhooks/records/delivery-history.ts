@@ -2,24 +2,24 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** Recorded events of one handler. */
+/** The recorded events of one handler, by position or UUID. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
 }
 
 /**
- * A position is kept as one number: 36 bits for the offset in a file of at most 64 GiB, and 17 bits for the number of the file. Larger
- * numbers are times of Redis streams, whose positions are kept as strings.
+ * A position in a file is kept as one number, to save memory: 36 bits for the offset in a file of at most 64 GiB, and 17 bits for the
+ * number of the file. Positions in Redis streams have a time instead of the file number, so they are kept as strings.
  */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
 
-/** Limits of the records to read. */
+/** Limits for reading the records. */
 export interface HistoryBounds {
   /** Only records of events since this time (Unix time in milliseconds) are read. */
   sinceMs: number | undefined;
-  /** Maximum number of events in memory, counted once for each handler. */
+  /** Maximum number of events in memory. An event counts once for each handler. */
   maxEvents: number;
 }
 
@@ -31,7 +31,7 @@ export class DeliveryHistory {
    * Reads all records. This takes about 40 bytes of memory for each event and handler, or three times as much with UUIDs.
    *
    * @param byUuid whether events without a journal position must be found
-   * @throws ServiceError `too-large` when `maxEvents` is exceeded
+   * @throws ServiceError `too-large` if `maxEvents` is exceeded
    */
   static async read(
     records: DeliveryRecords,

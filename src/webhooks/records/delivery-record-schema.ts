@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A body as the record of its delivery keeps it, so that the same bytes can be sent again: as text, or as the texts before and after the
- * journal's lines.
+ * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text, or as the texts
+ * before and after the lines of the journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -27,7 +27,7 @@ export const attempt = z.strictObject({
   status: z.int().exactOptional(),
   /** Reason phrase of the reply. */
   reason: z.string().exactOptional(),
-  /** Why the attempt failed; absent for a success. */
+  /** The reason why the attempt failed; missing for a success. */
   error: z.string().exactOptional(),
 });
 export type Attempt = z.infer<typeof attempt>;
@@ -53,20 +53,22 @@ export type RecordedFile = z.infer<typeof recordedFile>;
 
 /** One line of the record of deliveries: the events of one request, with all attempts. */
 export const deliveryRecord = z.strictObject({
-  /** ISO 8601, UTC: when the outcome was certain. */
+  /** Time at which the outcome was certain (ISO 8601, UTC). */
   time: z.string(),
   handler: z.string(),
   outcome: deliveryOutcome,
   events: z.array(sentEvent),
   attempts: z.array(attempt),
-  /** Why it was not delivered, for people. */
+  /** The reason why the events were not delivered, for people. */
   details: z.string().exactOptional(),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
-  /** An upload waited for it, it was sent again by hand, or it was a test; absent for deliveries in the background. */
+  /**
+   * `upload` if an upload waited for the delivery, `replay` if it was sent again manually, `test` for a test; missing in the background.
+   */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z
     .string()
@@ -75,7 +77,7 @@ export const deliveryRecord = z.strictObject({
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
-/** A request for people: as it would be sent, secrets masked. */
+/** A request as it would be sent, with masked secrets, to be shown to people. */
 export const shownRequest = z.strictObject({
   handler: z.string(),
   method: z.string(),

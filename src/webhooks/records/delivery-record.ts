@@ -24,7 +24,7 @@ export interface DeliveryRecords {
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
-/** Limits of a search, applied before its records are filtered. */
+/** Limits of a search. They only reduce the number of records that the caller has to filter. */
 export interface RecordSearch {
   /** Only records before this position are searched. */
   before: LogPosition | undefined;
@@ -34,16 +34,16 @@ export interface RecordSearch {
   needles: readonly string[];
 }
 
-/** One step of a search back in time. */
+/** One step of a search from the newest record to the oldest. */
 export interface SearchStep {
-  /** All records from this position on were searched. */
+  /** The records from this position on have been searched. */
   position: LogPosition;
   record?: DeliveryRecord;
   /** Bytes read since the previous step. */
   readBytes: number;
 }
 
-/** Parses one line of the records. @returns undefined when a member is missing that readers need */
+/** Parses one line of the records. @returns undefined if a member is missing that readers need */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

@@ -8,10 +8,10 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Bytes of the records that one page reads; the next page continues there. */
+/** Maximum number of bytes of records that are read for one page. The next page continues there. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
-/** A filter of deliveries; without members it passes all. */
+/** A filter for deliveries. Without members, all deliveries pass. */
 export interface DeliveryFilter {
   handlers?: readonly string[] | undefined;
   outcomes?: readonly DeliveryOutcome[] | undefined;
@@ -19,9 +19,9 @@ export interface DeliveryFilter {
   /** Unix time in milliseconds. */
   sinceMs?: number | undefined;
   untilMs?: number | undefined;
-  /** UUIDs of events. */
+  /** UUID of an event. */
   eventUuid?: string | undefined;
-  /** For example `fileUploaded`. */
+  /** Event ID, for example the number of `fileUploaded`. */
   eventId?: string | undefined;
 }
 
@@ -35,13 +35,13 @@ export interface NamedDelivery {
 /** A page of deliveries, newest first. */
 export interface DeliveryPage {
   deliveries: NamedDelivery[];
-  /** Where the next page begins; undefined at the end. A short or empty page may have a next one. */
+  /** Cursor of the next page; undefined at the end. Even a short or empty page may have a next page. */
   next: string | undefined;
 }
 
 const letters = { deliveries: 'd', replays: 'r' } as const;
 
-/** The deliveries that pass a filter, by the service and by hand, newest first. @returns undefined for a malformed cursor */
+/** The automatic and manual deliveries that pass a filter, newest first. @returns undefined for a malformed cursor */
 export async function newestDeliveries(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -67,14 +67,14 @@ export async function newestDeliveries(
   }
 }
 
-/** Finds the delivery with an ID. @returns undefined when there is none, or not any more */
+/** Finds the delivery with an ID. @returns undefined if it does not exist, or its record was removed */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));
   return record && { id, kind: place.kind, record };
 }
 
-/** The records of one kind, newest first. */
+/** Reads the records of one kind, newest first. */
 class Row {
   readonly kind: RecordKind;
   readonly #steps: AsyncGenerator<SearchStep>;
@@ -91,17 +91,17 @@ class Row {
     this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: filterNeedles(filter) });
   }
 
-  /** Whether the head, or the end, is known. */
+  /** Whether the head is known, or the end was reached. */
   get isReady(): boolean {
     return this.#isDone || this.head !== undefined;
   }
 
-  /** Everything from it on is in a page, or filtered out. */
+  /** All records from this position on have been returned or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }
 
-  /** Searches one step further back. @returns the bytes that were read */
+  /** Searches one step further back. @returns number of bytes that were read */
   async step(): Promise<number> {
     const { value, done } = await this.#steps.next();
     if (done) {
@@ -125,7 +125,7 @@ class Row {
   }
 }
 
-/** Texts in the JSON of each record that passes. */
+/** Texts that the JSON of each matching record contains. */
 function filterNeedles({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
   const needle = (name: string, values: readonly string[] | undefined) =>
     values?.length === 1 ? [`"${name}":${JSON.stringify(values[0])}`] : [];

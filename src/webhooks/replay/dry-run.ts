@@ -19,7 +19,7 @@ import type { ReplaySelection } from './selected-events.ts';
 import { comparedText, describeRequest } from './shown-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Compares recorded requests with those that the current configuration makes of their events. */
+/** Compares recorded requests with the requests that the current configuration makes for the same events. */
 export async function* comparedRequests(
   journal: ReplayedJournal,
   handlers: readonly WebhookHandler[],
@@ -43,7 +43,7 @@ export async function* comparedRequests(
   }
 }
 
-/** Names events as results show them. */
+/** The ID and UUID of each event, for results. */
 export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: string }[] {
   return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
 }
@@ -65,7 +65,7 @@ function findDifferences(
   return [...differences, ...lineDiff(comparedText(record.method, then), comparedText(method, now))];
 }
 
-/** Largest part of a body that is shown, in characters. */
+/** Maximum number of characters of a body that are shown. */
 const shownBodyCharacters = 32 * 1024;
 
 /** A request that would be made. */
@@ -75,10 +75,10 @@ export interface PlannedRequest {
 }
 
 /**
- * Shows requests as they would be made, each with its differences to the newest delivery of the same first event. Sends nothing.
+ * Shows the requests that would be made, and how each differs from the newest delivery with the same first event. Sends nothing.
  *
- * @param groups of the events' accounts, by the event's UUID
- * @param nowMs time of the signatures, Unix time in milliseconds
+ * @param groups account group of each event, by the event's UUID
+ * @param nowMs time for the signatures, Unix time in milliseconds
  */
 export async function* dryResults(
   journal: ReplayedJournal,

@@ -12,7 +12,7 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Callbacks that report lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
-  /** Called for a malformed line or record. It may throw to end the run. */
+  /** Called for a malformed line or record. May throw to end the run. */
   add: OnBadLine;
   /** Called for a well-formed record whose request is no longer kept. */
   missing: OnBadLine;
@@ -26,8 +26,8 @@ export interface RecordedRequest {
 }
 
 /**
- * Yields the recorded requests of some events, byte for byte, in the order of the records. Of several requests with the same handler and
- * first event, it yields only the newest.
+ * Yields the recorded requests of some events, byte for byte, in the order of the records. If several requests have the same handler and
+ * first event, only the newest is yielded.
  *
  * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
  * @param bad called for malformed records, and for records whose events or body are no longer kept
@@ -66,7 +66,7 @@ async function* records(
       yield { record, place: `${kind} ${formatPosition(position)}` };
 }
 
-/** The key that is the same for all requests of one handler with the same first event. */
+/** A key that all requests with the same handler and first event share. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
@@ -96,7 +96,7 @@ export class JournalLines {
   }
 }
 
-/** Reads the events of a record from the journal. @returns undefined when the journal lacks one of them */
+/** Reads the events of a record from the journal. @returns undefined if one of them is not in the journal */
 export async function readRecordedEvents(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
@@ -115,10 +115,10 @@ export function maskSecrets(rendered: RenderedPayload, events: readonly Outgoing
 }
 
 /**
- * Fills the secrets of the current configuration into a recorded request, because records contain none.
+ * Inserts the secrets of the current configuration into a recorded request, because records contain no secrets.
  *
  * @param today the request that the current configuration makes for the same events
- * @returns undefined when the secrets cannot be filled in
+ * @returns undefined if the secrets cannot be inserted
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
   const { recorded } = rendered;
@@ -135,12 +135,12 @@ export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): 
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** The members of a query; those that are lists or objects are parsed as JSON. */
+/** The members of a query. Lists and objects are parsed as JSON. */
 function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** Replaces masked members by the secrets of the same names. @returns undefined when a secret is missing */
+/** Replaces masked members by the secrets with the same names. @returns undefined if a secret is missing */
 function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
@@ -156,7 +156,7 @@ function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknow
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** The request of a record, with masked secrets. @returns undefined when it was too long to be recorded */
+/** The request of a record, with masked secrets. @returns undefined if its body was too long to be recorded */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }

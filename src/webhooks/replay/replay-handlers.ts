@@ -15,7 +15,11 @@ import { maskSecrets } from './recorded-requests.ts';
 /** The handlers of a configuration. */
 type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
 
-/** The options of the named handlers, or of all enabled ones. @throws ServiceError `bad-request` for one that is not configured */
+/**
+ * The options of the named handlers, or of all enabled handlers if none is named.
+ *
+ * @throws ServiceError `bad-request` for an unknown handler
+ */
 export function chosenHandlers(configured: ConfiguredHandlers, named: readonly string[]): (readonly [string, EventHandlerOptions])[] {
   if (named.length === 0) return Object.entries(configured).filter(([, handler]) => handler.enabled);
   return [...new Set(named)].map((uuid) => {
@@ -27,7 +31,7 @@ export function chosenHandlers(configured: ConfiguredHandlers, named: readonly s
   });
 }
 
-/** Makes a handler for a replay, with separate suspensions. @throws ServiceError `unavailable` as `WebhookHandler` */
+/** Creates a handler for a replay, with separate URL suspensions. @throws as the constructor of `WebhookHandler` */
 export function replayHandler(
   uuid: string,
   options: EventHandlerOptions,
@@ -36,12 +40,12 @@ export function replayHandler(
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
-/** The server of events that are sent by hand. */
+/** The server that events sent manually name. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }
 
-/** Longest time for a test, in seconds: an operator waits for it. */
+/** Maximum time for a test, in seconds. It is short, because an operator waits for the test. */
 const longestS = 30;
 
 export interface TestDependencies {
@@ -53,11 +57,11 @@ export interface TestDependencies {
 }
 
 /**
- * Sends a test event (`testEventSent`) to one handler at once, even if it does not run: one attempt a URL. The journal and the record of
- * deliveries made by hand have it; no handler gets it in the background.
+ * Sends a test event (`testEventSent`) to one handler at once, even if it does not run, with one attempt for each URL. The event is in the
+ * journal, and the delivery is in the records of manual deliveries. No handler gets the event in the background.
  *
  * @param by name of the operator
- * @throws ServiceError `unavailable` when the handler cannot be made, `storage-full` or `internal` when the event cannot be journalled
+ * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled
  */
 export async function sendTest(
   uuid: string,
@@ -76,7 +80,7 @@ export async function sendTest(
     });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
-    // The whole text, as the record has no position of the event.
+    // The whole text is recorded, because the record has no position of the event in the journal.
     const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });

@@ -15,21 +15,21 @@ import { chosenHandlers, replayHandler } from './replay-handlers.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Largest size of the results of one job, in characters; successes get half of it. */
+/** Maximum size of the results of one job, in characters. Successes may use half of it. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** The results of a job as lines of JSON, bounded; the record of deliveries has them all. */
+/** The results of a job as lines of JSON, up to a limit. The delivery records have all results. */
 class ReplayResults {
   readonly #lines: string[] = [];
   #characters = 0;
-  /** Number of lines without room. */
+  /** Number of lines that were left out because of the limit. */
   leftOut = 0;
 
   get isFull(): boolean {
     return this.#characters >= maxCharacters;
   }
 
-  /** @param isGood whether it matters less than a failure */
+  /** @param isGood whether the result is a success, which is left out earlier than a failure */
   add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
     if (this.#characters + line.length > (isGood ? maxCharacters / 2 : maxCharacters)) {
@@ -40,13 +40,13 @@ class ReplayResults {
     this.#characters += line.length;
   }
 
-  /** NDJSON. */
+  /** The results as NDJSON. */
   get text(): string {
     return this.#lines.map((line) => `${line}\n`).join('');
   }
 }
 
-/** The events of deliveries, each once for the handler that got it; current filters are ignored. @param ids of deliveries */
+/** The events of deliveries, each event once for its handler. Current filters are ignored. @param ids IDs of deliveries */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -80,13 +80,13 @@ async function* deliveredEvents(
 
 /** A request to send events again, to the configured handlers at their own URLs. */
 export interface ReplayRequest {
-  /** IDs of deliveries, whose events go to their handlers again; without any, the selection counts. */
+  /** IDs of deliveries whose events are sent to their handlers again. If empty, `selection` applies. */
   deliveries: readonly string[];
   selection: ReplaySelection;
-  /** UUIDs of handlers; none for all that are enabled. */
+  /** UUIDs of handlers; empty for all enabled handlers. */
   handlers: readonly string[];
   isDryRun: boolean;
-  /** Ends it after this number of failed requests in a row; 0 never. */
+  /** The replay stops after this number of failed requests in a row; 0 for never. */
   stopAfterFailures: number;
 }
 
@@ -98,26 +98,26 @@ export interface JobDependencies {
   forward: ForwardMeans;
 }
 
-/** The progress of a job, counted by event and handler. */
+/** The progress of a job. An event counts once for each handler. */
 interface JobProgress {
   state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
-  /** Null until it is known. */
+  /** Null while the total is unknown. */
   total: number | null;
   done: number;
   delivered: number;
-  /** Failed or discarded. */
+  /** Number of failed or discarded events. */
   failed: number;
-  /** Requests, and handlers that they go to; of a dry run those that are shown. */
+  /** Number of requests. `handlers` is the number of handlers that get them. */
   requests: number;
   handlers: number;
-  /** Why it failed as a whole. */
+  /** The reason why the job failed or was stopped. */
   details: string | undefined;
 }
 
-/** Events of handlers that are remembered to find undelivered ones: some 100 MB. */
+/** Maximum number of recorded events that are kept in memory to find undelivered ones. They need some 100 MB. */
 const maxRemembered = 2_000_000;
 
-/** Requests and events that a dry run shows. */
+/** Maximum number of requests and events that a dry run shows. */
 const maxShown = 1000;
 const maxShownEvents = 10_000;
 
@@ -140,10 +140,10 @@ export class ReplayJob {
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
   #failedInRow = 0;
-  /** When it began to send, monotonic. */
+  /** Monotonic time at which the job began to send. */
   #startedMs: number | undefined;
 
-  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
+  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for a handler that cannot be created */
   constructor(request: ReplayRequest, dependencies: JobDependencies) {
     const { journal, server, clock, forward } = dependencies;
     this.request = request;
@@ -156,7 +156,7 @@ export class ReplayJob {
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }
 
-  /** The remaining time at the rate so far, in seconds; null while unknown. */
+  /** The remaining time in seconds, estimated from the rate so far; null while it is unknown. */
   get secondsLeft(): number | null {
     const { state, total, done } = this.progress;
     if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
@@ -164,13 +164,13 @@ export class ReplayJob {
     return Math.round(((elapsedMs / done) * (total - done)) / 1000);
   }
 
-  /** Aborts the requests under way and ends. */
+  /** Aborts the running requests, and ends the job. */
   cancel(): void {
     this.#cancelled.abort();
     if (this.progress.state === 'waiting') this.progress.state = 'cancelled';
   }
 
-  /** Never throws: an error is its outcome. */
+  /** Runs the job. Never throws: an error becomes the outcome of the job. */
   async run(): Promise<void> {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
@@ -255,7 +255,7 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // A copy: the line is a view of a larger block.
+        // The line is copied, because it is a view of a larger block.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
@@ -268,7 +268,7 @@ export class ReplayJob {
     }
   }
 
-  /** @param events for each handler */
+  /** @param events number of events for each handler */
   #countRequests(events: ReadonlyMap<WebhookHandler, number>): void {
     const all = [...events];
     this.progress.total = all.reduce((total, [, count]) => total + count, 0);
@@ -280,7 +280,7 @@ export class ReplayJob {
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Ended jobs that are remembered. */
+/** Maximum number of ended jobs that are kept in memory. */
 const maxEnded = 20;
 
 /** A job with its ID, time and operator. */
@@ -303,8 +303,8 @@ export class ReplayJobs {
    * Starts a replay, or queues it.
    *
    * @param by name of the operator
-   * @returns its ID
-   * @throws ServiceError `too-many-requests` when too many wait, `bad-request` and `unavailable` as `ReplayJob`
+   * @returns the ID of the job
+   * @throws ServiceError `too-many-requests` if too many jobs wait, `bad-request` and `unavailable` as `ReplayJob`
    */
   start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
@@ -322,15 +322,12 @@ export class ReplayJobs {
     return [...this.#jobs.values()].reverse();
   }
 
-  /**
-   * @returns undefined for one that is unknown or forgotten
-   * @returns undefined for one that is not known, or not remembered any more
-   */
+  /** @returns undefined if the job is unknown, or no longer in memory */
   find(id: string): ListedJob | undefined {
     return this.#jobs.get(id);
   }
 
-  /** Cancels all jobs and awaits their ends. */
+  /** Cancels all jobs, and resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const { job } of this.#jobs.values()) job.cancel();

@@ -8,13 +8,13 @@ import type { ReplaySelection, SelectedEvent } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 interface LaneOptions {
-  /** Largest number of requests at once. */
+  /** Maximum number of concurrent requests. */
   concurrency: number;
   signal: AbortSignal;
-  /** Records deliveries; undefined without a configured handler. */
+  /** Opens the log for records of deliveries; undefined if there is no configured handler. */
   record: (() => Pick<DeliveryLog, 'append'>) | undefined;
   onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
-  /** Gets each request instead of the receiver. */
+  /** Receives each request, which is then not sent. */
   preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;
 }
 
@@ -31,13 +31,13 @@ export class ReplayLane {
     this.#options = options;
   }
 
-  /** Takes an event; resolves when there is room for more. */
+  /** Adds an event. Resolves when the next event can be added. */
   async add(sent: SentEvent): Promise<void> {
     this.#batch.push(sent);
     if (this.#batch.length >= this.handler.batchSize) await this.#flush();
   }
 
-  /** Resolves when all events are sent. @throws an error that is not the receiver's */
+  /** Resolves when all events are sent. @throws the first error that the receiver did not cause */
   async finish(): Promise<void> {
     if (this.#batch.length > 0) await this.#flush();
     await Promise.all(this.#underWay);
@@ -51,7 +51,7 @@ export class ReplayLane {
     await this.send(events, this.handler.render(events));
   }
 
-  /** Sends events as one request; resolves when there is room for more. */
+  /** Sends events as one request. Resolves when the request has begun. */
   async send(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
     if (this.#options.preview) {
       this.#options.preview(this.handler, events, rendered);
@@ -75,7 +75,7 @@ export class ReplayLane {
   }
 }
 
-/** Sends selected events through the lanes of their handlers. @returns number of events */
+/** Sends selected events through the lanes of their handlers. @returns the number of events */
 export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
@@ -86,7 +86,7 @@ export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: 
   return matched;
 }
 
-/** Sends recorded requests again to their handlers. @returns number of events */
+/** Sends recorded requests again to their handlers. @returns the number of events */
 export async function replayRecorded(
   journal: ReplayedJournal,
   lanes: readonly ReplayLane[],

@@ -13,22 +13,22 @@ import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { BadLineReport } from './recorded-requests.ts';
 import { type ReplayedJournal, readUndelivered } from './undelivered-events.ts';
 
-/** An event to show or to send again; `group` is known for events of the journal. */
+/** An event to show or to send again. `group` is known only for events of the journal. */
 interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** Events are nested two levels deep in a request body. */
+/** The limits of a request body. It contains events two levels deep. */
 const bodyLimits = { deepest: deepestEvent + 2 };
 
-/** Largest document, one pretty-printed request body, in bytes. */
+/** Maximum size of a document of several lines, which is one pretty-printed request body, in bytes. */
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
- * The events of a file or stdin: one event a line, request bodies (`{"events": […]}`) a line, or one such document.
+ * The events of a file or stdin. Each line is an event or a request body (`{"events": […]}`), or all lines together are one such document.
  *
  * @param name path of the file, or `-` for stdin
- * @throws ServiceError `bad-request` when it cannot be read
+ * @throws ServiceError `bad-request` if it cannot be read
  */
 async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSignal): AsyncGenerator<SourceEvent> {
   const stream = openSource(name);
@@ -45,7 +45,7 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
     if (isDocument) {
       head += `${line}\n`;
       if (head.length <= largestDocumentBytes) continue;
-      // Too large for one body: these are lines, the first of them damaged.
+      // The text is too large for one body. So each line is parsed separately, and the first one is reported as malformed.
       yield* parseLines(head, place, onBadLine);
       head = '';
       isDocument = false;
@@ -53,7 +53,7 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
     }
     if (line.trim() !== '') yield* parseText(line, `${place}:${number}`, onBadLine);
   }
-  // A document that cannot be parsed may be lines, the first of them damaged.
+  // If the document cannot be parsed, each line is parsed separately.
   if (isDocument) yield* parse(head) === undefined ? parseLines(head, place, onBadLine) : parseText(head, place, onBadLine);
 }
 
@@ -83,7 +83,7 @@ function* parseText(text: string, place: string, onBadLine: OnBadLine): Generato
   }
 }
 
-/** Gives an event written by hand a UUID, the same each time for receivers that detect repeats. */
+/** Gives an event without a UUID one that depends only on its content, so that receivers can detect repetitions. */
 function withUuid(item: unknown): unknown {
   if (!isObject(item)) return item;
   const { id, uuid, ...rest } = item;
@@ -132,8 +132,8 @@ async function* readLines(stream: Readable, name: string, signal: AbortSignal | 
 }
 
 /**
- * A UUID of a JSON value (version 8, RFC 9562 §5.8; the first bits of SHA-256): the same for the same content in any spacing and
- * order of members.
+ * A UUID for a JSON value (version 8, RFC 9562 §5.8), made of the first bits of a SHA-256. Spacing and the order of members do not change
+ * it.
  */
 function contentUuid(value: unknown): string {
   const digits = hash('sha256', JSON.stringify(value, sortMembers));
@@ -147,31 +147,31 @@ function sortMembers(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The handler under which deliveries to a mere URL are reported; it takes every event. */
+/** The UUID of the handler that stands for a URL given on the command line. It accepts every event. */
 export const plainHandler = 'url';
 
 /** Selects the events to send again. */
 export interface ReplaySelection extends EventSelection {
-  /** Only events before it in the journal. */
+  /** Only events before this position of the journal. */
   end?: LogPosition;
-  /** Only events that were not delivered. */
+  /** Whether only events that were not delivered are selected. */
   failed?: boolean;
-  /** Limits of the records that are read for `failed`. */
+  /** Limits for reading the records, for `failed`. */
   history?: HistoryBounds;
-  /** Largest number of events. */
+  /** Maximum number of events. */
   limit?: number;
-  /** Also events that the filters of a handler leave out. */
+  /** Whether events are also sent to handlers whose filters exclude them. */
   force?: boolean;
 }
 
-/** An event with the handlers that get it. */
+/** An event, and the handlers to which it is sent. */
 export interface SelectedEvent {
   sent: SourceEvent;
   takers: WebhookHandler[];
 }
 
 /**
- * The selected events of the journal, or of a file, that some handler wants.
+ * The selected events of the journal or of a file that at least one handler gets.
  *
  * @param source path of the file, or `-` for stdin; undefined for the journal
  */

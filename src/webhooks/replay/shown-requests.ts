@@ -11,7 +11,7 @@ import { messageId, signatureHeaders, signingKey } from '../signing.ts';
 import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** The request that a handler would make, its secrets masked. @param nowMs time of the signature, Unix time in milliseconds */
+/** The request that a handler would make, with masked secrets. @param nowMs time for the signature, Unix time in milliseconds */
 export function describeRequest(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
   events: readonly OutgoingEvent[],
@@ -32,7 +32,7 @@ export function describeRequest(
   };
 }
 
-/** The headers of a request, values of the configuration masked but for Content-Type. @param uuids of its events */
+/** The headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of its events */
 function shownHeaders(
   options: EventHandlerOptions,
   uuids: readonly string[],
@@ -49,7 +49,7 @@ function shownHeaders(
   return headers;
 }
 
-/** The text of a request that `--diff` compares: JSON in many lines, so that differences are small. */
+/** The text of a request that `--diff` compares. JSON is formatted in many lines, so that differences are small. */
 export function comparedText(method: string, rendered: Pick<RenderedPayload, 'contentType' | 'query' | 'body'>): string {
   const query = rendered.query.map(([name, value]) => `?${name}=${value}\n`).join('');
   const type = rendered.contentType === undefined ? '' : `content-type: ${rendered.contentType}\n`;
@@ -64,17 +64,19 @@ function prettyJson(text: string): string {
   }
 }
 
-/** Largest part of a body that is shown, in characters. */
+/** Maximum number of characters of a body that are shown. */
 const shownBodyCharacters = 256 * 1024;
 
-/** The request of a delivery, secrets masked. */
+/** The request of a delivery, with masked secrets. */
 export interface ShownSending {
   method: string;
-  /** Of the last attempt, without the query of the configuration. */
+  /** URL of the last attempt, without the query of the configuration. */
   url: string;
-  /** Names in lower case; no record has them, so they are usually those of the running configuration. */
+  /** Headers with names in lower case. Records contain no headers, so these usually come from the current configuration. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
-  /** From the record, without secrets of `extra_data`, or rendered again with the current configuration; null when neither is possible. */
+  /**
+   * The recorded body, or the body that the current configuration renders, without secrets of `extra_data`; null if neither is possible.
+   */
   body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
 }
 
@@ -83,7 +85,7 @@ export interface ShownDependencies {
   server: Parameters<typeof createPayload>[1];
 }
 
-/** Shows the request of a delivery: from its record, or as the current configuration renders it. */
+/** Shows the request of a delivery, from its record or rendered with the current configuration. */
 export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;

@@ -7,7 +7,7 @@ import { DeliveryHistory, type HistoryBounds } from '../records/delivery-history
 import type { DeliveryRecords } from '../records/delivery-record.ts';
 import { createSubscription } from '../subscription.ts';
 
-/** The journal that replays read. It is that of a single node, or of all nodes together. */
+/** The journal that replays read: the journal of a single node, or of all nodes together. */
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;
@@ -24,10 +24,10 @@ export interface UndeliveredEvents {
 }
 
 /**
- * Finds events that failed, were discarded or were never sent. Events that a running service will still send are left out, so that they
- * are not sent twice.
+ * Finds events whose delivery failed, was discarded or was never tried. Leaves out events that a running service will still send, so that
+ * they are not sent twice.
  *
- * @param isFile whether the events come from a file, and so have no position in the journal
+ * @param isFile whether the events come from a file and therefore have no position in the journal
  */
 export async function readUndelivered(
   journal: ReplayedJournal,
@@ -52,7 +52,7 @@ export async function readUndelivered(
   };
 }
 
-/** Finds the handlers that have stopped, by the events in the journal. */
+/** Finds the handlers that have stopped, according to the events in the journal. */
 export async function stoppedHandlers(journal: SearchedJournal): Promise<Set<string>> {
   const stopped = new Set<string>();
   const selection = { id: [eventIds.componentStarted, eventIds.componentStopped], uuid: [] };
