@@ -108,14 +108,28 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
   contract('downloads are counted up to their maximum, whoever counts', async ({ store, reopen }) => {
     const link = tokenOf('alice', { kind: 'link', link: { kind: 'download', maximumDownloads: 3 } });
     await store.add(link, 10);
-    const counted = await Promise.all(Array.from({ length: 6 }, () => store.count(link.id, 'downloads', 3)));
+    const counted = await Promise.all(Array.from({ length: 6 }, () => store.countDownload(link.id, 3)));
     assert.equal(counted.filter(Boolean).length, 3);
-    assert.equal(await store.count(link.id, 'opened'), true);
-    assert.equal(await store.count('unknown', 'opened'), false);
+    assert.equal(await store.countDownload('unknown'), false);
     const next = await reopen();
-    assert.equal(await next.count(link.id, 'downloads', 3), false);
+    assert.equal(await next.countDownload(link.id, 3), false);
     const [listed] = await next.list('alice');
-    assert.deepEqual([listed?.downloads, listed?.opened], [3, 1]);
+    assert.equal(listed?.downloads, 3);
+  });
+
+  contract('a visitor counts once an hour for each link, also for visits at the same time', async ({ store, reopen }) => {
+    const [link, other] = [tokenOf('alice', { kind: 'link' }), tokenOf('alice', { kind: 'link' })];
+    for (const grant of [link, other]) await store.add(grant, 10);
+    const visitors = ['192.0.2.1', '192.0.2.2', '2001:db8:0:1::/64'];
+    const visits = await Promise.all([...visitors, ...visitors].map((visitor) => store.countVisit(link.id, visitor)));
+    assert.deepEqual(visits, [true, true, true, false, false, false]);
+    assert.equal(await store.countVisit(other.id, '192.0.2.1'), true);
+    assert.equal(await store.countVisit('unknown', '192.0.2.1'), false);
+    const listed = await (await reopen()).list('alice');
+    assert.deepEqual(
+      [link, other].map(({ id }) => listed.find((grant) => grant.id === id)?.opened),
+      [3, 1],
+    );
   });
 
   contract('the last use is known to the minute', async ({ store }) => {

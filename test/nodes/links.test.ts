@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { eventIds } from '../../src/events/event-ids.ts';
+import { journalFolder } from '../../src/events/journal/file-event-log.ts';
+import { readEvents } from '../support/journal.ts';
 import { makeLink, page, visit } from '../support/links.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
@@ -17,6 +20,8 @@ test('nodes share links: made by one, used and revoked at the other, downloads c
   const link = await makeLink(first, { path: '/a.txt', maximum_downloads: 3 });
   const gets = await Promise.all([first, second, first, second, first].map((node) => visit(node, 'GET', link.at)));
   assert.deepEqual(gets.map(({ status }) => status).sort(), [200, 200, 200, 410, 410]);
+  const restMs = Number((await started.redis.command(`PTTL "{svc}:grant-visit:${link.id} 127.0.0.1"`)).replace(':', ''));
+  assert.ok(restMs > 3_500_000 && restMs <= 3_600_000, `${restMs}`);
   const locked = await makeLink(second, { path: '/a.txt', password: 'a word' });
   const form = { 'content-type': 'application/x-www-form-urlencoded', ...page };
   const opened = await visit(first, 'POST', locked.at, { headers: form, body: 'password=a+word' });
@@ -31,4 +36,10 @@ test('nodes share links: made by one, used and revoked at the other, downloads c
   });
   assert.equal((await second.send('DELETE', `/home/__svc__/links/${locked.id}`)).status, 204);
   assert.equal((await visit(first, 'GET', locked.at)).status, 410, 'at once, at every node');
+  for (const node of started.nodes) await node.stop();
+  const told: unknown[] = [];
+  for (const name of ['n0', 'n1'])
+    for await (const { event } of readEvents(journalFolder(join(started.folder, name)), undefined, ({ reason }) => assert.fail(reason)))
+      if (Number(event.id) === eventIds.linkOpened) told.push(event.data.link);
+  assert.deepEqual(told.sort(), [link.id, locked.id, drop.id].sort(), 'opened is told once for each link by all nodes together');
 });

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { FileGrants } from '../../src/state/memory/grants.ts';
 import { grantStoreContract, tokenOf } from '../contracts/grant-store.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const open = (folder: string) => new FileGrants(folder, { clock: systemClock, log: silentLog });
@@ -31,14 +32,28 @@ test('the file of grants is written anew before it grows much larger than they a
   await store.add(grant, 10);
   await store.add(link, 10);
   await store.end([grant.id], 'revoked', 'alice');
-  for (let count = 0; count < 25; count++) await Promise.all(Array.from({ length: 100 }, () => store.count(link.id, 'opened')));
+  for (let count = 0; count < 25; count++) await Promise.all(Array.from({ length: 100 }, () => store.countDownload(link.id)));
   assert.ok(readFileSync(path, 'utf8').split('\n').length < 2000);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   await store.close();
   const next = open(folder);
-  assert.equal(next.get(link.id)?.opened, 2500);
+  assert.equal(next.get(link.id)?.downloads, 2500);
   assert.equal(next.get(grant.id)?.end?.reason, 'revoked');
   await next.close();
+});
+
+test('a visitor of an hour ago counts again', async (t) => {
+  const clock = new ManualClock();
+  const store = new FileGrants(temporaryFolder(t), { clock, log: silentLog });
+  const link = tokenOf('alice', { kind: 'link' });
+  await store.add(link, 10);
+  const visits = [];
+  for (const passedMs of [0, 3_599_999, 1]) {
+    clock.advance(passedMs);
+    visits.push(await store.countVisit(link.id, '192.0.2.1'));
+  }
+  assert.deepEqual(visits, [true, false, true]);
+  await store.close();
 });
 
 test('a line that a crash tore is cut off, and one that cannot be read harms no other', async (t) => {

@@ -340,7 +340,7 @@ test('in an emptied Redis no grant is lost, and none that was revoked is in forc
   const [kept, revoked, used] = [tokenOf('alice'), tokenOf('alice'), tokenOf('alice', { kind: 'link', link: { kind: 'download' } })];
   for (const grant of [kept, revoked, used]) await maker.store.add(grant, 10);
   await revoker.store.end([revoked.id], 'revoked', 'root');
-  assert.equal(await revoker.store.count(used.id, 'downloads', 1), true);
+  assert.equal(await revoker.store.countDownload(used.id, 1), true);
   await third.store.find(kept.hash);
   await revoker.link.close();
   await opened.redis.command('FLUSHALL');

@@ -10,8 +10,11 @@ const keptForEach = 100;
 /** A use is recorded once in this time. */
 export const useRecordedEveryMs = 60_000;
 
-/** Which of an account's counters. */
-export type GrantCounter = 'downloads' | 'opened';
+/** A visitor's visits to a link count once in this time. */
+export const visitCountedEveryMs = 3_600_000;
+
+/** Visits that one process remembers. */
+export const maxVisits = 100_000;
 
 /** The store of tokens and links. Implementations: state/memory (a file in the data folder), and state/redis for nodes. */
 export interface GrantStore {
@@ -48,13 +51,21 @@ export interface GrantStore {
   /** Records a use, at most once a minute. Never throws, returns at once. */
   use(grant: Grant, address: string): void;
   /**
-   * Counts a download or a visit.
+   * Counts a download.
    *
    * @param maximum the count that it must not exceed
    * @returns whether it was counted; false at the maximum, and for a grant that is not known
    * @throws as `add`
    */
-  count(id: string, counter: GrantCounter, maximum?: number): Promise<boolean>;
+  countDownload(id: string, maximum?: number): Promise<boolean>;
+  /**
+   * Counts a visit to a link, once an hour for each visitor, on all nodes together.
+   *
+   * @param visitor the source of the visit, as `loginSource` names it
+   * @returns whether it was counted; false for a visitor of the last hour, and for a grant that is not known
+   * @throws as `add`
+   */
+  countVisit(id: string, visitor: string): Promise<boolean>;
   /** Adds a listener that is called when grants end or are shortened, here or on another node. */
   onEnded(listener: (grants: readonly Grant[]) => void): void;
   close(): Promise<void>;

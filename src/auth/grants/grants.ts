@@ -212,7 +212,6 @@ export class Grants {
 
   /**
    * @returns the paths of a grant: the requested ones, else those of the token with which it is created
-   * @returns the paths of a grant: those wanted, else those of the token that makes it
    */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
     const reached = commonPaths(permissions.options.narrowings);

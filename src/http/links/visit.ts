@@ -1,9 +1,9 @@
 import type { Account } from '../../accounts/account.ts';
+import { loginSource } from '../../auth/ban-list.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { ExpiringMap } from '../../lib/expiring-map.ts';
 import { readSecret } from '../../lib/secrets.ts';
 import { baseName, memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { accept, checkBan, countedAttempt } from '../middleware/authenticate.ts';
@@ -28,7 +28,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
   const reply = await unlock(exchange, grant, target.secret);
   if (reply) return reply;
   exchange.visit = visitOf(exchange, grant, target);
-  noteOpened(exchange, grant);
+  await noteOpened(exchange, grant);
   return next();
 };
 
@@ -59,18 +59,11 @@ function numbering(account: Account): Account {
   return known;
 }
 
-const hourMs = 3_600_000;
-
-/** The visits whose event was emitted within the last hour. Each visitor causes one event per hour. */
-const opened = new ExpiringMap<true>(100_000);
-
-function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
-  const { events, clock, grants, log } = exchange.service;
-  const key = `${id} ${exchange.peer.address}`;
-  if (opened.has(key, clock.monotonicMs())) return;
-  opened.set(key, true, clock.monotonicMs() + hourMs);
+/** Counts the visit; event `linkOpened`, once an hour for each visitor. @throws as `GrantStore.countVisit` */
+async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promise<void> {
+  const { events, grants } = exchange.service;
+  if (!(await grants.store.countVisit(id, loginSource(exchange.peer.address)))) return;
   events.emit({ id: eventIds.linkOpened, context: signedIn(exchange).context, data: { path: paths?.[0], kind: link?.kind } });
-  grants.store.count(id, 'opened').catch((reason) => log.warn('a visit to a link was not counted', { reason }));
 }
 
 /** Finds the link of a secret. Wrong secrets count as guesses from the address. An address blocked for that can still use valid secrets. */
@@ -115,7 +108,7 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
     async countDownload() {
       const maximum = link.link?.maximumDownloads;
-      if (!(await exchange.service.grants.store.count(link.id, 'downloads', maximum))) throw linkOver('The link was used up.');
+      if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw linkOver('The link was used up.');
     },
   };
 }

@@ -7,7 +7,7 @@ import { redisScript } from './redis-script.ts';
 /** The expected types of keys, by their names without the prefix. Keys with other names are not touched. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
-  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates):/, 'string'],
+  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates|grant-visit):/, 'string'],
   [/^logins:[^:]*:session:[^:]*$/, 'hash'],
   [/^upload-hold:/, 'hash'],
   [/^(locks|journal-lost|handler-orders|handler-states|node-reports|grants|grant-counts|grant-uses)$/, 'hash'],

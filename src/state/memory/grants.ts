@@ -1,6 +1,7 @@
 import { type Grant, type GrantChange, type GrantEnd, isForgettable, whyOver } from '../../auth/grants/grant.ts';
-import { type GrantCounter, type GrantStore, requireRoom, useRecordedEveryMs } from '../../auth/grants/grant-store.ts';
+import { type GrantStore, maxVisits, requireRoom, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { ExpiringMap } from '../../lib/expiring-map.ts';
 import type { Log } from '../../lib/log.ts';
 import { GrantFile } from './grant-file.ts';
 import { GrantIndex } from './grant-index.ts';
@@ -17,6 +18,7 @@ export class FileGrants implements GrantStore {
   readonly #forgetting: Timer;
   /** Grants that are being added; they already count towards the limit. */
   readonly #adding = new Set<Grant>();
+  readonly #visits = new ExpiringMap<true>(maxVisits);
 
   /** @throws the errors of opening and reading the file */
   constructor(dataFolderPath: string, dependencies: { clock: Clock; log: Log }) {
@@ -88,11 +90,21 @@ export class FileGrants implements GrantStore {
       .catch((reason) => this.#log.warn('the use of a token was not recorded', { reason }));
   }
 
-  async count(id: string, counter: GrantCounter, maximum = Number.POSITIVE_INFINITY): Promise<boolean> {
+  async countDownload(id: string, maximum = Number.POSITIVE_INFINITY): Promise<boolean> {
     const known = this.index.get(id);
-    const number = (known?.[counter] ?? 0) + 1;
-    if (!known || number > maximum) return false;
-    await this.put([{ id, [counter]: number }]);
+    const downloads = (known?.downloads ?? 0) + 1;
+    if (!known || downloads > maximum) return false;
+    await this.put([{ id, downloads }]);
+    return true;
+  }
+
+  async countVisit(id: string, visitor: string): Promise<boolean> {
+    const known = this.index.get(id);
+    const key = `${id} ${visitor}`;
+    const nowMs = this.#clock.monotonicMs();
+    if (!known || this.#visits.has(key, nowMs)) return false;
+    this.#visits.set(key, true, nowMs + visitCountedEveryMs);
+    await this.put([{ id, opened: (known.opened ?? 0) + 1 }]);
     return true;
   }
 

@@ -4,6 +4,7 @@ import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
  * `grants` has the JSON of each grant by its ID, without counters. `grant-sequence` numbers the changes, and `grant-changes` orders the IDs
  * by the number of their last change: a node reads the grants that changed after the last number that it knows.
  * `grant-counts` has the downloads and visits by ID; `grant-uses` has the time and address of the last use by ID.
+ * `grant-visit:<ID> <source>` expires an hour after a visit that was counted.
  */
 
 /** KEYS sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
@@ -68,13 +69,24 @@ if #changes < 1000 then last = redis.call('GET', KEYS[3]) or '0' end
 table.insert(found, last)
 return found`);
 
-/** KEYS counts, grants; ARGV ID, counter, maximum. Returns the new count, or 0 at the maximum and for an unknown grant. */
+/** KEYS counts, grants; ARGV ID, maximum. Returns the new count of downloads, or 0 at the maximum and for an unknown grant. */
 export const countScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
-local field = ARGV[1] .. ':' .. ARGV[2]
+local field = ARGV[1] .. ':downloads'
 local count = tonumber(redis.call('HGET', KEYS[1], field) or '0')
-if count >= tonumber(ARGV[3]) then return 0 end
+if count >= tonumber(ARGV[2]) then return 0 end
 return redis.call('HINCRBY', KEYS[1], field, 1)`);
+
+/**
+ * KEYS counts, grants, visit; ARGV ID, ms. Returns the new count of visits, or 0 for a visit that was counted before and for an unknown
+ * grant; and the milliseconds until the next one counts.
+ */
+export const visitScript = markerScript(`
+if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return {0, 0} end
+if redis.call('SET', KEYS[3], '', 'NX', 'PX', ARGV[2]) then
+  return {redis.call('HINCRBY', KEYS[1], ARGV[1] .. ':opened', 1), ARGV[2]}
+end
+return {0, redis.call('PTTL', KEYS[3])}`);
 
 /** KEYS counts, uses; ARGV field and count of each counter, '', then ID and value of each use. Keeps larger counts, and existing uses. */
 export const restoreCountsScript = redisScript(`

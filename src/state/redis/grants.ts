@@ -1,8 +1,9 @@
 import { type Grant, type GrantEnd, isForgettable, mergeGrants, parseGrant } from '../../auth/grants/grant.ts';
-import { type GrantCounter, type GrantStore, useRecordedEveryMs } from '../../auth/grants/grant-store.ts';
+import { type GrantStore, maxVisits, useRecordedEveryMs, visitCountedEveryMs } from '../../auth/grants/grant-store.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { ExpiringMap } from '../../lib/expiring-map.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import type { FileGrants } from '../memory/grants.ts';
@@ -15,6 +16,7 @@ import {
   restoreCountsScript,
   restoreScript,
   sequenceScript,
+  visitScript,
 } from './grant-scripts.ts';
 
 /** Interval at which a node reads the changes of other nodes, so that transfers of an ended grant are cut within a second. */
@@ -39,6 +41,8 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
+  /** Visits that Redis knows as counted, so that it is asked once for each. */
+  readonly #visits = new ExpiringMap<true>(maxVisits);
   /** Number of the last change that this node's copy contains. */
   #sequence = '0';
 
@@ -118,11 +122,23 @@ export class RedisGrants implements GrantStore {
       .catch((reason) => this.#log.debug('the use of a token could not be recorded in Redis', { reason }));
   }
 
-  async count(id: string, counter: GrantCounter, maximum = Number.MAX_SAFE_INTEGER): Promise<boolean> {
+  async countDownload(id: string, maximum = Number.MAX_SAFE_INTEGER): Promise<boolean> {
     const keys = [this.#link.key('grant-counts'), this.#link.key('grants')];
-    const number = Number(await this.#link.run(countScript, keys, [id, counter, maximum]));
-    if (number === 0) return false;
-    await this.#local.put([{ id, [counter]: number }]);
+    const downloads = Number(await this.#link.run(countScript, keys, [id, maximum]));
+    if (downloads === 0) return false;
+    await this.#local.put([{ id, downloads }]);
+    return true;
+  }
+
+  async countVisit(id: string, visitor: string): Promise<boolean> {
+    const name = `${id} ${visitor}`;
+    if (this.#visits.has(name, this.#clock.monotonicMs())) return false;
+    const keys = [this.#link.key('grant-counts'), this.#link.key('grants'), this.#link.key('grant-visit', name)];
+    const reply = (await this.#link.run(visitScript, keys, [id, visitCountedEveryMs])) as unknown[];
+    const [opened = 0, restMs = 0] = reply.map(Number);
+    this.#visits.set(name, true, this.#clock.monotonicMs() + restMs);
+    if (opened === 0) return false;
+    await this.#local.put([{ id, opened }]);
     return true;
   }
 
