@@ -28,7 +28,13 @@ const homes: Record<string, string[]> = {
   ofetch: ['src/lib/remote/'],
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/reading/'],
-  yaml: ['src/lib/yaml-document.ts', 'src/config/reading/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts', 'src/cli/import/'],
+  yaml: [
+    'src/lib/yaml-document.ts',
+    'src/config/reading/',
+    'src/accounts/accounts-file.ts',
+    'src/cli/tools/documents.ts',
+    'src/cli/import/',
+  ],
   zod: [
     'src/config/',
     'src/lib/option-types.ts',

@@ -7,9 +7,8 @@ import { exitCode } from './exit-codes.ts';
 import { complain, print, reportFailure, visible } from './output.ts';
 import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
-import { registerLinks } from './register-links.ts';
+import { registerLinks, registerTokens } from './register-grants.ts';
 import { registerControl, registerServe } from './register-service.ts';
-import { registerTokens } from './register-tokens.ts';
 import { registerDocuments, registerImport, registerInspect, registerMock, registerSsh, registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */

@@ -157,7 +157,7 @@ export const registerDocuments: Register = (program, run) => {
       'after',
       '\nAlso writes svc.schema.json beside it. Editors use that to check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
     )
-    .action((file) => run(async () => (await import('./config/init.ts')).init(file)));
+    .action((file) => run(async () => (await import('./tools/documents.ts')).init(file)));
   program
     .command('hash-password')
     .description('print the hash of a password, for the accounts of the configuration')
@@ -165,7 +165,7 @@ export const registerDocuments: Register = (program, run) => {
       'after',
       '\nOn a terminal it asks for the password; otherwise it reads the first line of stdin.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
     )
-    .action(() => run(async () => (await import('./tools/hash-password.ts')).hashPasswordCommand()));
+    .action(() => run(async () => (await import('./tools/documents.ts')).hashPasswordCommand()));
   program
     .command('schema')
     .description('print the JSON Schema of the configuration, or of what a command prints with --json')
@@ -177,7 +177,7 @@ export const registerDocuments: Register = (program, run) => {
     .description('print the OpenAPI document of the REST API')
     .addOption(new Option('--format <format>', 'format of the document').choices(['yaml', 'json']).default('yaml'))
     .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
-    .action((options) => run(async () => (await import('./tools/openapi.ts')).openapi(options)));
+    .action((options) => run(async () => (await import('./tools/documents.ts')).openapi(options)));
 };
 
 const importHelp = `

@@ -4,6 +4,7 @@ import type { RouterRoute } from 'hono/types';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { respondToFault } from './fault-reply.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
+import { showExpectations } from './html/due-page.ts';
 import { postHeldForm } from './html/held-page.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { postLanguage, postTheme } from './html/page-cookies.ts';
@@ -18,7 +19,6 @@ import type { Reply } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.ts';
 import { canonicalPath } from './request/request-target.ts';
-import { showExpectations } from './rest/expectations.ts';
 import { getFile } from './rest/get-file.ts';
 import { listHeld, showHeld, withdrawHeld } from './rest/held-uploads.ts';
 import { listLinks, postLinks, revokeLink } from './rest/links.ts';
@@ -51,9 +51,8 @@ import {
   withUploadLimit,
 } from './uploads/tus.ts';
 import { copyMember, moveMember } from './webdav/copy-move.ts';
-import { lockMember, unlockMember } from './webdav/locks.ts';
+import { isClassTwo, lockMember, optionsReply, unlockMember } from './webdav/locks.ts';
 import { propfind, refuseProperties } from './webdav/propfind.ts';
-import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
 /** Properties of a route besides its method. `Allow` depends on them, too. */
 interface RouteTraits {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { sarifLog } from '../../src/cli/config/sarif.ts';
-import { excerptLines, findingText } from '../../src/cli/findings-output.ts';
+import { excerptLines, findingText, sarifLog } from '../../src/cli/findings-output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { maskedSource } from '../../src/config/reading/masked-source.ts';

@@ -32,7 +32,7 @@ export async function validate(named: string | undefined, options: ValidateOptio
   const result = toValidation(checked, { findings, strict: options.strict });
   const { valid, host_keys: hostKeys = [] } = result;
   if (options.sarif) {
-    const { sarifLog } = await import('./sarif.ts');
+    const { sarifLog } = await import('../findings-output.ts');
     print(JSON.stringify(sarifLog(findings), null, 2));
   } else if (options.json) {
     print(JSON.stringify(result, null, 2));

@@ -9,9 +9,8 @@ import { exitCode } from '../exit-codes.ts';
 import { writeNamedFile } from '../file-fault.ts';
 import { complain, count, print, visible } from '../output.ts';
 import { importCsv } from './csv.ts';
-import type { Draft, ImportInput, InputFile, Note } from './draft.ts';
+import { addAccount, type Draft, draftAccount, emptyDraft, type ImportInput, type InputFile, type Note, readOnly } from './draft.ts';
 import { finish } from './finish.ts';
-import { importHtpasswd } from './htpasswd.ts';
 import { importOpenssh } from './openssh.ts';
 import { importProftpd } from './proftpd.ts';
 import { importSftpgo } from './sftpgo.ts';
@@ -129,4 +128,36 @@ function noteText({ file, line, account, what, instead }: Note): string {
 function report(notes: readonly Note[], asJson = false): void {
   if (asJson) for (const note of notes) print(JSON.stringify(note));
   else for (const note of notes) complain(noteText(note));
+}
+
+/** Reads files of Apache's htpasswd and of nginx: names and hashes; they say nothing about permissions. */
+export function importHtpasswd({ files, home, port }: ImportInput): Draft {
+  const draft = emptyDraft();
+  draft.services.web = { type: 'http', port: port ?? 8080 };
+  for (const { path: file, text } of files) {
+    for (const [index, content] of text.split(/\r?\n/).entries()) {
+      const line = index + 1;
+      if (content.trim() === '' || content.startsWith('#')) continue;
+      const [, name = '', hash = ''] = /^([^:]*):([^:]*)/.exec(content) ?? [];
+      if (name === '' || hash === '') {
+        draft.notes.push({ file, line, what: 'this is not an account', instead: 'Correct the line, or add the account by hand.' });
+        continue;
+      }
+      const account = { ...draftAccount(name, file, line), password: hash.trim(), home, permissions: [[...readOnly]] };
+      addAccount(draft, account);
+    }
+    draft.notes.push({
+      file,
+      line: 0,
+      what: 'a password file does not say what accounts may do',
+      instead: 'They may read and list. Add permissions to the group, such as allow-write.',
+    });
+  }
+  draft.notes.push({
+    file: '',
+    line: 0,
+    what: 'the service listens on 127.0.0.1 without TLS',
+    instead: 'Put it behind a proxy, or make it a service of type https with tls_certificate_path and tls_key_path.',
+  });
+  return draft;
 }

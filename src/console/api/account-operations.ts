@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { shownItems } from '../../control/collection.ts';
+import { shownGrants } from '../../control/shown-grants.ts';
 import { count, text } from '../../control/shown-node.ts';
+import { grantOrder } from './accounts.ts';
 import { highestLimit, restoreOrder, restoreResults, usualLimit } from './collections.ts';
-import { grantOrder } from './grants.ts';
 import { discardOrder, heldOrder, heldResults } from './held.ts';
 import type { Operation } from './openapi/operation.ts';
 import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
-import { grantList, grantQuery, revokedGrants } from './schemas/grants.ts';
 
 /** The query that selects sessions, locks, bans, uploads or deleted files. */
 const whichItems = z.object({
@@ -23,6 +23,15 @@ const removedItems = whichItems.extend({
 
 /** `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
 const removedCount = z.object({ removed: count });
+
+const grantList = z.object({ items: z.array(shownGrants), total: z.number() });
+const grantQuery = z.object({
+  account: z.string().optional().describe('Name of an account.'),
+  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
+});
+const revokedGrants = z.object({
+  revoked: z.array(z.string()).describe('IDs of those that ended, including those created with them.'),
+});
 
 /** Accounts, and what they have: sessions, locks, uploads, trash, tokens and links. */
 export const accountOperations: Record<string, Operation> = {

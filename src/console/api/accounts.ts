@@ -1,5 +1,10 @@
+import * as z from 'zod';
+import { credentialKinds } from '../../accounts/credential-kinds.ts';
+import { checkQuestion, decide } from '../../config/cases/decision.ts';
 import { answerJson } from '../answer.ts';
-import type { ConsoleContext } from '../environment.ts';
+import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
+import { readRequest } from '../request-body.ts';
+import { highestLimit, usualLimit } from './collections.ts';
 import { accountLimits } from './limits.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
@@ -19,4 +24,58 @@ export async function listAccounts(c: ConsoleContext): Promise<Response> {
 export async function showAccount(c: ConsoleContext): Promise<Response> {
   Parameters.fromQuery(c.env.query, []);
   return answerJson(c, await c.env.service.sources.accounts.find(pathPart(c, 'name')));
+}
+
+const text = z.string().max(10_000);
+
+/** A question; names are those of `svc explain`. */
+export const explainRequest = z.strictObject({
+  user: text.describe('Name of the account.'),
+  group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
+  method: text.describe('An HTTP method, an SFTP request, or `LOGIN`.'),
+  path: text.optional().describe('Path of the URL, `/home/…`; for SFTP the path that the client sends; none for `LOGIN`.'),
+  destination: text.optional().describe('Destination of a copy, move or rename.'),
+  service: text.optional().describe('For `LOGIN`: UUID of the SSH service; default: the first one.'),
+  credentials: z
+    .array(z.enum(credentialKinds))
+    .min(1)
+    .max(2)
+    .optional()
+    .describe('For `LOGIN`: credentials in the order in which the client presents them.'),
+});
+
+/** `POST /api/explain`: explains how the running configuration decides about a request. It changes nothing and contacts no other server. */
+export async function explainDecision(c: ConsoleContext): Promise<Response> {
+  const question = checkQuestion(await readRequest(c, explainRequest));
+  const { config } = c.env.service.sources.configuration.running();
+  return answerJson(c, decide(config, question));
+}
+
+/** Tokens and links that one request names. */
+const maxIds = 1000;
+
+/** IDs that one event names. */
+const maxIdsOfEvent = 20;
+
+export const grantOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
+
+/** `GET /api/tokens` and `/api/links`: those in force, newest first. */
+export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
+  return async (c) => {
+    const query = Object.fromEntries(c.env.query);
+    const limit = new Parameters(query, ['limit', 'account']).number('limit', { usual: usualLimit, max: highestLimit });
+    const items = await c.env.service.sources.grants.list(kind, c.env.query.get('account') ?? undefined);
+    return answerJson(c, { items: items.slice(0, limit), total: items.length });
+  };
+}
+
+/** `POST /api/tokens/revoke` and `/api/links/revoke`. Event `administratorAction`. */
+export function revokeGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
+  return async (c) => {
+    const { ids } = await readRequest(c, grantOrder);
+    const revoked = await c.env.service.sources.grants.revoke(kind, ids, requireAdministrator(c).name);
+    const named = revoked.slice(0, maxIdsOfEvent).join('; ');
+    if (revoked.length > 0) await recordAction(c, `${kind}-revoke`, revoked.length > maxIdsOfEvent ? `${named}; …` : named);
+    return answerJson(c, { revoked });
+  };
 }

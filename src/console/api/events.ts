@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { definitions, type EventDefinition } from '../../events/catalogue.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { EventLog, RawEvent } from '../../events/journal/event-log.ts';
 import { formatPosition, parsePosition } from '../../events/journal/position.ts';
 import { type EventSelection, eventTimeMs } from '../../events/journal/search/event-selection.ts';
@@ -17,6 +19,7 @@ import { type ConsoleContext, type ConsoleService, requireAdministrator } from '
 import type { EventStream } from '../event-stream.ts';
 import { shownDelivery } from './deliveries.ts';
 import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
+import type { EventKinds } from './schemas/events.ts';
 
 /** Limits of the search for one page, and for one event. */
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
@@ -231,3 +234,33 @@ function oneLine(raw: Buffer): Buffer {
 const [carriageReturn, space] = [0x0d, 0x20];
 const newline = Buffer.from('\n');
 const messageEnd = Buffer.from('\n\n');
+
+type Kind = EventKinds['events'][number];
+
+/** Events about routine work of the service, which would hide those about files and people. */
+const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
+
+const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => kindOf(name, definition)) };
+
+function kindOf(name: string, { id, groups }: EventDefinition): Kind {
+  return { id: String(id), name: wordsOf(name), groups: [...groups], severity: severityOf(id, groups), is_routine: routine.has(id) };
+}
+
+/** A failure of the service itself is an error; a failed request, of which the client knows, is a warning. */
+function severityOf(id: number, groups: EventDefinition['groups']): Kind['severity'] {
+  if (groups.includes('failure'))
+    return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';
+  return groups.includes('success') ? 'success' : 'information';
+}
+
+/** The words of a name in the code: `sftpFileUploaded` becomes "SFTP file uploaded". */
+function wordsOf(name: string): string {
+  return name
+    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .replace(/\b(sftp|ssh|tls|zip|utf8)\b/g, (word) => word.toUpperCase());
+}
+
+/** `GET /api/events/catalogue`. */
+export function listEventKinds(c: ConsoleContext): Response {
+  return answerJson(c, kinds);
+}

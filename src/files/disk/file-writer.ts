@@ -11,6 +11,8 @@ import {
   writevSync,
 } from 'node:fs';
 import {
+  canClone,
+  cloneFile,
   dropWritten,
   fdatasyncAsync,
   fsyncAsync,
@@ -26,7 +28,6 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import type { HiddenContent, Leave } from '../inspections/holding.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type Kept, whileKept } from '../trash/trash.ts';
-import { canClone, cloneFile } from './clones.ts';
 import { EarlySync } from './early-sync.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';

@@ -1,8 +1,11 @@
 import type { ToldExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parseVirtualPath } from '../../lib/virtual-path.ts';
+import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
+import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
 import { bdi, type Html, html, icon } from './pages/html.ts';
@@ -81,4 +84,13 @@ function fileLink(exchange: Exchange, path: string): Html {
   } catch {
     return name;
   }
+}
+
+/** Answers GET of the files that the account is expected to send (docs/spec/expectations.md#accounts). */
+export async function showExpectations(exchange: Exchange): Promise<Response> {
+  const { account } = signedIn(exchange);
+  if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');
+  const expectations = await exchange.service.expectations(account);
+  if (replyFormat(exchange) === 'html') return showDuePage(exchange, expectations);
+  return respond(exchange, jsonReply(200, { expectations }, { 'cache-control': 'no-store' }));
 }

@@ -18,8 +18,7 @@ import {
   writeProperty,
   xmlContentType,
 } from './dav-properties.ts';
-import { discoverLocks } from './locks.ts';
-import { isClassTwo } from './webdav-class.ts';
+import { discoverLocks, isClassTwo } from './locks.ts';
 import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
 
 const denial = 'Properties cannot be changed.';

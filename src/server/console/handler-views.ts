@@ -1,10 +1,12 @@
 import type { HandlerView } from '../../console/api/schemas/overview.ts';
+import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
+import type { DeliveryRecord, DeliveryRecords } from '../../webhooks/records/delivery-record.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
-import { HourOfDeliveries } from './hour-of-deliveries.ts';
 
 const nothingKnown = {
   state: 'stopped',
@@ -88,4 +90,136 @@ export class HandlerViews {
       }),
     );
   }
+}
+
+/** The hour in parts, in milliseconds. */
+const partMs = 300_000;
+const parts = 12;
+const hourMs = parts * partMs;
+
+/** After a pause longer than this the records are read backwards from their end: a busy service writes many in that time. */
+const longestRestMs = 120_000;
+
+/** Maximum bytes of records to read backwards from the end. */
+const maxBytes = 16 * 1024 * 1024;
+
+/** After this number of failures in a row a handler is shown as failing, even if it had a success within the hour. */
+const failuresInRow = 3;
+
+type Counts = HandlerView['last_hour'][number];
+
+/** The outcomes of one handler. */
+export type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
+
+interface Handler {
+  /** By number of the part since 1970. */
+  parts: Map<number, Counts>;
+  failuresInRow: number;
+  lastError: string;
+  lastErrorTime: string | null;
+}
+
+/** Counts the deliveries of the last hour by handler, from their records, which all nodes share. Deliveries made by hand are left out. */
+export class HourOfDeliveries {
+  readonly #records: () => DeliveryRecords;
+  readonly #clock: Clock;
+  readonly #reading = new SharedRuns(() => this.#read());
+  #handlers = new Map<string, Handler>();
+  /** Where the next records begin, and the last one that was read. */
+  #from: LogPosition | undefined;
+  #last: LogPosition | undefined;
+  #readMs = Number.NEGATIVE_INFINITY;
+
+  /** @param records called once the records are open */
+  constructor(records: () => DeliveryRecords, clock: Clock) {
+    this.#records = records;
+    this.#clock = clock;
+  }
+
+  /** Reads what is new; many callers share one reading. @throws ServiceError `unavailable` */
+  refresh(): Promise<void> {
+    return this.#reading.run();
+  }
+
+  of(handler: string): HourOfHandler {
+    const now = Math.floor(this.#clock.nowMs() / partMs);
+    const known = this.#handlers.get(handler);
+    const last_hour = Array.from({ length: parts }, (_, index) => {
+      const { delivered, failed } = known?.parts.get(now - parts + 1 + index) ?? { delivered: 0, failed: 0 };
+      return { delivered, failed };
+    });
+    const delivered = last_hour.reduce((sum, part) => sum + part.delivered, 0);
+    const failed = last_hour.reduce((sum, part) => sum + part.failed, 0);
+    const inRow = known?.failuresInRow ?? 0;
+    const is_failing = failed > 0 && inRow >= (delivered === 0 ? 1 : failuresInRow);
+    return { last_hour, is_failing, last_error: known?.lastError ?? '', last_error_time: known?.lastErrorTime ?? null };
+  }
+
+  async #read(): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    if (!this.#from || this.#clock.monotonicMs() - this.#readMs > longestRestMs) await this.#readBack(nowMs - hourMs);
+    else await this.#readOn(this.#from);
+    this.#readMs = this.#clock.monotonicMs();
+    const oldest = Math.floor(nowMs / partMs) - parts;
+    for (const { parts: counted } of this.#handlers.values()) for (const part of counted.keys()) if (part <= oldest) counted.delete(part);
+  }
+
+  /** Reads the records of the hour, or the newest of them, from the end. */
+  async #readBack(sinceMs: number): Promise<void> {
+    const found: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>[] = [];
+    let end: LogPosition | undefined;
+    let bytes = 0;
+    for await (const { position, record, readBytes } of this.#records().newestFirst('deliveries', {
+      before: undefined,
+      sinceMs,
+      needles: [],
+    })) {
+      end ??= position;
+      bytes += readBytes;
+      if (record && Date.parse(record.time) < sinceMs) break;
+      if (record) found.push(shortRecord(record));
+      if (bytes > maxBytes) break;
+    }
+    this.#handlers = new Map();
+    this.#from = end;
+    this.#last = undefined;
+    for (const record of found.reverse()) this.#count(record);
+  }
+
+  async #readOn(from: LogPosition): Promise<void> {
+    for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
+      // Reading starts with the last record that was read before.
+      if (this.#last && comparePositions(position, this.#last) <= 0) continue;
+      this.#from = position;
+      this.#last = position;
+      this.#count(record);
+    }
+  }
+
+  #count({ handler: uuid, outcome, time, details }: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>): void {
+    const handler = this.#handlers.get(uuid) ?? { parts: new Map(), failuresInRow: 0, lastError: '', lastErrorTime: null };
+    this.#handlers.set(uuid, handler);
+    const part = Math.floor(Date.parse(time) / partMs);
+    const counts = handler.parts.get(part) ?? { delivered: 0, failed: 0 };
+    handler.parts.set(part, counts);
+    if (outcome === 'delivered') {
+      counts.delivered++;
+      handler.failuresInRow = 0;
+      return;
+    }
+    counts.failed++;
+    handler.failuresInRow++;
+    handler.lastError = details ?? '';
+    handler.lastErrorTime = time;
+  }
+}
+
+/** Without bodies, which would fill the memory. */
+function shortRecord({
+  handler,
+  outcome,
+  time,
+  details,
+}: DeliveryRecord): Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'> {
+  return { handler, outcome, time, ...(details !== undefined && { details }) };
 }

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } f
 import type { CertificateStore } from '../../certificates/certificate-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { holdLease } from './lease.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /** If the node that orders certificates dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 20_000;
@@ -62,4 +62,21 @@ export class RedisCertificates implements CertificateStore {
     this.#key ??= Buffer.from(hkdfSync('sha256', this.#secret, '', 'svc certificates', 32));
     return this.#key;
   }
+}
+
+const leaseScript = redisScript(`
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`);
+
+/**
+ * Takes or extends the lease of a task that one node does for all nodes. Two nodes may do the task for a moment, so this must be harmless.
+ *
+ * @param node unique to this process
+ * @returns whether this node has the lease for the next `leaseMs`
+ * @throws ServiceError `unavailable`
+ */
+export async function holdLease(link: RedisLink, name: string, node: string, leaseMs: number): Promise<boolean> {
+  return (await link.run(leaseScript, [link.key(name)], [node, leaseMs])) === 1;
 }

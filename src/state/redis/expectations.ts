@@ -1,7 +1,7 @@
 import type { ExpectationStore } from '../../expectations/watch.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
-import { holdLease } from './lease.ts';
+import { holdLease } from './certificates.ts';
 
 /** If the node that reports missed expectations dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 10_000;

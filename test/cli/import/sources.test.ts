@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { verifyPassword } from '../../../src/accounts/passwords.ts';
 import { importCsv, readCsv } from '../../../src/cli/import/csv.ts';
-import { importHtpasswd } from '../../../src/cli/import/htpasswd.ts';
+import { importHtpasswd } from '../../../src/cli/import/import.ts';
 import { importSftpgo } from '../../../src/cli/import/sftpgo.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { readPlainYaml } from '../../../src/lib/yaml-document.ts';

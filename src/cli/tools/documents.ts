@@ -1,13 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
 import { hashPassword } from '../../accounts/passwords.ts';
 import starter from '../../config/reading/starter.yaml';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
+import { openapiYaml } from '../../http/rest/openapi.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { fileFault } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
+import { askHidden, readLine } from '../prompt.ts';
 
 /** Writes the starter configuration and prints the password of its account once, on stderr. @param file path, or `-` for stdout */
 export async function init(file: string): Promise<number> {
@@ -41,4 +44,25 @@ function writeSchema(path: string): void {
     if (systemErrorCode(error) !== 'ENOENT') return;
   }
   writeFileSync(path, `${JSON.stringify(schema, null, 2)}\n`);
+}
+
+/** Reads a password and prints its hash. */
+export async function hashPasswordCommand(): Promise<number> {
+  const password = process.stdin.isTTY ? await askTwice() : await readLine(process.stdin);
+  if (password === '') throw new ServiceError('bad-request', 'The password is empty.');
+  print(await hashPassword(password));
+  return exitCode.done;
+}
+
+async function askTwice(): Promise<string> {
+  const password = await askHidden('Password: ');
+  if ((await askHidden('Again: ')) !== password) throw new ServiceError('bad-request', 'The passwords differ.');
+  return password;
+}
+
+/** Prints the OpenAPI document. */
+export async function openapi(options: { format: 'yaml' | 'json' }): Promise<number> {
+  const document = await openapiYaml();
+  print(options.format === 'json' ? JSON.stringify(parse(document), null, 2) : document.trimEnd());
+  return exitCode.done;
 }

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import { collect, durationSeconds, positiveNumber, type Register, serviceHelp, withService } from './arguments.ts';
+
+const linksHelp = `A link is a URL for people without an account, who download a file or a folder by it, or drop files. It ends with its account and the right allow-share. Its URL is printed once.
+
+${serviceHelp}`;
+
+/** `svc links`: links to files of accounts. */
+export const registerLinks: Register = (program, run) => {
+  const group = program
+    .command('links')
+    .description('links to files of accounts at a running service')
+    .addHelpText('after', '\nExamples:\n  svc links create --account alice --path /out/report.pdf --expires 3d\n  svc links list');
+  withService(group.command('create').description('create a link of an account and print its URL'))
+    .requiredOption('--account <name>', 'account that it belongs to')
+    .requiredOption('--path <path>', 'file or folder')
+    .option('--kind <kind>', 'download, or drop for a folder that accepts uploads', 'download')
+    .option('--expires <time>', 'its life: seconds, or such as 8h, 3d (default: as the account has it)', durationSeconds)
+    .option('--password-file <file>', 'file whose first line is the password; - reads it from standard input')
+    .option('--downloads <number>', 'downloads at most', positiveNumber)
+    .option('--note <text>', 'note for the visitor')
+    .option('--service <uuid>', 'service of its URL (default: the first http or https service)')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `\n${linksHelp}\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
+    )
+    .action((options) => run(async () => (await import('./control/tokens.ts')).createLink(options)));
+  withService(group.command('list').description('print the valid links, newest first'))
+    .option('--account <name>', 'only those of this account')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', `\n${linksHelp}\n\nExamples:\n  svc links list --account alice --json`)
+    .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('link', options)));
+  withService(group.command('revoke').description('end links').argument('[id...]', 'IDs, as listed'))
+    .option('--account <name>', 'those of this account')
+    .option('--all', 'all links')
+    .option('--json', 'print one JSON object for each that ended')
+    .addHelpText(
+      'after',
+      `\n${linksHelp}\n\nTransfers by them end within a second.\n\nExamples:\n  svc links revoke 4Fq2mZx1aB9c\n  svc links revoke --account alice`,
+    )
+    .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('link', ids, options)));
+};
+
+const tokensHelp = `A client presents a token as a bearer token (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
+
+${serviceHelp}`;
+
+/** `svc tokens`: access tokens of accounts. */
+export const registerTokens: Register = (program, run) => {
+  const group = program
+    .command('tokens')
+    .description('access tokens of accounts at a running service')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  svc tokens create --account alice --path /in --permission allow-write --expires 30d\n  svc tokens list',
+    );
+  const withMembers = (command: Command) =>
+    withService(command)
+      .option('--name <text>', 'its purpose', '')
+      .option('--path <path>', 'file or folder that it reaches; may be repeated (default: all)', collect, [])
+      .option('--permission <keyword>', 'permission; may be repeated (default: those of the account)', collect, [])
+      .option(
+        '--expires <time>',
+        'its life: seconds, or such as 10m, 8h, 30d (default: the longest that the account allows)',
+        durationSeconds,
+      )
+      .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
+      .option('--service <uuid>', 'service that accepts it; may be repeated (default: all)', collect, [])
+      .option('--json', 'print one JSON object');
+  withMembers(group.command('create').description('create a token of an account and print it'))
+    .requiredOption('--account <name>', 'account that it belongs to')
+    .addHelpText(
+      'after',
+      `\n${tokensHelp}\n\nExamples:\n  svc tokens create --account ci --name nightly --path /in --permission allow-write --expires 30d`,
+    )
+    .action((options) => run(async () => (await import('./control/tokens.ts')).createToken(options)));
+  withMembers(
+    group
+      .command('narrow')
+      .description('create a token that is narrower than another one, and ends with it')
+      .argument('<token>', 'token; - reads it from standard input'),
+  )
+    .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
+    .action((token, options) => run(async () => (await import('./control/tokens.ts')).narrowToken(token, options)));
+  withService(group.command('list').description('print the valid tokens, newest first'))
+    .option('--account <name>', 'only those of this account')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens list --account ci --json`)
+    .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('token', options)));
+  withService(
+    group.command('revoke').description('end tokens, and the tokens and links created with them').argument('[id...]', 'IDs, as listed'),
+  )
+    .option('--account <name>', 'those of this account')
+    .option('--all', 'all tokens')
+    .option('--json', 'print one JSON object for each that ended')
+    .addHelpText(
+      'after',
+      `\n${tokensHelp}\n\nSessions, transfers and SFTP connections that they opened end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
+    )
+    .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
+  withService(group.command('rotate').description('replace a token by a new one and print it').argument('<id>', 'ID, as listed'))
+    .option('--overlap <time>', 'time for which the old token stays valid: seconds, or such as 1h', durationSeconds, 0)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)
+    .action((id, options) => run(async () => (await import('./control/tokens.ts')).rotateToken(id, options)));
+};
