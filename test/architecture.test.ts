@@ -76,7 +76,7 @@ const homes: Record<string, string[]> = {
   ],
   croner: ['src/expectations/'],
   re2js: ['src/lib/expression.ts'],
-  'fast-xml-parser': ['src/http/webdav/', 'src/lib/xml/xml-writer.ts'],
+  'fast-xml-parser': ['src/lib/xml/'],
   '@fastify/busboy': ['src/http/request/form-fields.ts'],
   'node:fs': [
     'src/files/',
@@ -87,7 +87,7 @@ const homes: Record<string, string[]> = {
     'src/events/journal/',
     'src/lib/disk/',
     'src/lib/remote/',
-    'src/http/connection/',
+    'src/certificates/',
     'src/http/appearance-options.ts',
     'src/http/reply/send-file.ts',
     'src/http/rest/',

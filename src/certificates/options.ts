@@ -62,3 +62,22 @@ export type AcmeOptions = z.infer<typeof acmeOptions>;
 
 /** Options of TLS that are no files. */
 export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');
+
+/** Options of http and https services for TLS. */
+export const tlsServiceOptions = {
+  tls_certificate_path: optionalText()
+    .default('')
+    .describe('PEM file of the certificate chain, or several files for keys of different kinds (https).'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain (https).'),
+  tls_client_ca_path: optionalText()
+    .default('')
+    .describe('PEM file of the authorities whose client certificates are accepted for logins (https).'),
+  tls_minimum_version: z
+    .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
+    .default('TLSv1.2')
+    .describe('Lowest TLS version (https).'),
+  tls: tlsOptions.prefault({}),
+};
+
+/** Options of a service that name its files. */
+export type TlsOptions = Omit<z.infer<z.ZodObject<typeof tlsServiceOptions>>, 'tls'>;

@@ -4,11 +4,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
-import { type ConsoleOptions, usesTls } from '../config/schema/console-options.ts';
-import type { EventComponent } from '../events/event.ts';
-import { clientPeer } from '../http/connection/client-peer.ts';
-import { PendingReplies } from '../http/connection/pending-replies.ts';
-import { garbageReply, headerLimitBytes } from '../http/connection/refusals.ts';
 import {
   contextEndMs,
   hasSameAuthorities,
@@ -16,13 +11,18 @@ import {
   readTlsContext,
   type TlsContext,
   TlsWatch,
-} from '../http/connection/tls-context.ts';
+} from '../certificates/tls-context.ts';
+import { type ConsoleOptions, usesTls } from '../config/schema/console-options.ts';
+import type { EventComponent } from '../events/event.ts';
+import { clientPeer } from '../http/connection/client-peer.ts';
+import { garbageReply, headerLimitBytes } from '../http/connection/refusals.ts';
 import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { catching } from '../lib/catching.ts';
 import { systemErrorCode } from '../lib/errors.ts';
 import { acceptAnyHead, authority, isFaultilyFramed, listen } from '../lib/listen.ts';
+import { PendingReplies } from '../lib/pending-replies.ts';
 import { createConsoleApp } from './console-app.ts';
 import type { ConsoleExchange, ConsoleService } from './environment.ts';
 import { EventStreams } from './event-stream.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/options.ts';
-import { tlsOptions } from '../certificates/options.ts';
+import { tlsServiceOptions } from '../certificates/options.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-fields.ts';
 import { parseList } from '../lib/list-values.ts';
@@ -10,7 +10,6 @@ import {
   integer,
   largestSizeBytes,
   lineList,
-  optionalText,
   originList,
   readOrIssue,
   uuidText,
@@ -130,32 +129,17 @@ const shared = {
   api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets if the back-end gives no valid reply.'),
 };
 
-const tls = {
-  tls_certificate_path: optionalText()
-    .default('')
-    .describe('PEM file of the certificate chain, or several files for keys of different kinds (https).'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain (https).'),
-  tls_client_ca_path: optionalText()
-    .default('')
-    .describe('PEM file of the authorities whose client certificates are accepted for logins (https).'),
-  tls_minimum_version: z
-    .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
-    .default('TLSv1.2')
-    .describe('Lowest TLS version (https).'),
-  tls: tlsOptions.prefault({}),
-};
-
 /** A service of type http or https. */
 export const httpOptions = z.strictObject({
   type: z.literal('http').describe('Files over HTTP.'),
   ...shared,
   port: servicePort(8080),
-  ...tls,
+  ...tlsServiceOptions,
 });
 export const httpsOptions = z.strictObject({
   type: z.literal('https').describe('Files over HTTPS.'),
   ...shared,
   port: servicePort(8443),
-  ...tls,
+  ...tlsServiceOptions,
 });
 export type HttpServiceOptions = z.infer<typeof httpOptions> | z.infer<typeof httpsOptions>;

@@ -5,9 +5,9 @@ import { type FormFields, readForm } from '../../src/http/request/form-fields.ts
 import { readJsonBody } from '../../src/http/request/request-body.ts';
 import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
 import { propfindRequest } from '../../src/http/webdav/propfind.ts';
-import { parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { escapeXml } from '../../src/lib/xml/escape-xml.ts';
+import { parseXml, type XmlElement } from '../../src/lib/xml/xml-parser.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { assertRefusal, damaged, fuzz } from '../support/fuzz.ts';
 

@@ -4,7 +4,7 @@ import { constants } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { maxPending } from '../../src/http/connection/pending-replies.ts';
+import { maxPending } from '../../src/lib/pending-replies.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { type Act, connectRaw, frame, frameTypes, type RawHttp2, requestFrame } from '../support/http2-raw.mjs';
 import { openBelow } from '../support/open-files.ts';

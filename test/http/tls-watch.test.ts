@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { TlsWatch } from '../../src/http/connection/tls-context.ts';
+import { TlsWatch } from '../../src/certificates/tls-context.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseXml, xmlRefusal } from '../../src/http/webdav/webdav-xml.ts';
+import { parseXml, xmlRefusal } from '../../src/lib/xml/xml-parser.ts';
 import { startServer } from '../support/server.ts';
 import { propfind } from '../support/webdav.ts';
 

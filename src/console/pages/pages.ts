@@ -2,12 +2,12 @@ import pageScripts from 'svc:console-scripts';
 import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
 import { AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
-import { html, icon } from '../../http/html/pages/html.ts';
 import type { Language } from '../../http/html/pages/locales/language.ts';
 import type { Theme } from '../../http/html/pages/page.ts';
 import { pageStart } from '../../http/html/pages/page.ts';
 import { wantsGzip } from '../../http/reply/send-chunks.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { html, icon } from '../../lib/html.ts';
 import { replyHeaders } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
 

@@ -2,23 +2,6 @@ import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
-import type { RequestTrace } from '../../events/event.ts';
-import { processAccount } from '../../events/event-factory.ts';
-import { reportInternalError } from '../../events/internal-error.ts';
-import { catching } from '../../lib/catching.ts';
-import { drainConnections, PendingWork } from '../../lib/concurrency/pending-work.ts';
-import { systemErrorCode } from '../../lib/errors.ts';
-import { listen, serverUrl } from '../../lib/listen.ts';
-import type { HttpServiceOptions } from '../options.ts';
-import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
-import type { HttpService } from '../request/exchange.ts';
-import type { StreamRequest } from '../request/incoming.ts';
-import { Connections } from './connections.ts';
-import { endFloods, speakHttp2 } from './http2-session.ts';
-import { createNodeServer, exchangeOf } from './node-server.ts';
-import { PendingReplies } from './pending-replies.ts';
-import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
-import { TlsChallenges } from './tls-challenge.ts';
 import {
   contextEndMs,
   createTlsServer,
@@ -27,7 +10,24 @@ import {
   readTlsContext,
   type TlsContext,
   TlsWatch,
-} from './tls-context.ts';
+} from '../../certificates/tls-context.ts';
+import type { RequestTrace } from '../../events/event.ts';
+import { processAccount } from '../../events/event-factory.ts';
+import { reportInternalError } from '../../events/internal-error.ts';
+import { TlsChallenges } from '../../lib/acme/tls-challenge.ts';
+import { catching } from '../../lib/catching.ts';
+import { drainConnections, PendingWork } from '../../lib/concurrency/pending-work.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
+import { listen, serverUrl } from '../../lib/listen.ts';
+import { PendingReplies } from '../../lib/pending-replies.ts';
+import type { HttpServiceOptions } from '../options.ts';
+import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
+import type { HttpService } from '../request/exchange.ts';
+import type { StreamRequest } from '../request/incoming.ts';
+import { Connections } from './connections.ts';
+import { endFloods, speakHttp2 } from './http2-session.ts';
+import { createNodeServer, exchangeOf } from './node-server.ts';
+import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 
 /** Maximum time for a client to send its header section. */
 const headerTimeoutMs = 30_000;

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { catching } from '../../lib/catching.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { maxPending } from '../../lib/pending-replies.ts';
 import type { StreamRequest } from '../request/incoming.ts';
-import { maxPending } from './pending-replies.ts';
 import { headerLimitBytes } from './refusals.ts';
 
 /** Number of actions that a client may take at once although they cost the service more than the client. */

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { processAccount } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { maxPending } from '../../lib/pending-replies.ts';
 import { errorsReply, statusTitle } from '../reply/error-reply.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { Incoming } from '../request/incoming.ts';
-import { maxPending } from './pending-replies.ts';
 
 /** Maximum size of a header section in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;

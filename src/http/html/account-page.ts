@@ -1,8 +1,8 @@
+import { escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Flash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
-import { escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** Maximum size of form bodies of these pages, in bytes. A thousand IDs take 42 KiB. */

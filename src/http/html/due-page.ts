@@ -1,5 +1,6 @@
 import type { ToldExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parseVirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -8,7 +9,6 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 

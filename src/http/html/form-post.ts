@@ -1,6 +1,7 @@
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import { writeKeyValueList } from '../../lib/list-values.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -32,7 +33,6 @@ import { checkRequestBytes } from '../rest/upload-stream.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './page-cookies.ts';
 import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** A member that is about to be deleted. */

@@ -2,6 +2,7 @@ import type { HeldUpload } from '../../files/inspections/holding.ts';
 import type { HoldReason } from '../../files/inspections/verdict.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -13,7 +14,6 @@ import { heldUrl, ownHeld } from '../rest/held.ts';
 import { eachResult } from '../rest/member-actions.ts';
 import { flashCookieLine, takeFlash } from './page-cookies.ts';
 import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 

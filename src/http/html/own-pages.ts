@@ -1,4 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
+import { html } from '../../lib/html.ts';
 import { respond } from '../reply/respond.ts';
 import { codingHeaders, wantsGzip } from '../reply/send-chunks.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -7,7 +8,6 @@ import { takeLoginMessage } from './page-cookies.ts';
 import { loginPageReply, pageContextOf, pageReply } from './page-replies.ts';
 import { assetHeaders } from './pages/asset-files.ts';
 import { assetPaths, assets } from './pages/assets.ts';
-import { html } from './pages/html.ts';
 import { apiPageHeaders } from './pages/page.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
+import { bdi, Html, html, nameHtml } from '../../lib/html.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
@@ -7,7 +8,6 @@ import type { Client, Exchange, HttpService } from '../request/exchange.ts';
 import { linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
 import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
-import { bdi, Html, html, nameHtml } from './pages/html.ts';
 import { layout, type PageModel } from './pages/layout.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import { type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';

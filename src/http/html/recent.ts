@@ -3,13 +3,13 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**

@@ -1,4 +1,5 @@
 import type { FoundEntry, Search } from '../../files/operations/search.ts';
+import { bdi, Html, html, icon, nameHtml } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
@@ -7,7 +8,6 @@ import { type Exchange, header } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { folderModel, memberRights } from './html-listing.ts';
 import { pageContextOf } from './page-replies.ts';
-import { bdi, Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
 import { folderHead, linksData, rightNames } from './pages/listing/listing-page.ts';
 import { searchForm, tools } from './pages/listing/listing-tools.ts';

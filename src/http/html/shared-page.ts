@@ -1,5 +1,6 @@
 import type { Grant } from '../../auth/grants/grant.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -9,7 +10,6 @@ import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
 import { flashCookieLine, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';

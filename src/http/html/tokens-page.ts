@@ -2,6 +2,7 @@ import type { Account } from '../../accounts/account.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -10,7 +11,6 @@ import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
 import { flashCookieLine, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
-import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 

@@ -1,6 +1,7 @@
 import type { Trashed } from '../../files/trash/trash-folder.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { type Problem, ServiceError } from '../../lib/errors.ts';
+import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath } from '../../lib/virtual-path.ts';
 import { statusOf } from '../reply/error-reply.ts';
@@ -13,7 +14,6 @@ import { eachResult, restoreMember } from '../rest/member-actions.ts';
 import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
 import { type FlashCode, flashCookieLine, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
-import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';

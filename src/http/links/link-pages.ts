@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
+import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
 import { pageContextOf, pageReply } from '../html/page-replies.ts';
-import { bdi, type Html, html, icon } from '../html/pages/html.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import type { Reply } from '../reply/reply.ts';

@@ -1,8 +1,8 @@
 import type { ServiceEvent } from '../../events/event.ts';
 import { preferredType } from '../../lib/headers/accept-header.ts';
+import { bdi, type Html, html } from '../../lib/html.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { pageContextOf, pageReply } from '../html/page-replies.ts';
-import { bdi, type Html, html } from '../html/pages/html.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';

@@ -10,6 +10,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard } from '../../files/locks/lock-guard.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { parseBasic, schemeAndValue } from '../../lib/headers/header-fields.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { hasSecretForm } from '../../lib/secrets.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
@@ -198,15 +199,6 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
 }
 
-/** Splits an `Authorization` header into its scheme, in lower case, and the rest. */
-export function schemeAndValue(authorization: string): { scheme: string; value: string } {
-  const space = authorization.indexOf(' ');
-  return {
-    scheme: (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase(),
-    value: space < 0 ? '' : authorization.slice(space + 1).trim(),
-  };
-}
-
 const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', over: 'unknown', unanswered: 'unknown' } as const;
 
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Identity> {
@@ -287,11 +279,4 @@ function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
   const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));
   return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
-}
-
-/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
-export function parseBasic(value: string): { username: string; password: string } {
-  const text = Buffer.from(value, 'base64').toString('utf8');
-  const colon = text.indexOf(':');
-  return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }

@@ -3,103 +3,18 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { closeFile } from '../../files/disk/freeing.ts';
 import type { OpenedFolder } from '../../files/disk/opened.ts';
-import type { ListedEntry } from '../../files/entry.ts';
-import { cooperatively } from '../../lib/concurrency/event-loop.ts';
+import { gatherMembers, type ZipMember } from '../../files/operations/archive-members.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
-import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import {
-  archiveNames,
-  hasDescriptor,
-  localHeaderLength,
-  safeName,
-  type ZipEntry,
-  ZipWriter,
-  zipLength,
-} from '../../lib/zip/zip-records.ts';
+import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { hasDescriptor, localHeaderLength, type ZipEntry, ZipWriter, zipLength } from '../../lib/zip/zip-records.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import { stream } from '../reply/respond.ts';
 import { PagedBody, takeSendBuffers } from '../reply/send-buffers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
-
-/** One member of an archive. */
-interface ZipMember {
-  entry: ZipEntry;
-  folder: VirtualPath;
-  /** Name of the member in `folder`. */
-  name: string;
-}
-
-/**
- * Collects the members of an archive. Links and unreadable members are omitted.
- *
- * @param names as for `sendZip`
- * @param topName names of the path under which the archive contains the members of a whole folder
- * @param checkClient called between members; throws once the client is gone
- * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
- */
-async function gatherMembers(
-  files: AccountFiles,
-  folder: VirtualPath,
-  names: readonly string[] | undefined,
-  topName: readonly string[],
-  checkClient: () => void,
-): Promise<ZipMember[]> {
-  const members: ZipMember[] = [];
-  if (names === undefined) {
-    await gatherFolder(files, folder, topName.map(safeName).join('/'), members, checkClient);
-    return members;
-  }
-  const chosen = new Set(names);
-  const changed = archiveNames([...chosen]);
-  for await (const name of cooperatively(chosen)) {
-    checkClient();
-    const path = selectedPath(folder, name);
-    const nameInArchive = changed.get(name) ?? name;
-    const entry = files.inspect(path);
-    if (!entry) throw new ServiceError('not-found', 'Path not found.');
-    if (entry.isLink) continue;
-    if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members, checkClient);
-    else if (files.may(path, 'readFile')) members.push(zipMember(nameInArchive, parentPath(path), entry));
-  }
-  return members;
-}
-
-async function gatherFolder(
-  files: AccountFiles,
-  top: VirtualPath,
-  topName: string,
-  members: ZipMember[],
-  checkClient: () => void,
-): Promise<void> {
-  const waiting: { path: VirtualPath; name: string }[] = [{ path: top, name: topName }];
-  for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
-    if (folder.path !== top && !files.may(folder.path, 'listWholeFolder')) continue;
-    const entries: ListedEntry[] = [];
-    for await (const batch of files.listQuietly(folder.path)) {
-      checkClient();
-      for (const entry of batch) {
-        if (!entry.isLink && (entry.isFolder || files.may(memberPath(folder.path, entry.name), 'readFile'))) entries.push(entry);
-      }
-    }
-    const changed = archiveNames(entries.map(({ name }) => name));
-    const below: typeof waiting = [];
-    for (const entry of entries) {
-      const ownName = changed.get(entry.name) ?? entry.name;
-      const name = folder.name === '' ? ownName : `${folder.name}/${ownName}`;
-      members.push(zipMember(name, folder.path, entry));
-      if (entry.isFolder) below.push({ path: memberPath(folder.path, entry.name), name });
-    }
-    waiting.push(...below.reverse());
-  }
-}
-
-function zipMember(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: ListedEntry): ZipMember {
-  return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
-}
 
 /** Up to this size, in bytes, a synchronous read is faster than the thread pool (docs/design/costs.md). */
 const atOnceBytes = 128 * 1024;
@@ -126,7 +41,8 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
   });
   try {
     const { visit } = exchange;
-    const members = await gatherMembers(files, folder, names, visit ? [baseName(folder)] : folder.slice(1).split('/'), () =>
+    const selection = names && { names, pathOf: (name: string) => selectedPath(folder, name) };
+    const members = await gatherMembers(files, folder, selection, visit ? [baseName(folder)] : folder.slice(1).split('/'), () =>
       writer.checkClient(),
     );
     if (!exchange.isHead) await visit?.countDownload();

@@ -2,35 +2,13 @@ import type { ResumableOptions } from '../../files/uploads/open-upload.ts';
 import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ExpectedDigest, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
-import { latin1ToUtf8 } from '../../lib/headers/header-fields.ts';
+import { dispositionFileName } from '../../lib/headers/header-fields.ts';
+import { parseUploadMetadata } from '../../lib/headers/upload-metadata.ts';
 import { memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { linkUrlPath, reservedName } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
-
-/**
- * Reads `Upload-Metadata` of tus 1.0.0: keys separated by commas, each with an optional UTF-8 value in Base64. @throws ServiceError
- * `bad-request`
- */
-function parseUploadMetadata(text: string): Map<string, string> {
-  const metadata = new Map<string, string>();
-  if (text.trim() === '') return metadata;
-  for (const pair of text.split(',')) {
-    const match = /^([\x21-\x2b\x2d-\x7e]+)(?: +([A-Za-z0-9+/]*={0,2}))?$/.exec(pair.trim());
-    if (!match) throw malformed('has an item that is not a key and a value in Base64');
-    const [, key = '', value = ''] = match;
-    if (metadata.has(key)) throw malformed(`has the key "${key}" twice`);
-    const text = latin1ToUtf8(Buffer.from(value, 'base64').toString('latin1'));
-    if (text === undefined) throw malformed('has a value that is not UTF-8');
-    metadata.set(key, text);
-  }
-  return metadata;
-}
-
-function malformed(what: string): ServiceError {
-  return new ServiceError('bad-request', `The Upload-Metadata header ${what}.`);
-}
 
 /**
  * Reads the target of a POST to the collection of uploads. The name is `path` or `filename` of `Upload-Metadata`, or the `filename` of
@@ -63,23 +41,6 @@ function targetPath(exchange: Exchange, metadata: ReadonlyMap<string, string>): 
 
 function checkedPath(text: string): VirtualPath {
   return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
-}
-
-/** Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`. */
-function dispositionFileName(text: string): string | undefined {
-  const extended = /;\s*filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)/i.exec(text)?.[1];
-  if (extended !== undefined) return decoded(extended);
-  const match = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]+))/i.exec(text);
-  const name = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2];
-  return name === undefined ? undefined : latin1ToUtf8(name);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    throw new ServiceError('bad-request', 'The filename of Content-Disposition is not valid UTF-8.', { cause: error });
-  }
 }
 
 // The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload). tus 1.0.0 has some of them, too. A malformed value

@@ -3,6 +3,7 @@ import type { Entry } from '../../files/entry.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { XmlElement } from '../../lib/xml/xml-parser.ts';
 import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -10,7 +11,7 @@ import { type Exchange, header } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { xmlContentType } from './dav-properties.ts';
-import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
+import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
 
 /** Writes a lock as `activelock` (RFC 4918 §14.1). @param href URL of the locked resource, as this client sees it */
 function activeLock({ owner, isDeep, expiresMs, token }: FileLock, href: string, nowMs: number): XmlNode {

@@ -2,6 +2,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { XmlElement } from '../../lib/xml/xml-parser.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, header } from '../request/exchange.ts';
@@ -19,7 +20,7 @@ import {
   xmlContentType,
 } from './dav-properties.ts';
 import { discoverLocks, isClassTwo } from './locks.ts';
-import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
+import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
 
 const denial = 'Properties cannot be changed.';
 

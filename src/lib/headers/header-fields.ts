@@ -1,3 +1,5 @@
+import { ServiceError } from '../errors.ts';
+
 /** Returns the value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
 export function cookieValue(cookies: string | undefined, name: string): string | undefined {
   for (const pair of cookies?.split(';') ?? []) {
@@ -71,4 +73,37 @@ export function contentDisposition(type: 'attachment' | 'inline', fileName: stri
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
   return `${type}; filename="${fallback}"; filename*=UTF-8''${encoded}`;
+}
+
+/** Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`. */
+export function dispositionFileName(text: string): string | undefined {
+  const extended = /;\s*filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)/i.exec(text)?.[1];
+  if (extended !== undefined) return decoded(extended);
+  const match = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]+))/i.exec(text);
+  const name = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2];
+  return name === undefined ? undefined : latin1ToUtf8(name);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new ServiceError('bad-request', 'The filename of Content-Disposition is not valid UTF-8.', { cause: error });
+  }
+}
+
+/** Splits an `Authorization` header into its scheme, in lower case, and the rest. */
+export function schemeAndValue(authorization: string): { scheme: string; value: string } {
+  const space = authorization.indexOf(' ');
+  return {
+    scheme: (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase(),
+    value: space < 0 ? '' : authorization.slice(space + 1).trim(),
+  };
+}
+
+/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
+export function parseBasic(value: string): { username: string; password: string } {
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }

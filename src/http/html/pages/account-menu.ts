@@ -1,5 +1,5 @@
+import { bdi, type Html, html, icon } from '../../../lib/html.ts';
 import type { IconName } from '../../../lib/icon-shapes.ts';
-import { bdi, type Html, html, icon } from './html.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 

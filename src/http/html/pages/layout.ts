@@ -1,7 +1,7 @@
+import { type Html, html, icon } from '../../../lib/html.ts';
 import { accountMenu } from './account-menu.ts';
 import { scriptTextsPath } from './asset-files.ts';
 import { assetPaths } from './assets.ts';
-import { type Html, html, icon } from './html.ts';
 import type { PageContext } from './page.ts';
 import { pageStart } from './page.ts';
 

@@ -1,6 +1,6 @@
+import { type Html, html, icon } from '../../../lib/html.ts';
 import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
-import { type Html, html, icon } from './html.ts';
 import type { Language } from './locales/language.ts';
 
 /** Colours of the pages: as the system is set, or as the reader chose. */

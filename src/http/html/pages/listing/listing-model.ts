@@ -1,6 +1,6 @@
 import type { SortedListing } from '../../../../files/operations/sorted-listing.ts';
+import type { Html } from '../../../../lib/html.ts';
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
-import type { Html } from '../html.ts';
 import type { View } from '../page.ts';
 
 /** Columns by which a listing can be sorted. */

@@ -1,5 +1,5 @@
+import { bdi, Html, html, icon, nameHtml } from '../../../../lib/html.ts';
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
-import { bdi, Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
 import type { PageContext } from '../page.ts';
 import { viewSwitch } from '../page.ts';

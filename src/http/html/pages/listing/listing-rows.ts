@@ -1,6 +1,6 @@
 import type { ListedEntry } from '../../../../files/entry.ts';
+import { escapeFormValue, escapeHtml, html, icon, nameHtml } from '../../../../lib/html.ts';
 import { fileIconClasses } from '../../../../lib/media-types.ts';
-import { escapeFormValue, escapeHtml, html, icon, nameHtml } from '../html.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page.ts';
 import type { ListingModel } from './listing-model.ts';

@@ -1,5 +1,5 @@
+import { type Html, html, icon } from '../../../../lib/html.ts';
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
-import { type Html, html, icon } from '../html.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';

@@ -1,4 +1,5 @@
 import { preferredLanguage } from '../../../../lib/headers/accept-header.ts';
+import { LocalFormats } from '../../../../lib/local-formats.ts';
 import { fillText, type Text, type TextValues } from '../../../../lib/translated-text.ts';
 import deFound from '../../../../web/texts/found/de.json' with { type: 'json' };
 import enFound from '../../../../web/texts/found/en.json' with { type: 'json' };
@@ -35,68 +36,12 @@ export const languages = [
   { tag: 'es', name: 'Español' },
 ] as const;
 
-/**
- * Maximum number of cached date texts, and of cached size texts. Without a cache, formatting takes longer than the rest of a listing row.
- */
-const maxTexts = 2_000;
-
-const dayMinutes = 24 * 60;
-
-const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
-
-/** Writes the same text as `Intl.DateTimeFormat` with date and short time in UTC, but composes it from cached parts. */
-class DateTexts {
-  readonly #whole: Intl.DateTimeFormat;
-  readonly #date: Intl.DateTimeFormat;
-  readonly #time: Intl.DateTimeFormat;
-  readonly #days = new Map<number, string>();
-  readonly #times: string[] = [];
-  /** The texts before, between and after date and time; undefined for a language that writes the time before the date. */
-  readonly #around: readonly [string, string, string] | undefined;
-
-  constructor(formatTag: string) {
-    this.#whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-    this.#date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeZone: 'UTC' });
-    this.#time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short', timeZone: 'UTC' });
-    this.#around = this.#findAround();
-  }
-
-  text(timeMs: number): string {
-    const minute = Math.floor(Math.trunc(timeMs) / 60_000);
-    if (!this.#around || !Number.isFinite(minute)) return this.#whole.format(timeMs);
-    const day = Math.floor(minute / dayMinutes);
-    const ofDay = minute - day * dayMinutes;
-    let date = this.#days.get(day);
-    if (date === undefined) {
-      date = this.#date.format(timeMs);
-      if (this.#days.size < maxTexts) this.#days.set(day, date);
-    }
-    this.#times[ofDay] ??= this.#time.format(timeMs);
-    const [before, between, after] = this.#around;
-    return `${before}${date}${between}${this.#times[ofDay]}${after}`;
-  }
-
-  #findAround(): [string, string, string] | undefined {
-    const timeMs = Date.UTC(2001, 10, 23, 14, 47);
-    const whole = this.#whole.format(timeMs);
-    const [date, time] = [this.#date.format(timeMs), this.#time.format(timeMs)];
-    const dateAt = whole.indexOf(date);
-    const timeAt = whole.indexOf(time, dateAt + date.length);
-    if (dateAt < 0 || timeAt < 0) return undefined;
-    return [whole.slice(0, dateAt), whole.slice(dateAt + date.length, timeAt), whole.slice(timeAt + time.length)];
-  }
-}
-
 /** A language of the pages, with its texts and its formats of dates and sizes. */
 export class Language {
   /** Tag of the texts: en, de, fr or es. */
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
-  readonly #formatTag: string;
-  // Formatters are created on first use, because creating them takes longer than writing a whole page.
-  #dates: DateTexts | undefined;
-  #sizes: readonly Intl.NumberFormat[] | undefined;
-  readonly #sizeTexts = new Map<number, string>();
+  readonly #formats: LocalFormats;
 
   /**
    * @param tag language of the texts
@@ -104,7 +49,7 @@ export class Language {
    */
   constructor(tag: string, formatTag: string) {
     this.tag = tag;
-    this.#formatTag = formatTag;
+    this.#formats = new LocalFormats(formatTag);
     this.#texts = texts[tag] as Record<PageTextName, Text>;
   }
 
@@ -114,31 +59,13 @@ export class Language {
 
   /** Writes a time for people to read, in UTC. */
   date(timeMs: number): string {
-    this.#dates ??= new DateTexts(this.#formatTag);
-    return this.#dates.text(timeMs);
+    return this.#formats.date(timeMs);
   }
 
-  /** Writes a size for people to read, in units of powers of 1000, with at most one decimal. */
+  /** Writes a size for people to read. */
   size(bytes: number): string {
-    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
-    const tenths = Math.round((bytes / 1000 ** power) * 10);
-    const key = power + tenths * sizeUnits.length;
-    const known = this.#sizeTexts.get(key);
-    if (known !== undefined) return known;
-    this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#formatTag, unit));
-    const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
-    if (this.#sizeTexts.size < maxTexts) this.#sizeTexts.set(key, text);
-    return text;
+    return this.#formats.size(bytes);
   }
-}
-
-function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberFormat {
-  return new Intl.NumberFormat(tag, {
-    style: 'unit',
-    unit,
-    unitDisplay: unit === 'byte' ? 'long' : 'short',
-    maximumFractionDigits: 1,
-  });
 }
 
 const made = new Map<string, Language>();

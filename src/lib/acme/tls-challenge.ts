@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createSecureContext, createServer, type SecureContext, type Server } from 'node:tls';
-import { selfSignedCertificate } from '../../lib/acme/certificates.ts';
-import { catching } from '../../lib/catching.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { catching } from '../catching.ts';
+import type { Clock } from '../clock.ts';
+import { selfSignedCertificate } from './certificates.ts';
 
 const protocol = 'acme-tls/1';
 

@@ -1,22 +1,22 @@
 import { constants, X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { createServer, DEFAULT_CIPHERS, type SecureVersion, type Server } from 'node:tls';
-import type { EventDispatcher } from '../../events/dispatcher.ts';
-import type { EventComponent } from '../../events/event.ts';
-import { processAccount } from '../../events/event-factory.ts';
-import { eventIds } from '../../events/event-ids.ts';
-import type { Clock, Timer } from '../../lib/clock.ts';
-import { readNamedFile } from '../../lib/disk/named-file.ts';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import type { Log } from '../../lib/log.ts';
-import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../../lib/tls-files.ts';
-import type { HttpServiceOptions } from '../options.ts';
-import type { HttpService } from '../request/exchange.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventComponent } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
+import { readNamedFile } from '../lib/disk/named-file.ts';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import type { Log } from '../lib/log.ts';
+import type { TicketKeys } from '../lib/ticket-keys.ts';
+import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib/tls-files.ts';
+import type { TlsOptions } from './options.ts';
 
 /** Interval of the checks in milliseconds. A changed file is used at the next check if it has not changed again by then. */
 const checkEveryMs = 2500;
 
-type TlsFiles = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path'>;
+type TlsFiles = Pick<TlsOptions, TlsFile>;
 
 /** A service whose files are watched. */
 interface Watched {
@@ -103,7 +103,7 @@ const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCiph
  * Creates the TLS server of an https service. It gets its connections by `emit('connection', socket)`; `alpnProtocol` of the secure socket
  * is the negotiated protocol.
  */
-export function createTlsServer({ uuid, tickets }: HttpService, context: TlsContext): Server {
+export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: TicketKeys }, context: TlsContext): Server {
   return createServer({
     ...context,
     ...tickets.of(uuid, context.ca),
@@ -125,8 +125,6 @@ export interface TlsContext {
   ca?: Buffer;
   minVersion: SecureVersion;
 }
-
-export type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path' | 'tls_minimum_version'>;
 
 type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 

@@ -1,5 +1,5 @@
-import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
-import { type IconName, iconShapes } from '../../../lib/icon-shapes.ts';
+import { escapeInvisible, visibleControls } from './display-name.ts';
+import { type IconName, iconShapes } from './icon-shapes.ts';
 
 /** Renders an icon as inline SVG in the colour of the text. Screen readers skip it, because they read the label next to it. */
 export function icon(name: IconName): Html {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { catching } from '../../lib/catching.ts';
+import { catching } from './catching.ts';
 
 /** Maximum number of requests under way on one connection. They are pipelined requests or HTTP/2 streams. */
 export const maxPending = 128;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { catching } from '../../lib/catching.ts';
-import { listen, serverUrl } from '../../lib/listen.ts';
-import type { Log } from '../../lib/log.ts';
+import { catching } from '../catching.ts';
+import { listen, serverUrl } from '../listen.ts';
+import type { Log } from '../log.ts';
 
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
