@@ -24,9 +24,9 @@ export type EventGroup = (typeof eventGroups)[number];
 /** One kind of event. Code, filters and documentation all read this table. */
 export interface EventDefinition {
   id: number;
-  /** Text for people of what happened; also the default message, with `{member}` of the event's data put in. */
+  /** Text for people about the event. It is also the default message; `{member}` is replaced by that member of the event's data. */
   meaning: string;
-  /** The parts of its meaning between the members of `data` that it names. */
+  /** The parts of the text between the members of `data` that it names. */
   texts: readonly string[];
   groups: readonly EventGroup[];
   /** Members of `data` that the event may have, in addition to those of file events. */
@@ -35,7 +35,7 @@ export interface EventDefinition {
   isAboutPath: boolean;
 }
 
-/** Path members of file events (docs/spec/events.md#file-events). @public read by scripts/docs.mjs */
+/** The path members of file events (docs/spec/events.md#file-events). @public read by scripts/docs.mjs */
 export const pathMembers = ['path', 'real_path', 'file_name', 'directory_name', 'real_file_name', 'real_directory_name'] as const;
 
 const process = ['process', 'informational'] as const satisfies EventGroup[];
@@ -79,7 +79,7 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
-/** Events about tokens and links: `token` or `link` is the ID, `path` what it reaches. */
+/** Members of events about tokens and links: `token` or `link` is the ID, `path` is the path to which it gives access. */
 function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }
@@ -357,7 +357,7 @@ export const eventCatalogue: readonly EventDefinition[] = Object.values(definiti
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));
 
-/** The definition of an event. @throws Error for an ID outside the catalogue, which is a fault of the service */
+/** The definition of an event. @throws Error for an ID that is not in the catalogue; only a bug in the service uses one */
 export function eventDefinition(id: number): EventDefinition {
   const definition = byId.get(id);
   if (!definition) throw new Error(`Event ${id} is not in the catalogue.`);

@@ -8,21 +8,21 @@ import type { LogPosition } from './journal/position.ts';
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
-  /** Headers of the reply, names as sent. */
+  /** Headers of the reply, with names in the case in which they were sent. */
   headers?: [string, string][];
 }
 
-/** Delivers events while requests wait. */
+/** A handler that delivers events while requests wait for its reply. */
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
-  /** Stops waiting for the delivery of this event, which could not be written durably. */
+  /** Reports that this event will not be delivered, because it could not be written durably. */
   abandon(event: ServiceEvent): void;
 }
 
 const changing = new WeakSet<RequestTrace>();
 
-/** Records that a request has changed something, or is about to, so that repeating it could do that twice. */
+/** Records that a request has made a change, or is about to make one. Such a request must not be repeated automatically. */
 export function recordChange(request: RequestTrace | undefined): void {
   if (request) changing.add(request);
 }
@@ -31,7 +31,7 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** The dispatcher of one server: makes events, and journals them before they are delivered. */
+/** The dispatcher of one server. It creates events, and writes them to the journal before they are delivered. */
 export class JournalledDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
@@ -45,12 +45,12 @@ export class JournalledDispatcher {
     this.#clock = clock;
   }
 
-  /** Sets the observer of every event, for figures; it must not throw. */
+  /** Sets an observer that is called for every event, to update statistics. It must not throw. */
   observe(onEvent: (event: ServiceEvent) => void): void {
     this.#onEvent = onEvent;
   }
 
-  /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
+  /** Writes an event to the journal at once, to be synced within 100 ms, and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent {
     const { event } = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
@@ -58,14 +58,15 @@ export class JournalledDispatcher {
   }
 
   /**
-   * Like `emit`, but written together with the other events of this turn of the event loop; a reply that depends on it waits for `grouped`.
+   * Like `emit`, but the event is written together with the other events of this turn of the event loop. A reply that depends on it must
+   * wait for `grouped`.
    */
   emitGrouped(draft: EventDraft): void {
     const { event, dataJson } = this.#create(draft);
     this.#sink.appendGrouped(event, { group: draft.context.group, takenBy: undefined }, dataJson);
   }
 
-  /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
+  /** Resolves when all events so far are in the journal; undefined if no event is waiting. Never rejects. */
   grouped(): Promise<void> | undefined {
     return this.#sink.grouped();
   }
@@ -79,21 +80,21 @@ export class JournalledDispatcher {
   }
 
   /**
-   * Like `emitDurable`, and every node can read the event when the promise resolves, however long that takes.
+   * Like `emitDurable`, but resolves only when every node can read the event. There is no time limit.
    *
-   * @throws ServiceError `storage-full` or `internal`; `unavailable` when the service ends before
+   * @throws ServiceError `storage-full` or `internal`; `unavailable` if the service ends first
    */
   async emitShared(draft: EventDraft): Promise<void> {
     await this.emitDurable(draft);
     await this.#sink.untilShared();
   }
 
-  /** @throws ServiceError `storage-full` when a change could not be recorded: it must not be made */
+  /** Must be called before a change. @throws ServiceError `storage-full` if the change could not be recorded, so that it is not made */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
 
-  /** Like `emitDurable`, and then waits for the delivery by one handler; the others get the event as usual. */
+  /** Like `emitDurable`, then waits until one handler has delivered the event. The other handlers deliver it in the background. */
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     recordChange(draft.context.request);
     const { event, dataJson } = this.#create(draft);

@@ -4,10 +4,10 @@ import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
-/** Maximum bytes of the journal to read; blocks that contain no such event are skipped and do not count. */
+/** Maximum bytes of the journal to read. Blocks without such events are skipped and do not count. */
 const maxBytes = 256 * 1024 * 1024;
 
-/** Anybody with a link may search, so few searches run at once. */
+/** Limits concurrent searches, because anybody with a link may start one. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 4, maxWaiting: 100 });
 
 /** Selects the files that were uploaded through a link, for their receipt. */
@@ -16,13 +16,14 @@ export interface DroppedSelection {
   link: string;
   /** UUIDs of the events `fileUploaded`. */
   uuids: readonly string[];
-  /** No event is earlier than this; Unix time in milliseconds. */
+  /** Earliest possible time of the events, Unix time in milliseconds. */
   sinceMs: number;
 }
 
 /**
- * The events of files that were uploaded through a link, oldest first. @throws ServiceError `unavailable` when the journal cannot be read,
- * or too many searches wait
+ * The events of files that were uploaded through a link, oldest first.
+ *
+ * @throws ServiceError `unavailable` if the journal cannot be read, or if too many searches wait
  */
 export async function droppedFiles(journal: NewestFirstJournal, { link, uuids, sinceMs }: DroppedSelection): Promise<ServiceEvent[]> {
   const found: ServiceEvent[] = [];

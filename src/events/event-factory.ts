@@ -16,7 +16,7 @@ export function processAccount(): EventAccount {
   };
 }
 
-/** The other end of a connection. @param rawAddress as the socket or a proxy names it */
+/** The peer of a connection. @param rawAddress address from the socket or from a proxy */
 export function peerAt(rawAddress: string, port: number): EventPeer {
   const address = normaliseAddress(rawAddress);
   return { address, port, protocol: 'TCP', family: addressFamily(address) };
@@ -32,11 +32,11 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
-/** The members of `data` that are not undefined, and the request. */
+/** The members of `data` that are not undefined, and members about the token, link and request. */
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // An event about a token or link names that one, and not the one that the client used.
+  // If the event is about a token or link, it names that one instead of the one that the client used.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
@@ -44,13 +44,13 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** An event, and the JSON of its `data` where a part of that is already serialised. */
+/** An event, and the JSON of its `data` if a part of that JSON already existed. */
 export interface MadeEvent {
   event: ServiceEvent;
   dataJson: string | undefined;
 }
 
-/** Makes an event of a draft. @param nowMs Unix time in milliseconds */
+/** Creates an event from a draft. @param nowMs Unix time in milliseconds */
 export function makeEvent(draft: EventDraft, server: EventServer, nowMs: number): MadeEvent {
   const own = definedData(draft);
   const { shared } = draft;
@@ -58,7 +58,7 @@ export function makeEvent(draft: EventDraft, server: EventServer, nowMs: number)
   return { event: eventWith(data, draft, server, nowMs), dataJson: shared?.jsonWith(own) };
 }
 
-/** As `makeEvent`, without the JSON. */
+/** Like `makeEvent`, but returns only the event. */
 export function createEvent(draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
   return makeEvent(draft, server, nowMs).event;
 }
@@ -88,10 +88,11 @@ function stringifyShared(part: object): string {
 }
 
 /**
- * The JSON of an event, byte for byte that of `JSON.stringify`, at half the cost: objects that events share are serialised once.
+ * The JSON of an event, byte for byte the same as from `JSON.stringify`. It costs half as much, because objects that events share are
+ * serialised only once.
  *
  * @param event its `account`, `component` and `server` must not change afterwards
- * @param dataJson the JSON of its `data`, where that is known
+ * @param dataJson the JSON of its `data`, if the caller has it
  */
 export function eventJson(event: ServiceEvent, dataJson = JSON.stringify(event.data)): string {
   const { id, uuid, message, timestamp, account, component, server } = event;

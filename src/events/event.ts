@@ -1,14 +1,14 @@
-/** Members that the `data` of many events begins with, such as the paths of one file. Their JSON is made once. */
+/** The first members of `data`, such as the paths of a file, if several events share them. Their JSON is created only once. */
 export class SharedMembers {
   readonly members: Readonly<Record<string, unknown>>;
   #json: string | undefined;
 
-  /** @param members at least one; none is undefined, and they must not change afterwards */
+  /** @param members at least one member. None may be undefined, and they must not change afterwards */
   constructor(members: Readonly<Record<string, unknown>>) {
     this.members = members;
   }
 
-  /** The JSON of an object with these members and then `others`, which have other names, byte for byte that of `JSON.stringify`. */
+  /** The JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. The names must all differ. */
   jsonWith(others: Readonly<Record<string, unknown>>): string {
     this.#json ??= JSON.stringify(this.members).slice(0, -1);
     const json = JSON.stringify(others);
@@ -16,11 +16,11 @@ export class SharedMembers {
   }
 }
 
-/** Address family and protocol of a peer, as docs/spec/events.md#account writes them. */
+/** The peer of a connection (docs/spec/events.md#account). */
 export interface EventPeer {
-  /** IPv4 or IPv6 address text; IPv4-mapped IPv6 addresses are written as IPv4. */
+  /** IPv4 or IPv6 address. IPv4-mapped IPv6 addresses are written as IPv4. */
   address: string;
-  /** TCP port, 0 when unknown. */
+  /** TCP port; 0 if it is unknown. */
   port: number;
   protocol: 'TCP' | 'UDP';
   family: 'IPv4' | 'IPv6';
@@ -31,7 +31,7 @@ export interface EventAccount {
   uuid: string;
   name: string;
   email?: string;
-  /** (name, e-mail) pairs; the name is empty where none is given. */
+  /** Pairs of name and e-mail address. The name is empty if none is given. */
   emails?: [string, string][];
   token?: string;
   peer: EventPeer;
@@ -46,7 +46,7 @@ export interface EventComponent {
 
 export type EventServer = EventComponent;
 
-/** One event exactly as it stands in the journal and in `events` of a request body (docs/spec/events.md#event-object). */
+/** One event, in the form of the journal and of `events` in a request body (docs/spec/events.md#event-object). */
 export interface ServiceEvent {
   id: string;
   uuid: string;
@@ -60,13 +60,13 @@ export interface ServiceEvent {
 
 /** Identifies a request across logs, events, replies and other servers. */
 export interface RequestTrace {
-  /** The `X-Request-Id` of the client or its proxy when it is well-formed, else one generated here. */
+  /** The `X-Request-Id` of the client or its proxy if it is well-formed; otherwise a generated ID. */
   readonly id: string;
-  /** The client's `traceparent` (W3C Trace Context), when it sent a valid one. */
+  /** The client's `traceparent` (W3C Trace Context), if it sent a valid one. */
   readonly traceparent?: string;
 }
 
-/** Who an event is about and which component saw it; the same for all events of one request. */
+/** The account that an event is about, and the component that emits it. All events of a request have the same context. */
 export interface EventContext {
   account: EventAccount;
   component: EventComponent;
@@ -79,16 +79,16 @@ export interface EventContext {
   request?: RequestTrace | undefined;
 }
 
-/** An event as a module hands it to the dispatcher, which adds uuid, time and server. */
+/** An event before the dispatcher adds its UUID, time and server. */
 export interface EventDraft {
   id: number;
   context: EventContext;
-  /** The members that `data` begins with. */
+  /** The first members of `data`. */
   shared?: SharedMembers | undefined;
   /** Members of `data`; undefined members are left out. */
   data?: Record<string, unknown>;
   /** Replaces the catalogue's message. */
   message?: string;
-  /** UUID of the event, where it has to be known before it is emitted. */
+  /** UUID of the event, if it has to be known before the event is emitted. */
   uuid?: string;
 }

@@ -6,10 +6,11 @@ import type { EventContext } from './event.ts';
 import { eventIds } from './event-ids.ts';
 
 /**
- * Logs an internal error, and emits event `internalError`, which counts it. Never throws.
+ * Logs an internal error, and emits event `internalError`. Never throws.
  *
- * @param logged fields of the log line; `data` is that of the event
- * @returns the reference that names it in log and event
+ * @param details.logged fields of the log line
+ * @param details.data data of the event
+ * @returns the reference that identifies the error in the log and the event
  */
 export function reportInternalError(
   { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },

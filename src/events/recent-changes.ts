@@ -5,14 +5,14 @@ import { newestEvents } from './journal/search/search.ts';
 
 export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
 
-/** One change of an account's files, from the journal. */
+/** One change of an account's files, read from the journal. */
 export interface RecentChange {
   kind: ChangeKind;
-  /** Virtual path of the file or folder; for `moved` and `copied` the source. */
+  /** Virtual path of the file or folder; for `moved` and `copied`, the path of the source. */
   path: string;
   /** Virtual path of the target. */
   destination: string | undefined;
-  /** Undefined where the event does not say. */
+  /** Undefined if the event does not contain this. */
   isFolder: boolean | undefined;
   /** Unix time in milliseconds. */
   atMs: number;
@@ -23,7 +23,7 @@ const maxChanges = 100;
 /** Maximum bytes of the journal to read, because a page waits for it. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** The events of changes, by ID. */
+/** The kinds of changes, by the ID of their event. */
 const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
   [String(eventIds.fileUploaded), { kind: 'uploaded', isFolder: false }],
   [String(eventIds.sftpFileUploaded), { kind: 'uploaded', isFolder: false }],
@@ -40,8 +40,9 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
 ]);
 
 /**
- * The recent changes of an account, newest first; changes of one kind and path appear once. @throws ServiceError `unavailable` when the
- * journal cannot be read
+ * The recent changes of an account, newest first. If a path has several changes of the same kind, only the newest is returned.
+ *
+ * @throws ServiceError `unavailable` if the journal cannot be read
  */
 export async function recentChanges(journal: NewestFirstJournal, accountUuid: string): Promise<RecentChange[]> {
   const found = new Map<string, RecentChange>();

@@ -9,7 +9,7 @@ function cwa14051(at: Date): string {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
-/** The two forms in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds */
+/** The two timestamps in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds */
 export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: string } {
   const second = Math.floor(nowMs / 1000);
   if (second !== lastSecond) {
@@ -20,10 +20,10 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- * All forms of an instant that events offer (docs/spec/events.md#timestamps). `iso_8601*` are UTC but for `iso_8601_local`;
- * `cwa_14051` and the parts are local time.
+ * All timestamp forms of an event (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local time; the
+ * other `iso_8601*` are UTC.
  *
- * @param timestamp Unix time with decimals, as `timestamp.timestamp` of an event has it
+ * @param timestamp Unix time with decimals, in the form of an event's `timestamp.timestamp`
  */
 export function allTimestamps(timestamp: string) {
   const [second = '0', fraction = ''] = timestamp.split('.');
@@ -58,7 +58,7 @@ export function allTimestamps(timestamp: string) {
   };
 }
 
-/** The offset of local time from UTC, as in `+02:00`. */
+/** The offset of local time from UTC, such as `+02:00`. */
 function offset(at: Date): string {
   const minutes = -at.getTimezoneOffset();
   const size = Math.abs(minutes);

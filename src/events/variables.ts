@@ -2,7 +2,7 @@ import { eventCatalogue, pathMembers } from './catalogue.ts';
 import type { ServiceEvent } from './event.ts';
 import { allTimestamps } from './timestamps.ts';
 
-/** Variables that are one member of the event (docs/spec/events.md#variables), by lower-case name. */
+/** The variables for single members of an event (docs/spec/events.md#variables), by lower-case name. */
 const members: Record<string, (event: ServiceEvent) => string | undefined> = {
   id: (event) => event.id,
   uuid: (event) => event.uuid,
@@ -28,8 +28,8 @@ const dataNames = new Set([...pathMembers, ...eventCatalogue.flatMap(({ data }) 
 /**
  * The value of a template variable for an event.
  *
- * @param name without braces, in any case; `data.<path>` goes into objects by name and into lists by index
- * @returns undefined when this event has no such value
+ * @param name name without braces, in upper or lower case. In `data.<path>`, each part of the path is the name of a member or a list index
+ * @returns undefined if this event has no such value
  */
 export function eventVariable(event: ServiceEvent, name: string): string | undefined {
   const lowerName = name.toLowerCase();
@@ -40,7 +40,7 @@ export function eventVariable(event: ServiceEvent, name: string): string | undef
   return undefined;
 }
 
-/** Whether any event of the catalogue can have a variable of this name. */
+/** Whether an event of the catalogue can have a variable with this name. */
 export function isKnownVariable(name: string): boolean {
   const lowerName = name.toLowerCase();
   if (Object.hasOwn(members, lowerName)) return true;
@@ -49,7 +49,7 @@ export function isKnownVariable(name: string): boolean {
   return root === 'data' && dataNames.has(first);
 }
 
-// Local time is that of the server that wrote the event, which is recorded in the event.
+// `cwa_14051` is read from the event, because it is the local time of the server that wrote the event.
 function formatTimestamp(event: ServiceEvent, name: string): string | undefined {
   if (!timestampNames.has(name)) return undefined;
   if (name === 'timestamp' || name === 'cwa_14051') return event.timestamp[name];
@@ -57,7 +57,7 @@ function formatTimestamp(event: ServiceEvent, name: string): string | undefined 
   return forms[name];
 }
 
-// A name may have dots of its own (`data.metadata.project.id` with the key `project.id`): the longest that exists wins.
+// A key may contain dots, such as `project.id` in `data.metadata.project.id`. So the longest matching key is tried first.
 function findValue(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {

@@ -17,8 +17,8 @@ const checkpointSchema = z.strictObject({
 });
 
 /**
- * A signed statement about the content of the journal (docs/spec/evidence.md#checkpoints). `hash` is SHA-256 over `previous` and the bytes
- * of the segment between the checkpoint before and `position`; `key` is the public key, as base64 of its SubjectPublicKeyInfo.
+ * A signed statement about the content of the journal (docs/spec/evidence.md#checkpoints). `hash` is the SHA-256 over `previous` and the
+ * bytes of the segment from the previous checkpoint to `position`. `key` is the public key, as base64 of its SubjectPublicKeyInfo.
  */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 export type UnsignedCheckpoint = Omit<Checkpoint, 'signature'>;
@@ -27,7 +27,7 @@ export function checkpointsPath(folder: string): string {
   return join(folder, 'checkpoints.ndjson');
 }
 
-/** The text that is signed: the members in their order, without spaces. */
+/** The text that is signed: JSON with the members in this order, without spaces. */
 function canonical({ segment, position, hash, previous, time, key, removed_to, next_key }: UnsignedCheckpoint): string {
   return JSON.stringify({ segment, position, hash, previous, time, key, removed_to, next_key });
 }
@@ -39,7 +39,7 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
   return { ...(JSON.parse(text) as UnsignedCheckpoint), signature };
 }
 
-/** The key that was used last: a chain has few of them. */
+/** The key that was used last. One is enough, because most checkpoints of a chain have the same key. */
 let lastKey: { name: string; key: KeyObject } | undefined;
 
 function keyOf(name: string): KeyObject {
@@ -69,13 +69,13 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/** A public key as checkpoints name it. @param key a public key, or a private one */
+/** The name of a public key in checkpoints. @param key the public key, or its private key */
 export function keyName(key: KeyObject): string {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** A checkpoint that another party kept: its members, or the whole event about it. @returns undefined when the line has none */
+/** Parses a checkpoint that another party kept, as a checkpoint or as its event. @returns undefined if the line contains none */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

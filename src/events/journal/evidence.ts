@@ -13,47 +13,47 @@ import { listSegments, repairSegment, segmentPath } from './segments.ts';
 /** The longest time for which events may lack a checkpoint (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
-/** Bytes that are collected before they are hashed, so that many small lines need one call. */
+/** Number of bytes that are collected before they are hashed, so that many small lines need only one call. */
 const hashedAtOnceBytes = 64 * 1024;
 
-/** Bytes that are kept in memory until they can be hashed; more are read back from the file. */
+/** Maximum number of bytes kept in memory until they can be hashed. If there are more, they are read back from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** Marks a chain whose earlier checkpoints were removed: no checkpoint has this hash. */
+/** The `previous` of a chain whose earlier checkpoints were removed. No checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {
   /** The journal's folder. */
   folder: string;
-  /** The private key, created if it is missing. A key beside it named `….next` replaces it with the next checkpoint. */
+  /** Path of the private key, which is created if it is missing. A key beside it named `….next` replaces it at the next checkpoint. */
   keyPath: string;
   clock: Clock;
   log: Log;
-  /** Called with each checkpoint that is on disk, except the one at the end. */
+  /** Called with each checkpoint when it is on disk, except the last one before the end of the process. */
   onCheckpoint: (checkpoint: Checkpoint) => void;
 }
 
-/** The lines of one segment that are not hashed yet, or not covered by a checkpoint. */
+/** A segment with lines that no checkpoint covers yet. */
 interface Part {
   segment: number;
-  /** Bytes of the segment that `#hash` has. */
+  /** Number of bytes of the segment that are hashed or covered by a checkpoint. */
   hashed: number;
-  /** Where the segment ends at present. */
+  /** Current size of the segment. */
   end: number;
-  /** The bytes from `hashed` to `end`; undefined when they are to be read from the file. */
+  /** The bytes from `hashed` to `end`; undefined if they must be read from the file. */
   held: Buffer[] | undefined;
   heldBytes: number;
 }
 
-/** Writes the checkpoints of a journal: a chain of hashes over all of its bytes, signed (docs/spec/evidence.md). */
+/** Writes the checkpoints of a journal, which are a signed chain of hashes over all of its bytes (docs/spec/evidence.md). */
 export class JournalEvidence {
   readonly #options: EvidenceOptions;
   readonly #path: string;
   #key: KeyObject;
   #last: Checkpoint;
-  /** Over `#last.hash` and the hashed bytes of the first part. */
+  /** Hash over `#last.hash` and the hashed bytes of the first part. */
   #hash: Hash;
-  /** In the order of their segments; the last one grows. */
+  /** The parts in the order of their segments. Only the last one grows. */
   #parts: Part[];
   /** Whether there are events since the last checkpoint, other than the checkpoint's own. */
   #isDue = false;
@@ -63,7 +63,7 @@ export class JournalEvidence {
   readonly #runs = new SharedRuns(() => this.#write());
   readonly #timer: Timer;
 
-  /** @param end of the journal, whose last line is complete @throws what reading or making the key throws */
+  /** @param end end of the journal, whose last line must be complete @throws the errors of reading or creating the key */
   constructor(options: EvidenceOptions, end: LogPosition) {
     this.#options = options;
     this.#path = checkpointsPath(options.folder);
@@ -80,7 +80,8 @@ export class JournalEvidence {
   /**
    * Adds lines that were appended.
    *
-   * @param segment its number @param isOwn whether they are the event of a checkpoint, which needs no further checkpoint
+   * @param segment number of the segment
+   * @param isOwn whether the lines are the event of a checkpoint, which needs no further checkpoint
    */
   add(segment: number, bytes: Buffer, isOwn: boolean): void {
     let part = this.#parts.at(-1);
@@ -98,14 +99,14 @@ export class JournalEvidence {
     else if (part.heldBytes > maxHeldBytes) part.held = undefined;
   }
 
-  /** Resolves once a checkpoint states that retention removes all segments up to this one. @throws when it cannot be written */
+  /** Resolves when a checkpoint states that retention removes the segments up to this one. @throws Error if it cannot be written */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);
     await this.#runs.run();
     if ((this.#last.removed_to ?? 0) < segment) throw new Error('The checkpoint of the removal could not be written.');
   }
 
-  /** Ends with a checkpoint that covers the whole journal. */
+  /** Writes a last checkpoint, which covers the whole journal. */
   async close(): Promise<void> {
     this.#timer.cancel();
     this.#isClosing = true;
@@ -138,7 +139,7 @@ export class JournalEvidence {
   async #checkpoint(part: Part): Promise<void> {
     const { clock, keyPath, folder } = this.#options;
     const fd = openIfThere(segmentPath(folder, part.segment));
-    // The file was removed by somebody: nothing can be stated about it, and a verification will find that.
+    // Somebody removed the file, so no checkpoint can be written for it. A verification will find this.
     if (fd === undefined) return;
     try {
       await this.#hashPart(part, fd);
@@ -158,7 +159,7 @@ export class JournalEvidence {
       const removedTo = Math.max(this.#removingTo, this.#last.removed_to ?? 0);
       if (removedTo > 0) unsigned.removed_to = removedTo;
       if (nextKey) unsigned.next_key = keyName(nextKey);
-      // Lines are synced first, so that after a power cut no checkpoint covers lines that are lost.
+      // The lines are synced first, so that no checkpoint covers lines that a power cut loses.
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
       if (nextKey) this.#key = takeNextKey(keyPath, nextKey);
@@ -189,7 +190,7 @@ export class JournalEvidence {
     part.heldBytes = 0;
   }
 
-  /** Hashes all of a part; lines that arrive meanwhile are kept in memory again. */
+  /** Hashes the whole part. Lines that arrive after that are kept in memory again. */
   async #hashPart(part: Part, fd: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
     while (!part.held && part.hashed < part.end) {
@@ -216,7 +217,7 @@ export class JournalEvidence {
   }
 }
 
-/** The key, and the checkpoint that the next one follows. */
+/** Opens or begins a chain. @returns the current key, and the last checkpoint */
 function openChain(
   { folder, keyPath, clock, log }: EvidenceOptions,
   path: string,
@@ -249,10 +250,7 @@ function openChain(
   return { key, last: checkpoint };
 }
 
-/**
- * @returns the last lines of the file; all lines of a short one
- * @returns the last lines of the file; all of one that is short
- */
+/** Reads all complete lines of the file, after a repair of its end. */
 function readLines(path: string, log: Log): string[] {
   repairSegment(path, log);
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
@@ -270,7 +268,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   if (isNew) syncFolder(dirname(path));
 }
 
-/** The path of the key that takes over with the next checkpoint: `svc journal key rotate` writes it. */
+/** The path of the key that replaces the current one at the next checkpoint. `svc journal key rotate` writes it. */
 export function nextKeyPath(keyPath: string): string {
   return `${keyPath}.next`;
 }
@@ -281,12 +279,12 @@ function takeNextKey(keyPath: string, key: KeyObject): KeyObject {
   return key;
 }
 
-/** Writes a private key that only its owner may read. @throws EEXIST when there is one */
+/** Writes a private key that only the service's user may read. @throws Error `EEXIST` if the file exists */
 export function writeKey(path: string, key: KeyObject): void {
   appendDurably(path, key.export({ type: 'pkcs8', format: 'pem' }).toString(), 'wx');
 }
 
-/** @returns undefined when there is none */
+/** Reads a private key. @returns undefined if the file does not exist */
 export function readKey(path: string): KeyObject | undefined {
   const fd = openIfThere(path);
   if (fd === undefined) return undefined;

@@ -15,7 +15,7 @@ import { publicKeyFromName, readCheckpoints, type Verification } from './verify.
 export const exportFormats = ['ndjson', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** The statement of an export: the selection, and the digest of the events, signed with the journal's key. */
+/** The statement of an export. It contains the selection and the digest of the events, and is signed with the journal's key. */
 const statementSchema = z.strictObject({
   server: z.string(),
   since: z.string().nullable(),
@@ -25,7 +25,7 @@ const statementSchema = z.strictObject({
   events: z.int(),
   bytes: z.int(),
   sha256: z.string(),
-  /** `hash` of the newest checkpoint at that time. */
+  /** `hash` of the newest checkpoint at the time of the export. */
   checkpoint: z.string().nullable(),
   time: z.string(),
   key: z.string(),
@@ -36,7 +36,7 @@ type Statement = z.infer<typeof statementSchema>;
 export interface ExportOptions {
   /** The journal's folder. */
   folder: string;
-  /** A folder that is new or empty. */
+  /** The folder of the export, which must be new or empty. */
   out: string;
   server: string;
   key: KeyObject;
@@ -52,7 +52,7 @@ export function isExport(folder: string): boolean {
   return existsSync(join(folder, statementName));
 }
 
-/** Writes the selected events, the checkpoints and the public key. @returns number and bytes of the events */
+/** Writes the selected events, the checkpoints and the public key. @returns the number and total size of the events */
 export async function exportJournal(options: ExportOptions): Promise<Pick<Statement, 'events' | 'bytes'>> {
   const { folder, out, server, key, selection, format, nowMs } = options;
   const counted = await writeEvents(options);
@@ -75,7 +75,7 @@ export async function exportJournal(options: ExportOptions): Promise<Pick<Statem
   const publicKey = publicKeyFromName(unsigned.key).export({ type: 'spki', format: 'pem' });
   writeFileSync(join(out, 'public-key.pem'), publicKey, { flag: 'wx', mode: 0o644 });
   const signature = sign(null, Buffer.from(JSON.stringify(unsigned)), key).toString('base64');
-  // Written last: a folder without it is not an export.
+  // The statement is written last, because a folder without it is not an export.
   writeFileSync(join(out, statementName), `${JSON.stringify({ ...unsigned, signature })}\n`, { flag: 'wx', mode: 0o600 });
   return counted;
 }
@@ -114,7 +114,7 @@ async function writeEvents({
   return { events, bytes, sha256: hash.digest('hex') };
 }
 
-/** The events of an export, one by one. @throws ServiceError `bad-request` for an export in CSV, which is only for spreadsheets */
+/** Yields the events of an export. @throws ServiceError `bad-request` for an export as CSV, which is only for spreadsheets */
 export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
   const path = eventsPath(folder, 'ndjson');
   if (!existsSync(path))
@@ -143,16 +143,16 @@ function csvRow(event: ServiceEvent): string {
   return `${cells.map(csvCell).join()}\r\n`;
 }
 
-/** A cell by RFC 4180. A spreadsheet would run a cell that begins like a formula, so an apostrophe is put before it. */
+/** Formats a cell (RFC 4180). If it begins like a formula, which a spreadsheet would run, an apostrophe is added before it. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /**
- * Checks an export: that its statement is signed by `publicKey` or the key beside it, and that its events match the statement.
+ * Checks that the statement of an export is signed with `publicKey`, and that its events match the statement.
  *
- * @throws ServiceError `bad-request` when the folder has no readable statement
+ * @throws ServiceError `bad-request` if the statement is not readable
  */
 export async function verifyExport(folder: string, publicKey: KeyObject): Promise<Verification> {
   const text = readFileSync(join(folder, statementName), 'utf8').trimEnd();

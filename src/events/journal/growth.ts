@@ -1,12 +1,12 @@
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** The waiters for a journal to grow. */
+/** Lets callers wait until a journal grows. */
 export class Growth {
   readonly #end: () => LogPosition;
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
 
-  /** @param end of the journal at present */
+  /** @param end returns the current end of the journal */
   constructor(end: () => LogPosition) {
     this.#end = end;
   }
@@ -15,7 +15,7 @@ export class Growth {
     return this.#waiting.size > 0;
   }
 
-  /** Resolves when the journal goes beyond a position, or is closed. @throws the signal's reason */
+  /** Resolves when the journal has grown beyond a position, or is closed. @throws the signal's reason */
   beyond(from: LogPosition, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -33,7 +33,7 @@ export class Growth {
     });
   }
 
-  /** Settles the waits that are over. */
+  /** Ends the waits whose condition is met. */
   wake(): void {
     for (const settle of [...this.#waiting]) settle();
   }

@@ -9,20 +9,25 @@ import { segmentPath } from './segments.ts';
 /** Size in bytes at which a block is full. */
 const blockBytes = 64 * 1024;
 
-/** Maximum number of kept blocks: a reader further behind reads the files. */
+/** Maximum number of kept blocks. A reader that needs older lines reads the files. */
 const maxBlocks = 64;
 
 /** Consecutive lines of one file. */
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** The positions and numbers of the newest lines, so that a reader that only counts them need not read them back. */
+/** The positions and numbers of the newest lines. A reader that only counts lines need not read them from the files. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;
   #begins: LogPosition | undefined;
   readonly #readers = new Set<symbol>();
 
-  /** Keeps blocks while there is a reader. @param end of the journal at present @returns a function that ends it */
+  /**
+   * Adds a reader. Blocks are kept while there is at least one.
+   *
+   * @param end current end of the journal
+   * @returns a function that removes it
+   */
   keep(end: LogPosition): () => void {
     const reader = Symbol();
     this.#begins ??= end;
@@ -34,12 +39,12 @@ export class RecentBlocks {
     };
   }
 
-  /** Start of the known lines; undefined without a reader. */
+  /** Start of the known lines; undefined if there is no reader. */
   get begins(): LogPosition | undefined {
     return this.#begins;
   }
 
-  /** @param position where the lines begin @param bytes their length */
+  /** Adds lines. @param position start of the lines @param bytes total length of the lines @param count number of lines */
   add(position: LogPosition, bytes: number, count: number): void {
     if (!this.#begins) return;
     const next = { segment: position.segment, offset: position.offset + bytes };
@@ -55,7 +60,11 @@ export class RecentBlocks {
     if (this.#blocks.length > maxBlocks) this.#begins = this.#blocks.shift()?.next;
   }
 
-  /** The first block from a position on; it no longer grows. @returns undefined when no known block begins there or next */
+  /**
+   * The first block that begins at or after a position. It no longer grows.
+   *
+   * @returns undefined if the position is inside a block, or unknown
+   */
   from(position: LogPosition): WrittenBlock | undefined {
     if (this.#begins === undefined || comparePositions(position, this.#begins) < 0) return undefined;
     const index = this.#blocks.findLastIndex(({ next }) => comparePositions(next, position) <= 0) + 1;
@@ -68,7 +77,11 @@ export class RecentBlocks {
 
 const newline = 0x0a;
 
-/** Reads the lines of the journal's files; the newest are only located and counted. @param end of the journal at present */
+/**
+ * Reads the lines of the journal's files. The newest lines are only located and counted.
+ *
+ * @param end returns the current end of the journal
+ */
 export function rawJournalReader(folder: string, recent: RecentBlocks, end: () => LogPosition): RawReader {
   const reader = new LineReader(folder, 'events', () => {});
   const release = recent.keep(end());
@@ -97,7 +110,7 @@ function rawBlock(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock
   return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
-/** @throws ServiceError `unavailable` when the lines are gone or were altered */
+/** Reads the lines of a block from its file. @throws ServiceError `unavailable` if they were removed or changed */
 async function readAgain(folder: string, { count, bytes, position }: WrittenBlock): Promise<RawEvent[]> {
   const text = Buffer.allocUnsafe(bytes);
   const fd = openIfThere(segmentPath(folder, position.segment));

@@ -1,7 +1,7 @@
 import type { EventBlock, LoggedEvent } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** Limits of the events kept in memory. A reader that needs older ones reads the files. */
+/** Limits of the events kept in memory. A reader that needs older events reads the files. */
 const maxBytes = 1024 * 1024;
 const maxEvents = 1024;
 
@@ -44,7 +44,7 @@ export class RecentEvents {
     }
   }
 
-  /** Returns events from a position onwards; undefined when memory does not have them. */
+  /** Returns events from a position onwards; undefined if they are not in memory. */
   from(position: LogPosition): EventBlock | undefined {
     const first = this.#events[this.#head];
     if (!first || comparePositions(first.position, position) > 0) return undefined;

@@ -7,12 +7,12 @@ import { isDiskFull } from './segment-writer.ts';
 /** Space for the events of changes that are in progress when the disk becomes full. */
 const reserveBytes = 1024 * 1024;
 
-/** Minimum time between two attempts to set the space aside, in milliseconds. */
+/** Minimum time between two attempts to reserve the space, in milliseconds. */
 const retryEveryMs = 1000;
 
 /**
- * Sets disk space aside for the journal. When the disk is full, the space is released, so that changes in progress can still be recorded.
- * New changes are refused until it is set aside again.
+ * Reserves disk space for the journal. When the disk is full, the space is released, so that changes in progress can still be recorded. New
+ * changes are refused until the space is reserved again.
  */
 export class JournalReserve {
   readonly #path: string;
@@ -29,7 +29,7 @@ export class JournalReserve {
     this.isHeld();
   }
 
-  /** Whether the space is set aside. If it is not, this tries to set it aside, at most once per second. */
+  /** Whether the space is reserved. If it is not, this tries to reserve it, at most once per second. */
   isHeld(): boolean {
     if (this.#isHeld || this.#clock.monotonicMs() - this.#triedAtMs < retryEveryMs) return this.#isHeld;
     this.#triedAtMs = this.#clock.monotonicMs();
@@ -47,7 +47,7 @@ export class JournalReserve {
     if (!this.#isHeld) this.#usedBytes += bytes;
   }
 
-  /** Releases the space. @returns false when none was set aside */
+  /** Releases the space. @returns false if none was reserved */
   release(): boolean {
     const hadBytes = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (hadBytes > 0) {

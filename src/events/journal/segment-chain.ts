@@ -10,28 +10,28 @@ import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPat
 /** Pause before another attempt to create a file that could not be created. */
 const retryEveryMs = 1000;
 
-/** How often files past their retention are removed. */
+/** Interval at which files past their retention are removed. */
 const retentionEveryMs = 3_600_000;
 
-/** Default limit of undelivered events on disk past their retention, in bytes. */
+/** Default limit for undelivered events that are kept past their retention, in bytes. */
 const defaultNeededLimitBytes = 10 * 2 ** 30;
 
 export interface SegmentChainOptions extends SegmentWriterOptions {
   folder: string;
   kind?: SegmentKind;
-  /** The file to continue; default: the last one. */
+  /** The file to continue; by default the last one. */
   segment?: Segment;
-  /** A segment is ended when it would grow beyond this. */
+  /** A new segment begins before the current one would grow beyond this size. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest line is older are removed; default: none. */
+  /** Segments whose newest line is older than this are removed; by default none. */
   retentionDays?: number;
   /** Further kinds of files to which the retention applies. */
   alsoRemoves?: readonly SegmentKind[];
-  /** The oldest position that a handler still has to read: retention spares it, up to `neededLimitBytes`. */
+  /** The oldest position that a handler still has to read. Retention keeps the files from there on, up to `neededLimitBytes`. */
   neededFrom?: () => LogPosition | undefined;
-  /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
+  /** Maximum total size of the files that are kept because of `neededFrom`; by default 10 GiB. */
   neededLimitBytes?: number;
-  /** Runs before retention removes files; gets the highest segment number among them. */
+  /** Called before retention removes files, with the highest segment number among them. */
   beforeRemoval?: (upTo: number) => Promise<void>;
 }
 
@@ -40,7 +40,7 @@ interface RemovedSegment extends Segment {
   isNeeded: boolean;
 }
 
-/** Numbered files of lines: the one being written, those being ended, and those past their retention. */
+/** A series of numbered files with lines. It writes the last file, closes ended ones, and removes those past their retention. */
 export class SegmentChain {
   readonly #options: SegmentChainOptions;
   readonly #kind: SegmentKind;
@@ -56,7 +56,7 @@ export class SegmentChain {
     this.#kind = kind;
     makeFolders(folder, { mode: 0o700 });
     const segments = options.segment ? [] : listSegments(folder, kind);
-    // A power cut may tear the last two: a segment is begun while the one before is still being synced.
+    // A power cut may tear the last lines of two segments, because a segment begins while the previous one is still being synced.
     for (const { path } of segments.slice(-2)) repairSegment(path, log);
     const last = options.segment ?? segments.at(-1);
     this.#writer = new SegmentWriter(last ?? { number: 1, path: segmentPath(folder, 1, kind) }, options);
@@ -65,7 +65,7 @@ export class SegmentChain {
     this.#retentionTimer = clock.every(retentionEveryMs, () => this.#removeOld());
   }
 
-  /** Writes the end of the last file. */
+  /** The writer of the last file. */
   get writer(): SegmentWriter {
     return this.#writer;
   }
@@ -74,13 +74,13 @@ export class SegmentChain {
     return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
   }
 
-  /** Starts a new file if the current one failed. @throws the failure, or the reason that no file can be created */
+  /** Starts a new file if the current one failed. @throws the failure, or the reason why no file can be created */
   assertWritable(): void {
     if (this.#writer.failure !== undefined) this.#replaceFailed();
   }
 
   /**
-   * Starts a new file if the current one failed or would grow too large. If none can be created, the full file is used further: an
+   * Starts a new file if the current one failed or would grow too large. If no file can be created, the full one grows further, because an
    * oversized file is better than a lost line.
    *
    * @param lineBytes size of the next write
@@ -100,14 +100,14 @@ export class SegmentChain {
     }
   }
 
-  /** Syncs and closes all files. @throws when the last one could not be synced */
+  /** Syncs and closes all files. @throws the error of syncing the last file */
   async close(): Promise<void> {
     this.#retentionTimer.cancel();
     await Promise.all(this.#ending);
     await this.#writer.close();
   }
 
-  // At most once a second, so that a disk that fails every sync does not fill up with files.
+  // Starts a new file at most once per second. Otherwise a disk that fails every sync would fill up with files.
   #replaceFailed(): void {
     if (!this.#mayTry()) throw this.#writer.failure;
     this.#triedAtMs = this.#options.clock.monotonicMs();
@@ -135,7 +135,7 @@ export class SegmentChain {
     this.#removeOld();
   }
 
-  // The next segment is already in use while the last lines of this one are synced and their callers answered.
+  // Closes a segment in the background. The next segment is already in use while the last lines of this one are synced.
   #end(writer: SegmentWriter): void {
     const ending = writer
       .close()
@@ -174,8 +174,10 @@ export class SegmentChain {
     }
   }
 
-  // Segments that a handler needs stay, the newest first, up to a limit: a receiver that never comes back must not fill the disk.
-  /** @returns the newest first */
+  /**
+   * The segments past their retention, newest first. Segments that a handler needs are kept up to a limit, so that a receiver that is
+   * permanently down cannot fill the disk. The oldest ones exceed the limit first.
+   */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;
     let neededBytes = 0;

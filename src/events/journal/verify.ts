@@ -8,7 +8,7 @@ import { listSegments, segmentPath } from './segments.ts';
 
 const chunkBytes = 1024 * 1024;
 
-/** Events of svc are never larger than this; only another program could write a larger one. */
+/** Maximum size of an event about a checkpoint. */
 const maxTailBytes = 64 * 1024;
 
 const journalFault = z
@@ -43,11 +43,11 @@ export type Verification = z.infer<typeof verification>;
 export interface VerifyOptions {
   /** The journal's folder. */
   folder: string;
-  /** A key that must be among the signing keys; if left out, any chain of keys is accepted. */
+  /** A key that must be one of the signing keys. Without it, any chain of keys is accepted. */
   publicKey?: KeyObject | undefined;
   /** Checkpoints that another party kept. */
   witness?: readonly Checkpoint[];
-  /** Older checkpoints are not checked; Unix time in milliseconds. */
+  /** Checkpoints before this time are not checked. Unix time in milliseconds. */
   sinceMs?: number | undefined;
 }
 
@@ -60,7 +60,7 @@ class Mismatch extends Error {
   }
 }
 
-/** Checks a journal against its checkpoints (docs/spec/evidence.md#verification), in bounded memory. */
+/** Checks a journal against its checkpoints (docs/spec/evidence.md#verification). Memory use is bounded. */
 export async function verifyJournal(options: VerifyOptions): Promise<Verification> {
   const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [] };
   try {
@@ -76,7 +76,7 @@ export async function verifyJournal(options: VerifyOptions): Promise<Verificatio
   return result;
 }
 
-/** An incomplete last line comes from a process that was killed while it wrote. */
+/** Reads the checkpoints. Ignores an incomplete last line, which a killed process leaves. @throws Mismatch for any other bad line */
 export function readCheckpoints(folder: string): Checkpoint[] {
   const path = checkpointsPath(folder);
   if (!existsSync(path)) return [];
@@ -104,7 +104,7 @@ export function verifyCheckpoints(options: VerifyOptions): Verification {
   return result;
 }
 
-/** Checks the links and signatures. @throws Mismatch */
+/** Checks the links between the checkpoints, and their signatures. @throws Mismatch */
 function checkChain(checkpoints: readonly Checkpoint[], { publicKey, witness = [], sinceMs }: VerifyOptions, result: Verification): void {
   const removedTo = checkpoints.at(-1)?.removed_to ?? 0;
   const [first] = checkpoints;
@@ -180,7 +180,7 @@ async function checkSegment(
 ): Promise<void> {
   const segment = (checkpoints[0] as Checkpoint).segment;
   const end = (checkpoints.at(-1) as Checkpoint).position;
-  // The length of an ended segment shows whether lines were removed or added.
+  // The size of an ended segment shows whether bytes were removed or added.
   const shift = isLast ? Math.min(size - end, 0) : size - end;
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');
@@ -211,7 +211,7 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
   return `bytes were changed ${range}`;
 }
 
-/** @returns the digest as hex; a range that ends early gets one that matches nothing */
+/** Hashes a range of a file. @returns the digest as hex; if the file ends early, the digest does not match the checkpoint */
 async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk: Buffer): Promise<string> {
   for (let position = from; position < to; ) {
     const { bytesRead } = await readAsync(fd, chunk, 0, Math.min(chunk.length, to - position), position);

@@ -2,37 +2,37 @@ import type { EventGroup } from '../../catalogue.ts';
 import { eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 
-/** The groups that describe how something ended. */
+/** The groups that describe the outcome of an operation. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
 
-/** Selects events: every given member must match, and of a list one item. An empty list is the same as none. */
+/** A selection of events. Every given member must match; a list matches if one of its items does. An empty list matches all events. */
 export interface EventSelection {
   id: number[];
   uuid: string[];
-  /** Unix time in milliseconds: not older than this. */
+  /** Events at or after this Unix time in milliseconds. */
   since?: number;
-  /** Unix time in milliseconds: older than this. */
+  /** Events before this Unix time in milliseconds. */
   until?: number;
-  /** Kinds that are left out. */
+  /** IDs of kinds that are left out. */
   exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
-  /** Outcomes; they are groups of the catalogue as well, but `status` and `groups` must both match. */
+  /** Outcomes. They are also groups of the catalogue, but if both are given, `status` and `group` must both match. */
   status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];
   /** Names or UUIDs of accounts, and names of attempted logins. */
   account?: string[];
-  /** Paths of files and folders, virtual or on disk; one that ends in `/` is a folder with everything below it. */
+  /** Virtual or real paths of files and folders. A path that ends in `/` also matches everything below that folder. */
   path?: string[];
   /** Addresses of clients. */
   address?: string[];
   requestId?: string[];
-  /** A text that some value of the event contains; not a pattern, case-sensitive. */
+  /** A text that a value of the event contains. It is not a pattern, and is case-sensitive. */
   text?: string;
 }
 
-/** Whether an event is selected. @param userGroup the group of its account, which is no part of the event */
+/** Whether an event is selected. @param userGroup the group of its account, which is not part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
   const { id, uuid, exceptId, since, until, group, status, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
@@ -55,7 +55,7 @@ export function selectsAll(selection: Partial<EventSelection>): boolean {
   return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
 }
 
-/** When an event happened, Unix time in milliseconds. */
+/** The time of an event, Unix time in milliseconds. */
 export function eventTimeMs({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;
 }
@@ -77,7 +77,7 @@ export function eventPaths({ data }: ServiceEvent): string[] {
 
 /** The groups of an event's kind. */
 export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
-  // A newer version may have written events that this one does not know.
+  // A newer version of svc may have written events that this version does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
 }
 

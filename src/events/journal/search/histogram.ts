@@ -4,10 +4,10 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, eventGroups, eventTimeMs, isSelected } from './event-selection.ts';
 import type { SearchLimits } from './search.ts';
 
-/** Events of one part of a time range. */
+/** The numbers of events in one part of a time range. */
 interface PartCounts {
   events: number;
-  /** Those of the group `failure`. */
+  /** Number of events of the group `failure`. */
   failures: number;
 }
 
@@ -19,8 +19,8 @@ type RangeSelection = EventSelection & { since: number; until: number };
  * between blocks of some hundred events.
  *
  * @param parts number of equal parts
- * @returns the oldest part first, and the Unix time in milliseconds from which on all are counted
- * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ * @returns the counts with the oldest part first, and the Unix time in milliseconds since which all events are counted
+ * @throws the signal's reason if it aborts; ServiceError `unavailable` if the journal cannot be read at present
  */
 export async function countInParts(
   journal: NewestFirstJournal,
@@ -53,5 +53,5 @@ export async function countInParts(
   return { counts, countedSinceMs: since };
 }
 
-/** Maximum disorder of events: several processes write them, and clocks may be set. */
+/** Maximum difference between the order in the journal and the order of times. Several processes write events, and clocks may be set. */
 const outOfOrderMs = 60_000;

@@ -5,11 +5,12 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { eventTimeMs } from './event-selection.ts';
 
-/** Accounts whose login is kept; of more, those that logged in longest ago are left out. */
+/** Maximum number of accounts whose last login is kept. If there are more, those with the oldest logins are left out. */
 const maxAccounts = 100_000;
 
-/** Work without a rest, and the least age of what is read again, in milliseconds. */
+/** Duration of work before a rest, in milliseconds. */
 const workMs = 20;
+/** The journal is not read again within this time, in milliseconds. */
 const freshForMs = 1000;
 
 /** The last login of an account. */
@@ -20,26 +21,26 @@ export interface LastLogin {
   /** UUIDs of the service and of the authentication method. */
   readonly service: string;
   readonly method: string;
-  /** UUID of the account's group; undefined where the journal does not tell. */
+  /** UUID of the account's group; undefined if the journal does not contain it. */
   readonly group: string | undefined;
 }
 
 const selection = { id: [eventIds.authenticationAccepted], uuid: [] };
 
 /**
- * The last login of each account as the journal tells it (event `authenticationAccepted`). The journal is read when somebody asks first, newest
- * first and in the background; later only what is new.
+ * The last login of each account, from the events `authenticationAccepted` in the journal. The first call of `refresh` reads the journal in
+ * the background, newest events first. Later calls read only new events.
  */
 export class LastLogins {
   readonly #journal: () => EventLog;
   readonly #clock: Clock;
   readonly #logins = new Map<string, LastLogin>();
-  /** All before it is read; undefined until the first reading has ended. */
+  /** Position up to which the journal was read; undefined until the first reading has ended. */
   #end: LogPosition | undefined;
   #sinceMs: number | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
-  /** Counts the accounts that came. */
+  /** Increases with each new account. */
   version = 0;
 
   constructor(journal: () => EventLog, clock: Clock) {
@@ -47,33 +48,33 @@ export class LastLogins {
     this.#clock = clock;
   }
 
-  /** By the name of the account. */
+  /** The last logins by the name of the account. */
   get logins(): ReadonlyMap<string, LastLogin> {
     return this.#logins;
   }
 
-  /** Whether the journal was read to its beginning. */
+  /** Whether the whole journal has been read. */
   get isComplete(): boolean {
     return this.#end !== undefined;
   }
 
-  /** The oldest login that was read, Unix time in milliseconds; undefined before there is one. */
+  /** Time of the oldest login that was read, Unix time in milliseconds; undefined if there is none yet. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
 
   /**
-   * Reads what is new.
+   * Reads new events.
    *
-   * @param withinMs time to wait; the reading goes on after it
-   * @throws ServiceError `unavailable` when the journal cannot be read at present
+   * @param withinMs maximum time to wait; after it, the reading continues in the background
+   * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async refresh(withinMs: number): Promise<void> {
     if (!this.#reading && this.#clock.monotonicMs() - this.#readAtMs >= freshForMs) {
       this.#reading = this.#read().finally(() => {
         this.#reading = undefined;
       });
-      // It is told to those who wait.
+      // The error is thrown to the callers that wait.
       this.#reading.catch(() => {});
     }
     await Promise.race([this.#reading, this.#clock.sleep(withinMs)]);

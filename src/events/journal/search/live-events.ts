@@ -9,13 +9,13 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** Old blocks are dropped while the others have enough events, or all together have too many bytes. */
+/** The oldest block is dropped if the others have enough events, or if all blocks together have too many bytes. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
-/** An event that is parsed at most once, and only when a follower may want it. */
+/** An event that is parsed at most once, and only if a follower may want it. */
 interface KeptEvent extends RawEvent {
-  /** @param selection undefined for all */
+  /** @param selection undefined for all events */
   isSelected(selection: LiveSelection | undefined): boolean;
 }
 
@@ -33,9 +33,9 @@ function keepEvent(raw: RawEvent, isOwn: boolean): KeptEvent {
 
 interface KeptBlock {
   block: RawBlock;
-  /** Number of its first event. */
+  /** Number of the first event of the block. */
   first: number;
-  /** Undefined until a follower needs them. */
+  /** The events; undefined until a follower needs them. */
   events: Promise<KeptEvent[]> | undefined;
 }
 
@@ -45,7 +45,7 @@ export class KeptEvents {
   #bytes = 0;
   #end = 0;
 
-  /** Number of the oldest kept event; `end` when there is none. */
+  /** Number of the oldest kept event; equal to `end` if there is none. */
   get first(): number {
     return this.#blocks[0]?.first ?? this.#end;
   }
@@ -70,19 +70,19 @@ export class KeptEvents {
     }
   }
 
-  /** Drops all events; numbers go on. */
+  /** Drops all events. The next event still gets the next number. */
   clear(): void {
     this.#blocks = [];
     this.#bytes = 0;
   }
 
-  /** The events from a number on, block by block. @throws ServiceError `unavailable` when they are gone */
+  /** Yields the events from a number on, block by block. @throws ServiceError `unavailable` if they are no longer in the journal */
   async *from(number: number): AsyncGenerator<KeptEvent[]> {
     const index = this.#blocks.findLastIndex(({ first }) => first <= number);
     for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
   }
 
-  /** Number of the first event at or after a position. @throws ServiceError `unavailable` when it is gone */
+  /** Number of the first event at or after a position. @throws ServiceError `unavailable` if it is no longer in the journal */
   async findNumber(position: LogPosition): Promise<number> {
     const last = this.#blocks.at(-1);
     if (!last || comparePositions(last.block.next, position) <= 0) return this.#end;
@@ -99,48 +99,48 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   try {
     return await kept.events;
   } catch (error) {
-    // The next reading may succeed.
+    // The failed promise is dropped, because the next attempt to read may succeed.
     kept.events = undefined;
     throw error;
   }
 }
 
-/** Intervals of reading while the journal grows, and of batches for a follower. */
+/** Minimum intervals between readings of the journal, and between batches for a follower. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
-/** Events of one batch: a thousand a second. */
+/** Maximum number of events in one batch, which allows a thousand events per second. */
 const maxAtOnce = 250;
 
-/** Blocks that are read again for a returning follower, and the number of such readers. */
+/** Maximum number of blocks that are read again for a returning follower, and maximum number of such readers. */
 const maxBlocksBack = 64;
 const readersBack = 2;
 
-/** The events since the batch before. */
+/** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Events that were left out before `events`, selected or not. */
+  /** The events that were left out before `events`. They are counted even if they are not selected. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
-  /** Position to follow from later. */
+  /** Position from which the follower can continue later. */
   next: LogPosition;
 }
 
-/** A selection without groups of accounts, which are unknown here. */
+/** A selection without groups of accounts, which live events do not contain. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
 type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
 
-/** Reads the journal for all present followers. */
+/** A running reader of the journal for all current followers. */
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** Why it ended: its followers get the error, and the next follower starts a new reading. */
+  /** The error that ended the reader. Its followers get the error, and the next follower starts a new reader. */
   fault: unknown;
 }
 
 /**
- * The events of a journal as they happen, for any number of followers: one reader serves all of them and keeps the newest events
- * once, however slow a follower is. Without followers nothing is read.
+ * The live events of a journal for any number of followers. One reader serves all followers, and the newest events are kept only once, even
+ * if a follower is slow. Without followers, the journal is not read.
  */
 export class LiveEvents {
   readonly #journal: FollowedJournal;
@@ -150,12 +150,12 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** Shared by all followers; one that falls further behind gets a lag. */
+  /** The newest events, shared by all followers. A follower that needs older events gets a lag. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Ends when all followers get their next batch, so that all get the same events. */
+  /** Resolves when all followers get their next batch, so that all of them get the same events. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
@@ -164,21 +164,21 @@ export class LiveEvents {
     this.#end = journal.end;
   }
 
-  /** Number of present followers. */
+  /** Number of current followers. */
   get followers(): number {
     return this.#followers;
   }
 
-  /** How far the journal was read for the followers. */
+  /** Position up to which the journal was read for the followers. */
   get end(): LogPosition {
     return this.#end;
   }
 
   /**
-   * Follows the journal until the signal aborts. Each batch is made on demand: nothing is kept for a slow follower.
+   * Follows the journal until the signal aborts. Each batch is created on demand, so that no events are queued for a slow follower.
    *
-   * @param from `next` of an earlier batch, or any position, to get the events since then
-   * @throws ServiceError `unavailable` when the journal cannot be read at present
+   * @param from `next` of an earlier batch, or any position, to get the events since then; undefined for new events only
+   * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
     const reading = this.#begin();
@@ -225,7 +225,7 @@ export class LiveEvents {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** The events between an earlier batch and the kept ones, and the number of the event to continue with. */
+  /** Yields the events between an earlier batch and the kept events, with the number of the kept event to continue with. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -233,10 +233,10 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // Held only while reading: a follower that takes no batch blocks no other.
+        // The turn ends after each read, so that a follower that does not take its batch does not block others.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // No await until the number is known: the kept events change.
+        // There must be no await before the number is read, because the kept events may change meanwhile.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;

@@ -10,10 +10,10 @@ import { selectionNeedles } from './selection-keys.ts';
 import { readSummary } from './summary.ts';
 
 /**
- * Searches the files of a journal from its end for events that may be selected, newest first. Parts that a file's summary rules out are
- * not read. Files that are torn, rotated or removed meanwhile are read as far as possible.
+ * Searches the files of a journal, newest first, for events that may be selected. Parts that the summary of a file excludes are not read.
+ * Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
- * @param before any position to begin at instead of the end
+ * @param before position at which to begin instead of the end
  */
 export async function* newestBlocks(folder: string, selection: EventSelection, before?: LogPosition): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
@@ -47,7 +47,7 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
   }
 }
 
-/** Looks up the groups of the accounts of a file's events; reads them on the first call. */
+/** Creates a function that finds the group for the account of an event. It reads the groups on the first call. */
 function groupLookup(path: string): (offset: number) => string | undefined {
   let marks: MarksReader | undefined;
   return (offset) => {

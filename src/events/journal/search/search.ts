@@ -8,7 +8,7 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 /** An event that a search found. */
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page of a search; `bytes` counts bytes read, rounded up to a block. */
+/** Limits of one page of a search. `bytes` limits the bytes that are read, rounded up to a block. */
 export interface SearchLimits {
   events: number;
   bytes: number;
@@ -21,20 +21,20 @@ export interface EventPage {
   events: FoundEvent[];
   /** Start of the next page; undefined at the beginning of the journal. */
   next: LogPosition | undefined;
-  /** Files that were searched, and bytes that were read of them. */
+  /** Number of files that were searched, and number of bytes that were read from them. */
   searched: { files: number; bytes: number };
-  /** False when the search ended at its limits of bytes or time before the page was full. */
+  /** False if the search reached its limit of bytes or time before the page was full. */
   isComplete: boolean;
 }
 
-/** Largest size of the events of one page, in bytes. */
+/** Maximum total size of the events in one page, in bytes. */
 const largestPage = 8 * 1024 * 1024;
 
 /**
  * Searches a journal for a page of events, newest first. Other work of the process runs between blocks of some hundred events.
  *
- * @param before the `next` of the page before
- * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ * @param before the `next` of the previous page
+ * @throws the signal's reason if it aborts; ServiceError `unavailable` if the journal cannot be read at present
  */
 export async function searchPage(
   journal: NewestFirstJournal,
@@ -64,11 +64,11 @@ export async function searchPage(
 }
 
 /**
- * All selected events, newest first.
+ * Yields all selected events, newest first.
  *
- * @param before begins there instead of at the end
- * @param maxBytes limit of the bytes that are read
- * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ * @param options.before position at which to begin instead of the end
+ * @param options.maxBytes maximum number of bytes to read
+ * @throws the signal's reason if it aborts; ServiceError `unavailable` if the journal cannot be read at present
  */
 export async function* newestEvents(
   journal: NewestFirstJournal,
@@ -93,6 +93,6 @@ function matchCandidate({ raw, position, userGroup, node }: Candidate, selection
   if (typeof event === 'string') return undefined;
   const isGroupWanted = isGiven(selection.userGroup) && !isSpecialAccount(event.account.uuid);
   if (!isSelected(event, selection, isGroupWanted ? userGroup() : undefined)) return undefined;
-  // A view would keep the whole block in memory.
+  // The line is copied, because a view would keep the whole block in memory.
   return { event, raw: Buffer.from(raw), position, node };
 }

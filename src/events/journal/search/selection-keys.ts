@@ -2,14 +2,14 @@ import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event-selection.ts';
 
-/** The filters that a summary has for each block of a journal file, in the order of its sections. */
+/** The kinds of filters that a summary has for each block of a journal file, in the order of its sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
-/** Folders above a path in a filter: one very deep path must not fill it. */
+/** Maximum number of parent folders of a path in a filter, so that one very deep path cannot fill the filter. */
 const maxFolders = 16;
 
-/** The keys of the events of a block. */
+/** The keys of all events in a block. */
 export type BlockKeys = Record<FilterKind, Set<string>>;
 
 /** The keys of a block without events. */
@@ -17,7 +17,7 @@ export function noKeys(): BlockKeys {
   return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
 }
 
-/** Adds the keys of an event to those of its block. @param userGroup the group of its account */
+/** Adds the keys of an event to the keys of its block. @param userGroup the group of its account */
 export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string | undefined): void {
   for (const account of eventAccounts(event)) keys.accounts.add(account);
   for (const path of eventPaths(event)) {
@@ -32,7 +32,7 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
   if (userGroup !== undefined) keys.userGroups.add(userGroup);
 }
 
-/** Lists of keys; a block with a selected event has at least one key of each list. */
+/** Lists of keys for a selection. A block with a selected event has at least one key of each list. */
 export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
   const { id, uuid, group, status, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
@@ -50,8 +50,8 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- * Lists of byte strings; the JSON of a selected event has at least one of each list, so lines without one are not parsed. Likely rare ones
- * come first. All values are written by `JSON.stringify`, so equal values have equal bytes.
+ * Lists of byte strings for a selection. The JSON of a selected event contains at least one string of each list, so other lines need not be
+ * parsed. Strings that are probably rare come first. All JSON is written by `JSON.stringify`, so equal values have equal bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;
@@ -71,7 +71,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-// A folder is found with everything below it.
+// The needle of a folder has no final quote, so that it also matches all paths below the folder.
 function pathNeedle(path: string): string {
   return path.endsWith('/') ? quoted(path.slice(0, -1)).slice(0, -1) : quoted(path);
 }
@@ -82,7 +82,7 @@ function pathKeys(path: string): string[] {
   return [folders.at(-1) as string, path.slice(0, -1)];
 }
 
-/** The folders above a path, highest first, each with its final slash. */
+/** The parent folders of a path, highest first, each with a final slash. */
 function foldersAbove(path: string): string[] {
   const folders: string[] = [];
   for (let at = path.indexOf('/', 1); at >= 0 && folders.length < maxFolders; at = path.indexOf('/', at + 1))

@@ -5,13 +5,13 @@ import { listSegments, type Segment } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type Range, readSummary } from './summary.ts';
 
-/** Reads a journal's files in order and skips the parts without a selected event, as far as summaries tell. */
+/** Reads the files of a journal in order. Skips parts that contain no selected event according to the summaries. */
 export class SelectiveReader implements EventReader {
   readonly #folder: string;
   readonly #wanted: EventSelection;
   readonly #reader: JournalReader;
   #segment: Segment | undefined;
-  /** The parts of that file to read; undefined for all of it. */
+  /** The parts of that file to read; undefined for the whole file. */
   #ranges: Range[] | undefined;
 
   constructor(folder: string, wanted: EventSelection, onBadLine: (bad: BadLine) => void) {
@@ -20,7 +20,7 @@ export class SelectiveReader implements EventReader {
     this.#reader = new JournalReader(folder, onBadLine);
   }
 
-  /** Other events come along with the wanted ones. */
+  /** Reads the next events. The block may also contain events that are not selected. */
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     return this.#reader.next(await this.#firstWanted(from));
   }
@@ -33,7 +33,7 @@ export class SelectiveReader implements EventReader {
     for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
       if (this.#segment?.number !== position.segment) await this.#open(position);
       const segment = this.#segment;
-      // The reader reports removed files.
+      // If the file was removed, the position is unchanged, so that the reader reports the removal.
       if (!segment || (segment.number !== position.segment && position.segment > 0)) return from && position;
       const offset = segment.number === position.segment ? position.offset : 0;
       if (!this.#ranges) return from && { segment: segment.number, offset };
@@ -45,13 +45,13 @@ export class SelectiveReader implements EventReader {
     }
   }
 
-  /** Opens the summary of the file of a position, or of the next file. */
+  /** Opens the summary of the file at a position. If that file does not exist, opens the summary of the next file. */
   async #open({ segment: number }: LogPosition): Promise<void> {
     this.#ranges = undefined;
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
     if (!this.#segment) return;
     const wanted = this.#wanted;
-    // Lines that are not events are reported, so they must be read.
+    // A file with lines that are not events is read completely, so that these lines are reported.
     this.#ranges = await readSummary(this.#segment.path, async (summary) =>
       summary.badLines === 0 ? summary.findRanges(wanted) : undefined,
     );

@@ -14,10 +14,10 @@ import { addKeys, noKeys } from './selection-keys.ts';
 import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
- * Writes the summary of an ended journal file, for example `events-00000001.summary` of `events-00000001.ndjson`.
+ * Writes the summary of an ended journal file, for example `events-00000001.summary` for `events-00000001.ndjson`.
  *
- * @param pause is awaited after each block of some hundred events
- * @returns whether it was written: false for a file that is gone, or changed meanwhile
+ * @param pause called and awaited after each block of some hundred events
+ * @returns whether the summary was written; false if the file was removed or changed meanwhile
  */
 export async function summarise({ number, path }: Segment, pause: () => Promise<void>): Promise<boolean> {
   const fd = openIfThere(path);
@@ -53,7 +53,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
     const { journal_bytes, journal_crc32 } = await readFingerprint(fd);
     if (journal_bytes !== journal.journal_bytes || journal_crc32 !== journal.journal_crc32) return false;
     await writeFileAtomically(summaryPath(path), summary.build({ ...journal, bad_lines: badLines }), { mode: 0o600 });
-    // The journal file may be past its retention by now.
+    // Retention may have removed the journal file meanwhile.
     if (!existsSync(path)) rmSync(summaryPath(path), { force: true });
     return true;
   } finally {
@@ -62,27 +62,27 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** How often missing summaries are searched. */
+/** Interval at which missing summaries are looked for. */
 const checkEveryMs = 10_000;
 
-/** Length of the rest in proportion to the work before it, for a busy and an idle event loop. */
+/** Duration of a rest as a multiple of the work before it, for a busy and for an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
-/** Limits the rest after a piece of work during which the machine slept. */
+/** Maximum duration of a rest. It matters if the machine was suspended during a piece of work. */
 const longestRestMs = 10_000;
 
-/** Utilisation of a busy event loop. */
+/** An event loop with a higher utilisation than this is busy. */
 const busyShare = 0.05;
 
-/** The temporary file of a summary whose writer was killed. */
+/** Names of temporary files that a killed process has left. */
 const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 
 type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
  * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds and rests
- * between them, because searches are right without summaries, too.
+ * between them. This is not urgent, because searches without summaries are only slower.
  */
 export class Summariser {
   readonly #options: SummariserOptions;
@@ -129,7 +129,7 @@ export class Summariser {
     }
   }
 
-  /** @returns a function that rests after a piece of work */
+  /** @returns a function that waits for a while after each piece of work */
   #pace(): () => Promise<void> {
     const { clock } = this.#options;
     let beganMs = clock.monotonicMs();

@@ -4,11 +4,11 @@ import { openIfThere, readAsync } from '../../../lib/disk/descriptors.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Bits of a filter for each key: with these hashes, about one absent key in a hundred is reported as present. */
+/** Number of filter bits for each key. With this number of hashes, about one absent key in a hundred is reported as present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
-/** Makes a Bloom filter of keys (https://en.wikipedia.org/wiki/Bloom_filter). */
+/** Creates a Bloom filter from keys (https://en.wikipedia.org/wiki/Bloom_filter). */
 export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   const filter = Buffer.alloc(Math.ceil((keys.size * bitsPerKey) / 8));
   const bits = filter.length * 8;
@@ -22,13 +22,13 @@ export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   return filter;
 }
 
-/** The bits of a key: `first`, and from there in steps. */
+/** The bits of a key in a filter: bit `first`, and further bits at distances of `step`. */
 interface KeyHash {
   first: number;
   step: number;
 }
 
-/** Whether a key may be among those of a filter. */
+/** Whether a filter may contain a key. */
 export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   const bits = filter.length * 8;
   if (bits === 0) return false;
@@ -39,7 +39,7 @@ export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   return true;
 }
 
-/** Two 32-bit hashes of a text, mixed like the end of MurmurHash3. Collisions make searches slower, not wrong. */
+/** Two 32-bit hashes of a text, mixed as at the end of MurmurHash3. Collisions only make searches slower. */
 export function hashKey(key: string): KeyHash {
   let first = 0xdeadbeef;
   let second = 0x41c6ce57;
@@ -58,38 +58,38 @@ function mix(value: number): number {
 }
 
 /*
- * A summary stands beside an ended journal file and tells which of its blocks can hold an event. It is one line
- * `svc-summary VERSION LENGTH CRC32` about the header, the header (JSON), and for each kind of filter a section: the filters of all blocks
- * in a row. A summary that is torn, or of another file, is ignored: the journal file itself is read.
+ * A summary is a file beside an ended journal file. It shows which blocks of the journal file may contain an event. It begins with the line
+ * `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, then one section for each kind
+ * of filter, with the filters of all blocks. A torn summary, or one of another file, is ignored; then the whole journal file is read.
  */
 const version = 1;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** Size of the beginning that distinguishes a journal file from others of its name and size. */
+/** Number of bytes at the beginning of a journal file that distinguish it from other files with the same name and size. */
 const fingerprintBytes = 1024;
 
-/** A part of a journal file: complete lines. */
+/** The summary of a block, which is a part of a journal file with complete lines. */
 export interface BlockSummary {
   bytes: number;
-  /** When its first and last events happened, Unix time in milliseconds; the block may have no events. */
+  /** Times of its earliest and latest event, Unix time in milliseconds; null if the block has no events. */
   first_ms: number | null;
   last_ms: number | null;
-  /** Size of each of its filters in bytes, in the order of `filterKinds`. */
+  /** Sizes of its filters in bytes, in the order of `filterKinds`. */
   filters: number[];
 }
 
 interface SummaryHeader {
   journal_bytes: number;
   journal_crc32: number;
-  /** Lines that are no events. */
+  /** Number of lines that are not events. */
   bad_lines: number;
   blocks: BlockSummary[];
   /** One for each of `filterKinds`. */
   sections: { bytes: number; crc32: number }[];
 }
 
-/** A part of a journal file that may hold selected events. */
+/** A part of a journal file that may contain selected events. */
 export interface Range {
   start: number;
   end: number;
@@ -100,7 +100,7 @@ export function summaryPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.summary');
 }
 
-/** Makes a summary block by block. */
+/** Builds a summary block by block. */
 export class SummaryBuilder {
   readonly #blocks: BlockSummary[] = [];
   readonly #sections = filterKinds.map((): Buffer[] => []);
@@ -125,7 +125,7 @@ export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, '
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
 
-/** Reads the summary of a journal file. @returns undefined without a complete summary of this file */
+/** Opens the summary of a journal file and reads from it with `read`. @returns undefined if there is no valid summary of this file */
 export async function readSummary<T>(segmentPath: string, read: (summary: Summary) => Promise<T>): Promise<T | undefined> {
   const journalFd = openIfThere(segmentPath);
   const fd = journalFd === undefined ? undefined : openIfThere(summaryPath(segmentPath));
@@ -142,7 +142,7 @@ export async function readSummary<T>(segmentPath: string, read: (summary: Summar
 
 /** The summary of a journal file, open for reading. */
 class Summary {
-  /** Bytes of the file that were read so far. */
+  /** Number of bytes of the summary that were read so far. */
   readBytes = 0;
   readonly #fd: number;
   readonly #header: SummaryHeader;
@@ -155,12 +155,12 @@ class Summary {
     this.readBytes = sectionsAt;
   }
 
-  /** Lines of the journal file that are no events. */
+  /** Number of lines of the journal file that are not events. */
   get badLines(): number {
     return this.#header.bad_lines;
   }
 
-  /** @returns the parts of the journal file that may hold a selected event, in order; undefined when the filters are torn */
+  /** @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn */
   async findRanges(selection: EventSelection): Promise<Range[] | undefined> {
     const { blocks } = this.#header;
     let may = blocks.map((block) => isInTime(block, selection));
@@ -180,7 +180,7 @@ class Summary {
     return ranges;
   }
 
-  /** Whether all its filters can be read. */
+  /** Whether all filters can be read. */
   async isWhole(): Promise<boolean> {
     for (const kind of filterKinds) if (!(await this.#readFilters(kind))) return false;
     return true;
@@ -217,7 +217,7 @@ async function readHeader(fd: number): Promise<{ header: SummaryHeader; bytes: n
   return { header: JSON.parse(text.toString('utf8')) as SummaryHeader, bytes: line.length + text.length };
 }
 
-/** Reads bytes of a file at an offset; fewer at its end. */
+/** Reads bytes of a file at an offset. Returns fewer bytes at the end of the file. */
 async function readBytes(fd: number, at: number, wanted: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(wanted);
   if (wanted === 0) return bytes;
