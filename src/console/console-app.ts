@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { heldActions } from '../control/collection.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { namesType } from '../lib/headers/accept-header.ts';
 import { answerFault, answerJson } from './answer.ts';
 import { explainDecision, listAccounts, listGrants, revokeGrants, showAccount } from './api/accounts.ts';
 import { testLogin } from './api/auth-test.ts';
@@ -26,6 +27,8 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
   app.onError((error, c) => answerFault(c, error));
   app.notFound((c) => {
     const allow = allowedMethods(app, c);
+    const isForPeople = ['GET', 'HEAD'].includes(c.env.method) && namesType(c.env.incoming.headers.accept, 'text/html');
+    if (allow === '' && isForPeople && !/^\/(api|assets)\//.test(c.env.path)) return showShell(c, 404);
     if (allow === '') return answerFault(c, new ServiceError('not-found', 'There is nothing here.'));
     return answerFault(c, new ServiceError('method-not-allowed', `${c.env.method} is not supported here.`, { details: { allow } }));
   });
@@ -37,7 +40,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
   // For everybody.
-  app.get('/', showShell);
+  app.get('/', (c) => showShell(c));
   app.get('/assets/*', sendAsset);
   app.get('/api/openapi.json', showOpenapi);
   app.post('/api/login', login);

@@ -41,7 +41,13 @@ browserTest('accounts are paged and searched on the server; the name of one lead
   await page.goBack();
   await list.getByText('1 account.').waitFor();
   await page.goto(`${console.url}/#accounts/nobody`);
-  await page.getByRole('alert').getByText('No account of this name is known.').waitFor();
+  await page.getByText('No account of this name is known.').waitFor();
+  await page.locator('main').getByRole('link', { name: 'Overview' }).waitFor();
+  await page.goto(`${console.url}/some/where?x=1#events`);
+  await page.getByRole('heading', { level: 1, name: 'There is nothing here' }).waitFor();
+  await page.locator('main').getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  assert.equal(new URL(page.url()).pathname, '/');
 });
 
 browserTest('from the trash of an account one thing is restored, one ended, and all that is left', async (t) => {

@@ -95,4 +95,14 @@ browserTest('a range is drawn on the bars of the histogram; what the service tel
   assert.ok(minutes > 25 && minutes < 35, `${minutes} minutes`);
   assert.equal(query.get('last'), null);
   await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
+  // A count that came to its limits is no whole one, and the page says so.
+  await page.route('**/api/events/histogram*', async (route) => {
+    const found = (await (await route.fetch()).json()) as { since: string; until: string };
+    const middle = new Date((Date.parse(found.since) + Date.parse(found.until)) / 2).toISOString();
+    await route.fulfill({ json: { ...found, counted_since: middle } });
+  });
+  await page.getByRole('button', { name: '24 hours' }).click();
+  await page.locator('.histogram .badge').getByText('partial').waitFor();
+  assert.match(await page.locator('.histogram .told').innerText(), /Only counted since .*: \d+ events/);
+  assert.equal(Math.round(Number(await page.locator('.histogram .uncounted').getAttribute('width'))), 300);
 });

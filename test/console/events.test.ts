@@ -139,13 +139,29 @@ test('events are selected by how they ended, left out by kind, and counted over 
     hostile.length,
   );
   assert.equal(uploads.counted_since, uploads.since);
+  const whole = await count({ id: '40017', buckets: '3', whole: '1' });
+  assert.equal(
+    whole.since,
+    new Date(Math.floor(Number((await search({ limit: '1000' })).events.at(-1)?.timestamp.timestamp) * 1000)).toISOString(),
+  );
+  assert.equal(
+    whole.counts.reduce((sum, { events }) => sum + events, 0),
+    hostile.length,
+  );
   assert.deepEqual((await count({ status: 'failure', group: 'http', buckets: '1' })).counts, [{ events: 3, failures: 3 }]);
   const [newest] = (await search({ id: '40017', limit: '1' })).events;
   const at = Number(newest?.timestamp.timestamp) * 1000;
   const range = { since: new Date(at - 1000).toISOString(), until: new Date(Math.floor(at)).toISOString(), buckets: '2' };
   const before = (await count({ ...range, id: '40017' })).counts.reduce((sum, { events }) => sum + events, 0);
   assert.ok(before < hostile.length, 'the end is excluded');
-  for (const query of ['status=nobody', 'not_id=x', 'buckets=0', 'buckets=201', 'since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z']) {
+  for (const query of [
+    'status=nobody',
+    'not_id=x',
+    'buckets=0',
+    'buckets=201',
+    'whole=0',
+    'since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z',
+  ]) {
     const reply = await console.get(`/api/events/histogram?${query}`, asViewer);
     assert.equal(reply.status, 400, query);
     contract.check('GET', '/api/events/histogram', reply);

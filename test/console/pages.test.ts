@@ -21,6 +21,26 @@ test('the page is the same for everybody, runs no code but its own, and is kept 
   assert.equal(page.headers['x-frame-options'], 'DENY');
 });
 
+test('browsers get the page at an address that does not exist, which then leads on; programs get JSON', async (t) => {
+  const { console } = await startConsole(t);
+  const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+  for (const [path, headers, type] of [
+    ['/nowhere', { accept }, 'text/html; charset=utf-8'],
+    ['/nowhere', {}, 'application/json; charset=utf-8'],
+    ['/api/nowhere', { accept }, 'application/json; charset=utf-8'],
+    ['/assets/nowhere.js', { accept }, 'application/json; charset=utf-8'],
+  ] as const) {
+    const reply = await console.get(path, { headers });
+    assert.ok([401, 404].includes(reply.status), path);
+    assert.equal(reply.headers['content-type'], type, path);
+    assert.match(String(reply.headers['content-security-policy']), /default-src 'none'/);
+  }
+  assert.equal(
+    (await console.send('POST', '/nowhere', { headers: { accept } })).headers['content-type'],
+    'application/json; charset=utf-8',
+  );
+});
+
 test('the page is in the language that is asked for or was chosen, in the colours that were chosen', async (t) => {
   const { console } = await startConsole(t);
   const french = await console.get('/', { headers: { 'accept-language': 'fr-CH' } });

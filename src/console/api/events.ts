@@ -73,11 +73,12 @@ const dayMs = 86_400_000;
 export async function countEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const { clock } = service;
-  const parameters = Parameters.fromQuery(query, [...selectionNames, 'buckets']);
+  const parameters = Parameters.fromQuery(query, [...selectionNames, 'buckets', 'whole']);
   const selection = readEventSelection(parameters);
   const parts = parameters.number('buckets', { usual: 60, max: 200 });
   const until = selection.until ?? clock.nowMs() + 1;
-  const since = selection.since ?? until - dayMs;
+  const isWhole = parameters.oneOf('whole', ['1']) !== undefined;
+  const since = selection.since ?? ((isWhole && (await oldestEventMs(service.sources.journal()))) || until - dayMs);
   if (since >= until) throw new ServiceError('bad-request', '"since" must be earlier than "until".');
   const { counts, countedSinceMs } = await inQueue(c, (signal) =>
     countInParts(service.sources.journal(), { ...selection, since, until }, parts, { limits: pageLimits, clock, signal }),
@@ -89,6 +90,17 @@ export async function countEvents(c: ConsoleContext): Promise<Response> {
     counts,
     counted_since: new Date(countedSinceMs).toISOString(),
   });
+}
+
+/** When the oldest event of a journal happened, Unix time in milliseconds; undefined without events. */
+async function oldestEventMs(journal: EventLog): Promise<number | undefined> {
+  const reader = journal.openReader(() => {});
+  try {
+    const [oldest] = (await reader.next(undefined)).events;
+    return oldest && Math.floor(eventTimeMs(oldest.event));
+  } finally {
+    reader.close();
+  }
 }
 
 /** `GET /api/events/{uuid}`: an event, its deliveries, and the other events of its request. */

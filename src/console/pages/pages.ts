@@ -83,10 +83,10 @@ const shellHeaders = {
   vary: 'accept-language, cookie',
 };
 
-/** `GET /`: the one page, the same for everybody. */
-export function showShell(c: ConsoleContext): Response {
+/** `GET /`: the one page, the same for everybody. With status 404 its script says that the address does not exist. */
+export function showShell(c: ConsoleContext, status = 200): Response {
   const body = shell({ language: languageOf(c.env), theme: themeOf(c.env) });
-  return new Response(body, { headers: { ...replyHeaders(c), ...shellHeaders } });
+  return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 
 /** `GET /assets/…`: a file that the page refers to. */

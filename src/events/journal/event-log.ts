@@ -13,8 +13,19 @@ export interface Candidate {
   node?: string | undefined;
 }
 
+/** A part of a journal as its summary describes it. */
+export interface CountedBlock {
+  /** When its first and last events happened, Unix time in milliseconds. */
+  firstMs: number;
+  lastMs: number;
+  /** Number of events by ID. */
+  counts: Readonly<Record<string, number>>;
+}
+
 /** A part of a journal that was searched. */
 export interface CandidateBlock {
+  /** Its events are counted, not read: there are no candidates. */
+  counted?: CountedBlock | undefined;
   /** Events that may match, newest first. */
   candidates: Candidate[];
   /** The journal was searched from this position onwards. */
@@ -22,15 +33,19 @@ export interface CandidateBlock {
   readBytes: number;
 }
 
+/** Whether the counts of a part of a journal are enough. */
+export type Suffices = (block: CountedBlock) => boolean;
+
 /** A journal that can be searched from its end. */
 export interface NewestFirstJournal {
   /**
    * Finds events that may match a selection, newest first, with bounded memory.
    *
    * @param before position to begin at instead of the end of the journal
+   * @param suffices whether the counts of a part are enough, so that it need not be read; journals without summaries read all
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
-  newestBlocks(selection: EventSelection, before?: LogPosition): AsyncIterable<CandidateBlock>;
+  newestBlocks(selection: EventSelection, before?: LogPosition, suffices?: Suffices): AsyncIterable<CandidateBlock>;
 }
 
 /** Data about an event that handlers need later but the event object does not contain. */

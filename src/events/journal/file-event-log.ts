@@ -4,7 +4,7 @@ import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
 import { eventJson, isSpecialAccount } from '../event-factory.ts';
 import { eventIds } from '../event-ids.ts';
-import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
+import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader, Suffices } from './event-log.ts';
 import { type EvidenceOptions, JournalEvidence } from './evidence.ts';
 import { Growth } from './growth.ts';
 import { comparePositions, type LogPosition } from './position.ts';
@@ -167,8 +167,8 @@ export class FileEventLog implements EventLog {
     return rawJournalReader(this.#options.folder, this.#recentBlocks, () => this.end);
   }
 
-  newestBlocks(selection: EventSelection, before?: LogPosition): AsyncIterable<CandidateBlock> {
-    return newestBlocks(this.#options.folder, selection, before);
+  newestBlocks(selection: EventSelection, before?: LogPosition, suffices?: Suffices): AsyncIterable<CandidateBlock> {
+    return newestBlocks(this.#options.folder, selection, before, suffices);
   }
 
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void> {

@@ -6,8 +6,9 @@ import { loadPart } from '../shared/parts.ts';
 import { findEventKinds } from './event-kinds.ts';
 import { text } from './language.ts';
 import { showOverview } from './overview/overview.ts';
+import { Refused } from './request.ts';
 import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
-import { isAbort, problem, type Stage, tell } from './section.ts';
+import { heading, isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
@@ -73,7 +74,7 @@ type Show = (stage: Stage) => Promise<void> | void;
 
 /** Functions that load the code of each section when it is opened. The code of the first section is already loaded. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
-  overview: async () => showOverview,
+  overview: async (id) => (id === '' ? showOverview : showMissing),
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
   deliveries: async (id) => {
     if (id === '') return (await import('./deliveries/deliveries.ts')).showDeliveries;
@@ -98,8 +99,17 @@ async function showSection(stage: Stage): Promise<void> {
     main.replaceChildren();
     await show(stage);
   } catch (error) {
-    if (!signal.aborted && !isAbort(error)) main.append(problem(error));
+    if (signal.aborted || isAbort(error)) return;
+    if (error instanceof Refused && error.status === 404 && route.id !== '') showMissing(stage, error.message);
+    else main.append(problem(error));
   }
+}
+
+/** Says that an address leads nowhere, and leads on. @param reason in the words of the API */
+function showMissing({ main, route: { section } }: Stage, reason = ''): void {
+  const link = (name: SectionName) => make('a.button', { href: hashFor(name) }, text(name));
+  const links = [...new Set([section, 'overview'] as const)].map(link);
+  main.replaceChildren(heading(text('missing')), make('p', reason === '' ? text('missingPage') : clear(reason)), make('div.row', ...links));
 }
 
 /** Stores the chosen language in a cookie and reloads the page. */
@@ -116,6 +126,8 @@ function startLanguages(): void {
 
 let shown = new AbortController();
 
+// The server answers unknown paths with this page, too: they become addresses of the page, and lead nowhere.
+if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
 startThemes();
 startLanguages();
 startMenu();

@@ -10,12 +10,13 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** Parses the fragment of a URL. If the section is unknown, the route is that of the overview. */
+/** Parses the fragment of a URL. An unknown section becomes an item of the overview, which has none. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');
-  const section = sectionNames.find((candidate) => candidate === name) ?? 'overview';
-  return { section, id: rest.map(decoded).join('/'), query: new URLSearchParams(query) };
+  const section = sectionNames.find((candidate) => candidate === name);
+  const id = (section === undefined ? [name ?? '', ...rest] : rest).map(decoded).join('/');
+  return { section: section ?? 'overview', id, query: new URLSearchParams(query) };
 }
 
 /** Builds the fragment of a URL. @param id ID of an item of the section; its parts are separated by `/` */

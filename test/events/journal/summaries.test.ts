@@ -14,11 +14,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { journalEvents } from '../../../src/events/journal/event-search.ts';
 import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
-import type { EventSelection } from '../../../src/events/journal/search/event-selection.ts';
+import { type EventSelection, eventGroups, eventTimeMs, isSelected } from '../../../src/events/journal/search/event-selection.ts';
+import { countInParts } from '../../../src/events/journal/search/histogram.ts';
+import { newestBlocks } from '../../../src/events/journal/search/newest-blocks.ts';
 import { SelectiveReader } from '../../../src/events/journal/search/selective-reader.ts';
 import { Summariser, summarise } from '../../../src/events/journal/search/summariser.ts';
 import { bloomFilter, hashKey, mayHold, summaryPath } from '../../../src/events/journal/search/summary.ts';
 import { eventsSince, listSegments } from '../../../src/events/journal/segments.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { createLog, silentLog } from '../../../src/lib/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { until } from '../../support/receiver.ts';
@@ -64,6 +67,44 @@ test('with summaries a search finds the same, and reads a fraction for what is r
     assert.ok(readBytes < (without[index]?.readBytes ?? 0) / 2, `${text}: ${readBytes} of ${without[index]?.readBytes} bytes`);
   }
   assert.equal((await searchAll(folder, {})).uuids.length, count);
+});
+
+test('events are counted over time by summaries alone as far as kinds are wanted, and as exactly as by reading', async (t) => {
+  const folder = temporaryFolder(t);
+  const events = await writeJournal(folder, count);
+  const [parts, since, until] = [3, firstMs + 100_500, firstMs + 5_800_000];
+  const countBy = async (chosen: Partial<EventSelection>) => {
+    const selection = { id: [], uuid: [], ...chosen, since, until };
+    let readBytes = 0;
+    const journal = {
+      async *newestBlocks(...[wanted, before, suffices]: Parameters<typeof newestBlocks> extends [string, ...infer R] ? R : never) {
+        for await (const block of newestBlocks(folder, wanted, before, suffices)) {
+          readBytes += block.readBytes;
+          yield block;
+        }
+      },
+    };
+    const limits = { bytes: 1e12, timeMs: 1e9 };
+    const { counts, countedSinceMs } = await countInParts(journal, selection, parts, { limits, clock: systemClock });
+    const wanted = events.filter((event) => isSelected(event, selection));
+    const partOf = (event: (typeof events)[number]) => Math.floor(((eventTimeMs(event) - since) * parts) / (until - since));
+    const expected = Array.from({ length: parts }, (_, part) => {
+      const own = wanted.filter((event) => partOf(event) === part);
+      return { events: own.length, failures: own.filter((event) => eventGroups(event).includes('failure')).length };
+    });
+    assert.deepEqual(counts, expected, JSON.stringify(chosen));
+    assert.equal(countedSinceMs, since);
+    return readBytes;
+  };
+  const selections = [{}, { id: [20142] }, { exceptId: [40017] }, { status: ['failure' as const] }, { account: ['name 3'] }];
+  const before = await Promise.all(selections.map(countBy));
+  await summariseAll(folder);
+  const after = await Promise.all(selections.map(countBy));
+  const share = after.map((bytes, index) => bytes / (before[index] ?? 0));
+  assert.ok(
+    share.slice(0, 4).every((part) => part < 0.75),
+    share.join(),
+  );
 });
 
 test('reading forwards passes over what is not wanted, tells of bad lines, and comes to the end', async (t) => {
@@ -127,8 +168,8 @@ test('a summary that is torn, of another version or of another file is as good a
     ['zeros at its end, as after a power cut', () => writeFileSync(second, Buffer.from(bytes).fill(0, bytes.length - 4096))],
     ['zeros in its filters of accounts', () => writeFileSync(second, Buffer.from(bytes).fill(0, bytes.indexOf('\n', header) + 1))],
     ['one bit of its header', () => writeFileSync(second, flipped(bytes, header + 30))],
-    ['another version', () => writeFileSync(second, bytes.toString('latin1').replace('svc-summary 1', 'svc-summary 9'), 'latin1')],
-    ['no summary', () => writeFileSync(second, 'svc-summary 1 99999999999999999999 1\n{}')],
+    ['another version', () => writeFileSync(second, bytes.toString('latin1').replace('svc-summary 2', 'svc-summary 9'), 'latin1')],
+    ['no summary', () => writeFileSync(second, 'svc-summary 2 99999999999999999999 1\n{}')],
     ['of another file', () => copyFileSync(third, second)],
     [
       'of a file of the same size',

@@ -55,15 +55,16 @@ export type EventPage = z.infer<typeof eventPage>;
 /** The query of `GET /api/events/histogram`. */
 export const histogramQuery = eventQuery.extend({
   buckets: z.int().min(1).max(200).default(60).describe('Number of parts of the time range.'),
+  whole: z.literal('1').optional().describe('Without `since`, begins at the oldest event of the journal instead of a day before the end.'),
 });
 
 /** `GET /api/events/histogram`. */
 export const eventHistogram = z.object({
-  since: time.describe('Begin of the first part; without `since` in the query a day before the end.'),
+  since: time.describe('Begin of the first part; without `since` in the query a day before the end, or the oldest event.'),
   until: time.describe('End of the last part; without `until` in the query the present.'),
   bucket_seconds: z.number().nonnegative(),
   counts: z.array(z.object({ events: count, failures: count })).describe('The oldest part first.'),
-  counted_since: time.describe('Older events are not counted: the search came to its limits.'),
+  counted_since: time.describe('Older events are not counted where this is later than `since`: the search came to its limits.'),
 });
 export type EventHistogram = z.infer<typeof eventHistogram>;
 

@@ -34,20 +34,30 @@ export interface EventSelection {
 
 /** Whether an event is selected. @param userGroup the group of its account, which is not part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
-  const { id, uuid, exceptId, since, until, group, status, userGroup: userGroups, account, path, address, requestId, text } = selection;
-  if (id.length > 0 && !id.includes(Number(event.id))) return false;
-  if (exceptId?.includes(Number(event.id))) return false;
+  const { uuid, since, until, userGroup: userGroups, account, path, address, requestId, text } = selection;
+  if (!isKindSelected(event, selection)) return false;
   if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
   const atMs = eventTimeMs(event);
   if ((since !== undefined && atMs < since) || (until !== undefined && atMs >= until)) return false;
-  if (isGiven(group) && !eventGroups(event).some((name) => group.includes(name))) return false;
-  if (isGiven(status) && !eventGroups(event).some((name) => (status as EventGroup[]).includes(name))) return false;
   if (isGiven(userGroups) && (userGroup === undefined || !userGroups.includes(userGroup))) return false;
   if (isGiven(account) && !eventAccounts(event).some((name) => account.includes(name))) return false;
   if (isGiven(path) && !eventPaths(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
   if (isGiven(address) && !address.includes(event.account.peer.address)) return false;
   if (isGiven(requestId) && !requestId.includes(String(event.data.request_id))) return false;
   return text === undefined || text === '' || hasText(event, text);
+}
+
+/** Whether a selection includes the kind of an event. */
+export function isKindSelected(event: Pick<ServiceEvent, 'id'>, { id, exceptId, group, status }: EventSelection): boolean {
+  if (id.length > 0 && !id.includes(Number(event.id))) return false;
+  if (exceptId?.includes(Number(event.id))) return false;
+  if (isGiven(group) && !eventGroups(event).some((name) => group.includes(name))) return false;
+  return !isGiven(status) || eventGroups(event).some((name) => (status as EventGroup[]).includes(name));
+}
+
+/** Whether all conditions of a selection are about the kind and the time of events. */
+export function selectsByKind({ id, exceptId, group, status, since, until, ...rest }: EventSelection): boolean {
+  return selectsAll(rest);
 }
 
 /** Whether a selection has no conditions. */

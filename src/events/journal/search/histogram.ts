@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/clock.ts';
-import type { NewestFirstJournal } from '../event-log.ts';
+import type { CountedBlock, NewestFirstJournal } from '../event-log.ts';
 import { parseEvent } from '../reader.ts';
-import { type EventSelection, eventGroups, eventTimeMs, isSelected } from './event-selection.ts';
+import { type EventSelection, eventGroups, eventTimeMs, isKindSelected, isSelected, selectsByKind } from './event-selection.ts';
 import type { SearchLimits } from './search.ts';
 
 /** The numbers of events in one part of a time range. */
@@ -16,7 +16,8 @@ type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
  * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
- * between blocks of some hundred events.
+ * between blocks of some hundred events. Where all conditions are about kinds, a block within one part is counted by the summary of its
+ * file, so that only the blocks between two parts and the file that is being written are read.
  *
  * @param parts number of equal parts
  * @returns the counts with the oldest part first, and the Unix time in milliseconds since which all events are counted
@@ -33,8 +34,20 @@ export async function countInParts(
   const counts = Array.from({ length: parts }, (): PartCounts => ({ events: 0, failures: 0 }));
   let bytes = 0;
   let oldestMs = until;
-  for await (const { candidates, readBytes } of journal.newestBlocks(selection)) {
+  const partAt = (atMs: number) => Math.min(Math.floor(((atMs - since) * parts) / (until - since)), parts - 1);
+  const add = (id: string, atMs: number, events: number) => {
+    const part = counts[partAt(atMs)] as PartCounts;
+    part.events += events;
+    if (eventGroups({ id }).includes('failure')) part.failures += events;
+  };
+  const isInOnePart = ({ firstMs, lastMs }: CountedBlock) => firstMs >= since && lastMs < until && partAt(firstMs) === partAt(lastMs);
+  const suffices = selectsByKind(selection) ? isInOnePart : undefined;
+  for await (const { candidates, counted, readBytes } of journal.newestBlocks(selection, undefined, suffices)) {
     signal?.throwIfAborted();
+    if (counted) {
+      oldestMs = Math.min(oldestMs, counted.firstMs);
+      for (const [id, events] of Object.entries(counted.counts)) if (isKindSelected({ id }, selection)) add(id, counted.firstMs, events);
+    }
     for (const { raw } of candidates) {
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
@@ -42,10 +55,7 @@ export async function countInParts(
       // Events that happened at almost the same time may be stored in another order.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
-      if (!isSelected(event, selection)) continue;
-      const part = counts[Math.min(Math.floor(((atMs - since) * parts) / (until - since)), parts - 1)] as PartCounts;
-      part.events++;
-      if (eventGroups(event).includes('failure')) part.failures++;
+      if (isSelected(event, selection)) add(event.id, atMs, 1);
     }
     bytes += readBytes;
     if (bytes >= limits.bytes || clock.monotonicMs() >= endMs) return { counts, countedSinceMs: Math.max(oldestMs, since) };

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import { linesBackwards } from '../../../lib/disk/lines-backwards.ts';
-import type { CandidateBlock } from '../event-log.ts';
+import type { CandidateBlock, Suffices } from '../event-log.ts';
 import { MarksReader } from '../marks.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
 import { listSegments } from '../segments.ts';
@@ -14,8 +14,14 @@ import { readSummary } from './summary.ts';
  * Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
  * @param before position at which to begin instead of the end
+ * @param suffices whether the counts of a part are enough, so that it is not read
  */
-export async function* newestBlocks(folder: string, selection: EventSelection, before?: LogPosition): AsyncGenerator<CandidateBlock> {
+export async function* newestBlocks(
+  folder: string,
+  selection: EventSelection,
+  before?: LogPosition,
+  suffices?: Suffices,
+): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
   for (const segment of listSegments(folder).toReversed()) {
     if (before && comparePositions({ segment: segment.number, offset: 0 }, before) >= 0) continue;
@@ -25,11 +31,15 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
       const sizeBytes = fstatSync(fd).size;
       const end = before?.segment === segment.number ? Math.min(before.offset, sizeBytes) : sizeBytes;
       const summary = await readSummary(segment.path, async (read) => ({
-        ranges: await read.findRanges(selection),
+        ranges: await read.findRanges(selection, suffices),
         readBytes: read.readBytes,
       }));
       const groupAt = groupLookup(segment.path);
-      for (const range of summary?.ranges?.toReversed() ?? [{ start: 0, end }])
+      for (const range of summary?.ranges?.toReversed() ?? [{ start: 0, end, counted: undefined }]) {
+        if (range.counted && range.end <= end) {
+          yield { candidates: [], counted: range.counted, from: { segment: segment.number, offset: range.start }, readBytes: 0 };
+          continue;
+        }
         for await (const block of linesBackwards(fd, { start: range.start, end: Math.min(range.end, end) }, needles))
           yield {
             candidates: block.lines.map(({ line, offset }) => ({
@@ -40,6 +50,7 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
             from: { segment: segment.number, offset: block.start },
             readBytes: block.readBytes,
           };
+      }
       yield { candidates: [], from: { segment: segment.number, offset: 0 }, readBytes: summary?.readBytes ?? 0 };
     } finally {
       closeSync(fd);

@@ -33,6 +33,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
       const block = await lines.next({ segment: number, offset });
       if (block.segment?.number !== number || block.text.length === 0) break;
       const keys = noKeys();
+      const counts: Record<string, number> = {};
       let first = Number.POSITIVE_INFINITY;
       let last = Number.NEGATIVE_INFINITY;
       for (const { line, offset: at } of splitLines(block.text, block.position.offset)) {
@@ -41,12 +42,13 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
           badLines++;
           continue;
         }
+        counts[event.id] = (counts[event.id] ?? 0) + 1;
         first = Math.min(first, eventTimeMs(event));
         last = Math.max(last, eventTimeMs(event));
         addKeys(keys, event, isSpecialAccount(event.account.uuid) ? undefined : marks.groupAt(at));
       }
       const times = first <= last ? { first_ms: first, last_ms: last } : { first_ms: null, last_ms: null };
-      summary.add(block.next.offset - offset, times, keys);
+      summary.add(block.next.offset - offset, { ...times, counts }, keys);
       offset = block.next.offset;
       await pause();
     }

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { openIfThere, readAsync } from '../../../lib/disk/descriptors.ts';
+import type { CountedBlock, Suffices } from '../event-log.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
@@ -62,7 +63,7 @@ function mix(value: number): number {
  * `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, then one section for each kind
  * of filter, with the filters of all blocks. A torn summary, or one of another file, is ignored; then the whole journal file is read.
  */
-const version = 1;
+const version = 2;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
@@ -75,6 +76,8 @@ export interface BlockSummary {
   /** Times of its earliest and latest event, Unix time in milliseconds; null if the block has no events. */
   first_ms: number | null;
   last_ms: number | null;
+  /** Number of events by ID. */
+  counts: Record<string, number>;
   /** Sizes of its filters in bytes, in the order of `filterKinds`. */
   filters: number[];
 }
@@ -93,6 +96,8 @@ interface SummaryHeader {
 export interface Range {
   start: number;
   end: number;
+  /** Where counts are enough: it need not be read. */
+  counted?: CountedBlock | undefined;
 }
 
 /** The path of the summary of a journal file, for example `events-00000001.summary`. */
@@ -105,10 +110,10 @@ export class SummaryBuilder {
   readonly #blocks: BlockSummary[] = [];
   readonly #sections = filterKinds.map((): Buffer[] => []);
 
-  add(bytes: number, times: Pick<BlockSummary, 'first_ms' | 'last_ms'>, keys: BlockKeys): void {
+  add(bytes: number, about: Pick<BlockSummary, 'first_ms' | 'last_ms' | 'counts'>, keys: BlockKeys): void {
     const filters = filterKinds.map((kind) => bloomFilter(keys[kind]));
     for (const [index, filter] of filters.entries()) this.#sections[index]?.push(filter);
-    this.#blocks.push({ bytes, ...times, filters: filters.map(({ length }) => length) });
+    this.#blocks.push({ bytes, ...about, filters: filters.map(({ length }) => length) });
   }
 
   build(journal: Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32' | 'bad_lines'>): Buffer {
@@ -160,8 +165,11 @@ class Summary {
     return this.#header.bad_lines;
   }
 
-  /** @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn */
-  async findRanges(selection: EventSelection): Promise<Range[] | undefined> {
+  /**
+   * @param suffices whether the counts of a part are enough
+   * @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn
+   */
+  async findRanges(selection: EventSelection, suffices?: Suffices): Promise<Range[] | undefined> {
     const { blocks } = this.#header;
     let may = blocks.map((block) => isInTime(block, selection));
     for (const { kind, keys } of wantedKeys(selection)) {
@@ -173,8 +181,12 @@ class Summary {
     }
     const ranges: Range[] = [];
     let start = 0;
-    for (const [index, { bytes }] of blocks.entries()) {
-      if (may[index]) ranges.push({ start, end: start + bytes });
+    for (const [index, block] of blocks.entries()) {
+      const { bytes, first_ms, last_ms, counts } = block;
+      if (may[index] && first_ms !== null && last_ms !== null) {
+        const counted = { firstMs: first_ms, lastMs: last_ms, counts };
+        ranges.push({ start, end: start + bytes, ...(suffices?.(counted) && { counted }) });
+      }
       start += bytes;
     }
     return ranges;

@@ -108,7 +108,8 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     tail.button.hidden = tail.badge.hidden = true;
     return;
   }
-  chart.load(asked, signal).catch((error: unknown) => {
+  const counted = new URLSearchParams([...asked, ...(asked.has('since') ? [] : [['whole', '1']])]);
+  chart.load(counted, signal).catch((error: unknown) => {
     // The chart is optional: the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });

@@ -2,6 +2,7 @@ import type { EventHistogram } from '../../../console/api/schemas/events.ts';
 import { make, makeSvg } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
+import { badge } from '../section.ts';
 import { numberText, timeElement } from '../shown.ts';
 
 const [width, height] = [600, 48];
@@ -39,13 +40,14 @@ export function histogram(choose: (since: string, until: string) => void) {
     begin.replaceChildren(timeElement(since));
     end.replaceChildren(timeElement(until));
     told.textContent = text('eventsInRange', { events: numberText(events), failures: numberText(failures) });
+    const counted = shown?.counted_since ?? since;
+    if (Date.parse(counted) > Date.parse(since))
+      told.prepend(badge(text('partial'), 'warn'), ' ', text('countedSince'), ' ', timeElement(counted), ': ');
   };
   const tellAll = () => {
     if (!shown) return;
     const sum = (name: 'events' | 'failures') => shown?.counts.reduce((total, part) => total + part[name], 0) ?? 0;
     tell(shown.since, shown.until, sum('events'), sum('failures'));
-    if (Date.parse(shown.counted_since) > Date.parse(shown.since))
-      told.append(' ', text('countedSince'), ' ', timeElement(shown.counted_since));
   };
   plot.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
@@ -92,7 +94,9 @@ export function histogram(choose: (since: string, until: string) => void) {
         });
       return [...(all > 0 ? [bar('first', all)] : []), ...(bad > 0 ? [bar('bad', bad)] : [])];
     });
-    svg.replaceChildren(...bars, chosen);
+    const uncounted = (Date.parse(found.counted_since) - Date.parse(found.since)) / found.bucket_seconds / 1000;
+    const rest = makeSvg('rect', { class: 'uncounted', y: '0', height: String(height), width: String(Math.floor(uncounted) * step) });
+    svg.replaceChildren(...bars, rest, chosen);
     tellAll();
     svg.ariaLabel = `${text('histogram')}: ${told.textContent}`;
     element.hidden = false;
