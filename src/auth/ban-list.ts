@@ -14,6 +14,19 @@ export function loginSource(address: string): string {
     .join(':')}::/64`;
 }
 
+/** Guesses at other secrets than those of accounts: they do not count against accounts of the same name. */
+export type GuessRealm = 'administrator' | 'link';
+
+/** The source of an attempt. Each realm bans by itself: a ban for guesses at links, which any web page can make a browser send, keeps nobody from logging in. */
+export function attemptSource(address: string, realm: GuessRealm | undefined): string {
+  return realm === undefined ? loginSource(address) : `${realm}/${loginSource(address)}`;
+}
+
+/** Whether an attempt names somebody; wrong tokens and links name nobody, and must not count against each other. @param username as in `LoginAttempt` */
+export function namesSomebody(username: string): boolean {
+  return username !== '' && !username.endsWith('/');
+}
+
 /** `server.security_policy`. */
 export interface SecurityPolicy {
   /** 0 = nothing is counted, nobody is refused. */
@@ -24,8 +37,9 @@ export interface SecurityPolicy {
 
 /** An attempt to log in, without its secret. */
 export interface LoginAttempt {
-  /** As `loginSource` gives it. */
+  /** As `attemptSource` gives it. */
   readonly source: string;
+  /** After its realm and a slash; empty if it is the name of no account. */
   readonly username: string;
   /** Keyed hash of the credentials, name included (`AddressBans.keyFor`). */
   readonly credential: string;
@@ -46,7 +60,7 @@ export interface Refusal {
 /** The outcome of an attempt; `unknown` = it could not be checked. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
 
-/** The subject of a ban: an address as `loginSource` gives it, or a name as `foldedName` does. */
+/** The subject of a ban: an address as `attemptSource` gives it, or a name as `foldedName` does. */
 export interface Ban {
   readonly by: 'address' | 'name';
   readonly of: string;
@@ -69,7 +83,7 @@ export interface BanOverview {
 /**
  * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
  * window; each running attempt counts towards that number. A name with too many failures within a minute is refused, except for sources
- * from which it was accepted before. Implementations: state/memory, and state/redis for nodes.
+ * from which it was accepted before; nobody's name (`namesSomebody`) has no such limit. Implementations: state/memory, and state/redis for nodes.
  *
  * All methods throw ServiceError `unavailable` when the store cannot be asked.
  */

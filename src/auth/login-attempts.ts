@@ -8,8 +8,9 @@ import {
   type Admission,
   type AttemptOutcome,
   attemptKey,
+  attemptSource,
+  type GuessRealm,
   type LoginAttempt,
-  loginSource,
   type Refusal,
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
@@ -24,11 +25,7 @@ const askAgainMs = { first: 50, longest: 1000 };
 /** Credentials of a client at an address. */
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
-  /**
-   * Set for names that do not belong to accounts: guesses at them do not count against accounts of the same name. Guesses at administrators
-   * also count separately for the address, so that a ban for guesses at files keeps no administrator out of the console.
-   */
-  realm?: 'administrator' | 'link' | undefined;
+  realm?: GuessRealm | undefined;
 };
 
 /** An attempt that may be made. */
@@ -83,7 +80,7 @@ export class LoginAttempts {
     // No account has a name with a slash.
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
-      source: realm === 'administrator' ? `${prefix}${loginSource(address)}` : loginSource(address),
+      source: attemptSource(address, realm),
       // No account has a name that methods are not asked about.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),

@@ -68,9 +68,9 @@ export const shownItems = {
     account: z
       .string()
       .describe(
-        'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console; empty for an address, and for all names that no account can have.',
+        'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console, `link/ID` for a link with a password; empty for an address.',
       ),
-    logins: z.enum(['files', 'console']).describe('Logins that are refused: guesses at consoles are counted apart.'),
+    logins: z.enum(['files', 'console', 'links']).describe('Logins that are refused: guesses at consoles and at links are counted apart.'),
     expires: z.string(),
   }),
   uploads: z.strictObject({

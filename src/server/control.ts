@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { defaultGroupUuid, effectiveAccount } from '../accounts/account.ts';
-import { type BanOverview, foldedName } from '../auth/ban-list.ts';
+import { type BanOverview, foldedName, type GuessRealm } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
 import type { Orders } from '../control/control-server.ts';
@@ -83,11 +83,16 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
-/** Prefix of the names and addresses for which failed console logins are counted (`LoginAttempts`). */
-const administratorRealm = 'administrator/';
+/** The doors where guesses were made, by the prefix of a name or address (`attemptSource`). */
+const guessedAt: Readonly<Record<GuessRealm, 'console' | 'links'>> = { administrator: 'console', link: 'links' };
+
+function realmOf(subject: string): GuessRealm | undefined {
+  return (Object.keys(guessedAt) as GuessRealm[]).find((realm) => subject.startsWith(`${realm}/`));
+}
 
 function withoutRealm(source: string): string {
-  return source.startsWith(administratorRealm) ? source.slice(administratorRealm.length) : source;
+  const realm = realmOf(source);
+  return realm === undefined ? source : source.slice(realm.length + 1);
 }
 
 function banCollection(bans: BanOverview, clock: Clock): Collection {
@@ -102,7 +107,7 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
             id: by === 'name' ? `name:${of}` : of,
             address: by === 'address' ? withoutRealm(of) : '',
             account: by === 'name' ? of : '',
-            logins: of.startsWith(administratorRealm) ? 'console' : 'files',
+            logins: guessedAt[realmOf(of) as GuessRealm] ?? 'files',
             expires: isoTime(nowMs + leftMs),
           },
         }),

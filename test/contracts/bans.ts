@@ -111,6 +111,13 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal((await bans.begin(guess('administrator/jose', '192.0.2.98'), leaseMs, true)).kind, 'admitted');
   });
 
+  contract('guesses that name nobody are not counted for a name', {}, async (bans) => {
+    for (const nobody of ['', 'link/'])
+      for (let index = 0; index < 12; index++)
+        assert.equal(await attempt(bans, guess(nobody, `192.0.2.${index + 10}`), 'failed'), 'admitted');
+    assert.deepEqual(await bans.list(), []);
+  });
+
   contract('no spelling of an account leads to the names of another realm', {}, async (bans) => {
     const spellings = ['administrator／olga', 'administrator⁄olga', 'administrator olga', 'administratorolga', 'administrator\u200b／olga'];
     for (let index = 0; index < 10; index++) {

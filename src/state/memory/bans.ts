@@ -10,6 +10,7 @@ import {
   maxAcceptedPerSource,
   maxAddresses,
   nameFailures,
+  namesSomebody,
   type Refusal,
   refusalFor,
   refused,
@@ -68,7 +69,7 @@ export class MemoryBans implements AddressBans {
     if (record.accepted.has(credential, nowMs)) return { kind: 'admitted', isKnown: true };
     const name = this.#names.get(foldedName(username)) ?? new NameRecord();
     const isCountedForName = name.failed.has(credential, nowMs) || name.underWay.has(credential, nowMs);
-    if (!isCountedForName && !this.#acceptedFrom.get(username)?.has(source, nowMs)) {
+    if (namesSomebody(username) && !isCountedForName && !this.#acceptedFrom.get(username)?.has(source, nowMs)) {
       if (name.failed.count(nowMs) + name.underWay.count(nowMs) >= nameFailures.most)
         return refused('name', (name.failed.firstEndMs(nowMs) ?? nowMs) - nowMs);
     }
@@ -78,7 +79,7 @@ export class MemoryBans implements AddressBans {
       record.underWay.set(credential, username, nowMs + leaseMs);
       keep(this.#sources, source, record);
     }
-    if (!isCountedForName) {
+    if (namesSomebody(username) && !isCountedForName) {
       name.underWay.set(credential, true, nowMs + leaseMs);
       keep(this.#names, foldedName(username), name);
     }
@@ -118,9 +119,11 @@ export class MemoryBans implements AddressBans {
   #countFailure({ source, username, credential }: LoginAttempt): void {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     const nowMs = this.#clock.monotonicMs();
-    const name = this.#names.get(foldedName(username)) ?? new NameRecord();
-    if (!name.failed.has(credential, nowMs)) name.failed.set(credential, true, nowMs + nameFailures.windowMs);
-    keep(this.#names, foldedName(username), name);
+    if (namesSomebody(username)) {
+      const name = this.#names.get(foldedName(username)) ?? new NameRecord();
+      if (!name.failed.has(credential, nowMs)) name.failed.set(credential, true, nowMs + nameFailures.windowMs);
+      keep(this.#names, foldedName(username), name);
+    }
     const record = this.#sources.get(source) ?? new SourceRecord();
     record.accepted.delete(credential);
     if (!record.failed.has(credential, nowMs)) record.failed.set(credential, username, nowMs + ban_window_seconds * 1000);
@@ -137,6 +140,7 @@ export class MemoryBans implements AddressBans {
     record.failed.deleteWhere((failed) => failed === username);
     record.accepted.set(credential, username, nowMs + this.#policy().ban_window_seconds * 1000);
     keep(this.#sources, source, record);
+    if (!namesSomebody(username)) return;
     const from = this.#acceptedFrom.get(username) ?? new ExpiringMap<true>(acceptedSources.most);
     from.set(source, true, nowMs + acceptedSources.lifetimeMs);
     keep(this.#acceptedFrom, username, from);

@@ -10,6 +10,7 @@ import {
   type LoginAttempt,
   maxAcceptedPerSource,
   nameFailures,
+  namesSomebody,
   type Refusal,
   refusalFor,
   refused,
@@ -30,7 +31,7 @@ import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-scrip
 const prepare = `${redisNow}
 local ban, failed, underWay, accepted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nameFailed, nameUnderWay, acceptedFrom, limitedName = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local source, name, credential = ARGV[1], ARGV[2], ARGV[3]
+local source, name, credential, isNamed = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 local function has(key, member)
   local ends = redis.call('ZSCORE', key, member)
   return ends and tonumber(ends) > now
@@ -52,49 +53,53 @@ end
 `;
 
 /**
- * ARGV source, name, credential, limit, lease ms, whether the attempt may take a slot. Returns the decision, and the remaining ms of a ban
- * or refusal.
+ * ARGV source, name, credential, whether the attempt names somebody, limit, lease ms, whether it may take a slot. Returns the decision, and
+ * the remaining ms of a ban or refusal.
  */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
 if banned > 0 then return {'banned', banned} end
 if has(accepted, credential) then return {'known', 0} end
 local isCountedForName = has(nameFailed, credential) or has(nameUnderWay, credential)
-if not isCountedForName and not has(acceptedFrom, source) and count(nameFailed) + count(nameUnderWay) >= ${nameFailures.most} then
+if isNamed and not isCountedForName and not has(acceptedFrom, source) and count(nameFailed) + count(nameUnderWay) >= ${nameFailures.most} then
   local first = redis.call('ZRANGE', nameFailed, 0, 0, 'WITHSCORES')
   return {'refused', first[2] and tonumber(first[2]) - now or 0}
 end
 local member = name .. ':' .. credential
 if not has(failed, member) and not has(underWay, member) then
-  if ARGV[6] == '0' or count(failed) + count(underWay) >= tonumber(ARGV[4]) then return {'busy', 0} end
-  add(underWay, member, ARGV[5])
+  if ARGV[7] == '0' or count(failed) + count(underWay) >= tonumber(ARGV[5]) then return {'busy', 0} end
+  add(underWay, member, ARGV[6])
 end
-if not isCountedForName then add(nameUnderWay, credential, ARGV[5]) end
+if isNamed and not isCountedForName then add(nameUnderWay, credential, ARGV[6]) end
 return {'admitted', 0}`);
 
-/** ARGV source, name, credential, outcome, limit, ban ms, window ms, folded name. Returns whether the source is now banned. */
+/** ARGV source, name, credential, whether it names somebody, outcome, limit, ban ms, window ms, folded name. Returns whether the source is now banned. */
 const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
 redis.call('ZREM', underWay, member)
 redis.call('ZREM', nameUnderWay, credential)
-if ARGV[4] == 'failed' then
+if ARGV[5] == 'failed' then
   redis.call('ZREM', accepted, credential)
-  addNew(nameFailed, credential, ${nameFailures.windowMs})
-  if count(nameFailed) >= ${nameFailures.most} then redis.call('SET', limitedName, ARGV[8], 'PX', ${nameFailures.windowMs}) end
-  addNew(failed, member, ARGV[7])
-  if count(failed) < tonumber(ARGV[5]) then return 0 end
-  redis.call('SET', ban, '1', 'PX', ARGV[6])
+  if isNamed then
+    addNew(nameFailed, credential, ${nameFailures.windowMs})
+    if count(nameFailed) >= ${nameFailures.most} then redis.call('SET', limitedName, ARGV[9], 'PX', ${nameFailures.windowMs}) end
+  end
+  addNew(failed, member, ARGV[8])
+  if count(failed) < tonumber(ARGV[6]) then return 0 end
+  redis.call('SET', ban, '1', 'PX', ARGV[7])
   redis.call('DEL', failed)
   return 1
 end
-if ARGV[4] == 'succeeded' then
+if ARGV[5] == 'succeeded' then
   for _, other in ipairs(redis.call('ZRANGE', failed, 0, -1)) do
     if string.sub(other, 1, #name + 1) == name .. ':' then redis.call('ZREM', failed, other) end
   end
-  add(accepted, credential, ARGV[7])
+  add(accepted, credential, ARGV[8])
   keepNewest(accepted, ${maxAcceptedPerSource})
-  add(acceptedFrom, source, ${acceptedSources.lifetimeMs})
-  keepNewest(acceptedFrom, ${acceptedSources.most})
+  if isNamed then
+    add(acceptedFrom, source, ${acceptedSources.lifetimeMs})
+    keepNewest(acceptedFrom, ${acceptedSources.most})
+  end
 end
 return 0`);
 
@@ -248,7 +253,7 @@ export class RedisBans implements AddressBans {
   }
 
   #attemptNames({ source, username, credential }: LoginAttempt): string[] {
-    return [source, hashed(username), credential];
+    return [source, hashed(username), credential, namesSomebody(username) ? '1' : '0'];
   }
 
   #attemptKeys({ source, username }: LoginAttempt): string[] {
