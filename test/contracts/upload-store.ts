@@ -125,6 +125,18 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
   });
 
+  contract('the visitors of its links have a limit of their own', async ({ store, reopen }) => {
+    const byLink = (path: string, link: string) => ({ ...orderOf(path), origin: { ...orderOf(path).origin, link } });
+    const added = [];
+    for (let index = 0; index < testLimits.maxPerAccount; index++) added.push(await store.add(byLink(`/srv/${index}`, `l${index}`), 1));
+    await assert.rejects(store.add(byLink('/srv/more', 'other'), 1), { code: 'too-many-requests' });
+    await store.add(orderOf('/srv/own'), 1);
+    const later = await reopen();
+    await assert.rejects(later.add(byLink('/srv/more', 'other'), 1), { code: 'too-many-requests' });
+    await removeUpload(later, added[0]?.id ?? '');
+    await later.add(byLink('/srv/next', 'other'), 1);
+  });
+
   contract('uploads that end with their connection count as well, and are told that their folder is gone', async ({ store }) => {
     const told: string[] = [];
     const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });

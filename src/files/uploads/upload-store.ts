@@ -140,7 +140,7 @@ export interface UploadHold {
  * Every implementation passes `test/contracts/upload-store.ts`.
  */
 export interface UploadStore {
-  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account has its maximum */
+  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or the visitors of its links, have their maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
   /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
@@ -203,6 +203,11 @@ export function changed(record: UploadRecord, change: UploadChange, nowMs: numbe
 /** Whether a process has begun to complete or end an upload, and has not finished. */
 export function isEnding({ completion, ending, outcome }: UploadProgress): boolean {
   return (completion !== undefined || ending !== undefined) && !outcome;
+}
+
+/** Whose uploads count together: the account's own, or those of all visitors of its links, who must not use up what it may have. */
+export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountUuid' | 'origin'>): string {
+  return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }
 
 /** @throws ServiceError `too-many-requests` for an account with its maximum of uploads */

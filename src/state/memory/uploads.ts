@@ -15,6 +15,7 @@ import {
   type UploadOrder,
   type UploadRecord,
   type UploadStore,
+  uploadParty,
 } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { NamedCounts } from '../../lib/concurrency/slots.ts';
@@ -67,7 +68,7 @@ export class FileUploadStore implements UploadStore {
 
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
     const { limits, clock } = this.#options;
-    this.#requireRoom(order.accountUuid);
+    this.#requireRoom(uploadParty(order));
     const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
     // The record counts before it is written, so that concurrent uploads cannot exceed the limit.
     this.#keep(record);
@@ -163,9 +164,10 @@ export class FileUploadStore implements UploadStore {
     return this.#records.size === 0 ? [] : [...this.#records.values()].filter(isSuch);
   }
 
-  #requireRoom(accountUuid: string): void {
+  /** @param party as `uploadParty` gives it */
+  #requireRoom(party: string): void {
     const { maxPerAccount } = this.#options.limits();
-    if (this.#counts.get(accountUuid) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
+    if (this.#counts.get(party) + this.#passing.count(party) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
   #keep(record: UploadRecord): void {
@@ -188,9 +190,9 @@ export class FileUploadStore implements UploadStore {
     this.#count(record, -1);
   }
 
-  // Finished uploads do not count towards the limit of an account.
-  #count({ accountUuid, outcome }: UploadRecord, by: 1 | -1): void {
-    if (!outcome) this.#counts.add(accountUuid, by);
+  // Finished uploads do not count.
+  #count(record: UploadRecord, by: 1 | -1): void {
+    if (!record.outcome) this.#counts.add(uploadParty(record), by);
   }
 
   #recordPath(id: string): string {

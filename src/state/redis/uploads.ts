@@ -15,6 +15,7 @@ import {
   type UploadLimits,
   type UploadOrder,
   type UploadRecord,
+  uploadParty,
 } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -25,7 +26,7 @@ import { RedisUploadHolds } from './upload-holds.ts';
 /*
  * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` has the record as JSON. `uploads` has all IDs,
  * ordered by expiry. `upload-paths` has the unfinished uploads, ordered by the path of their content. `uploads-completing` has the IDs of
- * uploads that are being completed, and `uploads-of:ACCOUNT` the IDs that count towards the limit of an account.
+ * uploads that are being completed, and `uploads-of:PARTY` the IDs that count towards one limit (`uploadParty`).
  */
 
 /** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether the record was added. */
@@ -124,7 +125,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const limits = this.#limits();
     const record = newUploadRecord(order, lengthBytes, this.#clock.nowMs(), limits);
     const { id, expiresMs } = record;
-    const most = limits.maxPerAccount - this.#passing.count(order.accountUuid);
+    const most = limits.maxPerAccount - this.#passing.count(uploadParty(order));
     const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
     if ((await this.#link.run(addScript, this.#uploadKeys(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.maxPerAccount);
     return record;
@@ -268,8 +269,9 @@ export class RedisUploadStore implements SharedUploadStore {
     return Math.ceil((outcome ? keptWhenOverMs : expiresMs - this.#clock.nowMs()) + marginMs);
   }
 
-  #uploadKeys({ id, accountUuid }: Pick<UploadRecord, 'id' | 'accountUuid'>): string[] {
-    const names = [`:${id}`, 's', '-paths', `s-of:${accountUuid}`, 's-completing', `-hold:${id}`];
+  #uploadKeys(record: Pick<UploadRecord, 'id' | 'accountUuid' | 'origin'>): string[] {
+    const { id } = record;
+    const names = [`:${id}`, 's', '-paths', `s-of:${uploadParty(record)}`, 's-completing', `-hold:${id}`];
     return names.map((name) => this.#key(name));
   }
 
