@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
+import { commonPaths } from '../accounts/narrowing.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
 import { SharedMembers } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
@@ -194,7 +195,8 @@ export class AccountPaths {
     const { mounts, account, context } = this;
     const location = mounts.locate(path);
     const resolved = location.kind === 'real' ? lockPath(mounts.roots, location.realPath) : undefined;
-    return new LockedPath(this.locks, resolved, { account: account.name, address: context.account.peer.address });
+    const takenBy = { account: account.name, address: context.account.peer.address };
+    return new LockedPath(this.locks, resolved, takenBy, commonPaths(account.permissions.options.narrowings) !== undefined);
   }
 
   /** Releases the locks of a path that was deleted or moved (RFC 4918 §9.6, §9.9). If the lock store is unreachable, they expire. */

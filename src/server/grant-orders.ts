@@ -113,7 +113,8 @@ export class OperatorGrants {
         const grant = grants.inForce(id);
         if (grant?.kind !== 'token') throw new ServiceError('not-found', `There is no token ${id}.`);
         const account = this.#account(grant.account.name);
-        const limits = { overlapMs: overlap * 1000, maximumMs: account.tokens.maximum_days * 86_400_000 };
+        const { maximum, maximum_days } = account.tokens;
+        const limits = { overlapMs: overlap * 1000, maximum, maximumMs: maximum_days * 86_400_000 };
         return [shownMade(await grants.rotate(id, limits, by, this.#context(account)))];
       },
     };

@@ -7,7 +7,7 @@ import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials, Identity } from '../auth/credentials.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { isServiceError } from '../lib/errors.ts';
-import { hasSecretForm } from '../lib/secrets.ts';
+import { hasSecretForm, maskSecrets } from '../lib/secrets.ts';
 import { reportBanned } from './connection/admission.ts';
 import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
@@ -159,11 +159,13 @@ export class Login {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
     }
-    if (this.#username !== undefined && context.username !== this.#username) {
+    // Events name it, and some clients send their token as the name.
+    const username = maskSecrets(context.username);
+    if (this.#username !== undefined && username !== this.#username) {
       this.#connection.giveUp('The client named another user.');
       return { refused: 'asked' };
     }
-    this.#username = context.username;
+    this.#username = username;
     if (!this.#methodsLeft().includes(context.method)) return this.#asked();
     switch (context.method) {
       case 'password': {

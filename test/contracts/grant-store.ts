@@ -151,6 +151,9 @@ test('a grant is over with its time, its end, and any of those that made it', ()
   assert.equal(why(child), undefined);
   assert.equal(why(child, child.expiresMs), 'expired');
   assert.equal(why(tokenOf('alice', { notBeforeMs: Date.now() + 1000 })), 'not-yet');
+  const early = tokenOf('alice', { notBeforeMs: Date.now() + 1000 });
+  known.set(early.id, early);
+  assert.equal(why(tokenOf('alice', { parent: early.id })), 'not-yet', 'what is made with it is not valid before it');
   known.set(root.id, { ...root, end: { reason: 'revoked', atMs: 1, by: 'alice' } });
   assert.equal(why(child), 'revoked');
   known.delete(root.id);

@@ -79,12 +79,13 @@ export function newGrantId(): string {
  * @param get finds the tokens of its chain by ID
  */
 export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant | undefined): GrantEnd | 'not-yet' | undefined {
-  if (grant.notBeforeMs !== undefined && nowMs < grant.notBeforeMs) return 'not-yet';
   let current: Grant | undefined = grant;
+  let isEarly = false;
   for (let depth = 0; current && depth <= maxGrantDepth; depth++) {
     if (current.end) return current.end.reason;
     if (current.expiresMs <= nowMs) return 'expired';
-    if (current.parent === undefined) return undefined;
+    if (current.notBeforeMs !== undefined && nowMs < current.notBeforeMs) isEarly = true;
+    if (current.parent === undefined) return isEarly ? 'not-yet' : undefined;
     current = get(current.parent);
   }
   // Fails closed if the token with which the grant was created is unknown.

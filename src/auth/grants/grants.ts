@@ -105,12 +105,13 @@ export class Grants {
    * Replaces a token by a new one; events `tokenMade`, and `tokenEnded` with `rotated`.
    *
    * @param overlapMs time for which the old token stays valid
+   * @param maximum tokens of the account, each of which may have a successor
    * @param maximumMs longest life of a token of the account now
    * @throws ServiceError `not-found` for a token that is not valid, as `GrantStore.add`
    */
   async rotate(
     id: string,
-    { overlapMs, maximumMs }: { overlapMs: number; maximumMs: number },
+    { overlapMs, maximum, maximumMs }: { overlapMs: number; maximum: number; maximumMs: number },
     by: string,
     context: EventContext,
   ): Promise<MadeGrant> {
@@ -130,12 +131,13 @@ export class Grants {
       createdMs: nowMs,
       expiresMs: Math.min(nowMs + lifeMs, parentEndsMs),
     };
-    // The former one gives its place.
-    await this.#add(grant, Number.MAX_SAFE_INTEGER, context);
+    // The former one gives its place, at the latest after the overlap.
+    await this.#add(grant, 2 * maximum, context);
     if (overlapMs <= 0) await this.end([id], 'rotated', by, context);
     else {
-      await this.store.shorten(id, nowMs + Math.floor(overlapMs));
-      await this.#tellEnded(before, 'rotated', context, { expires: new Date(nowMs + overlapMs).toISOString() });
+      const endMs = Math.floor(Math.min(nowMs + overlapMs, before.expiresMs));
+      await this.store.shorten(id, endMs);
+      await this.#tellEnded(before, 'rotated', context, { expires: new Date(endMs).toISOString() });
     }
     return { grant, secret };
   }

@@ -10,6 +10,9 @@ const longestName = 200;
 /** Items of a list in a request: each is checked at each use of the token. */
 const maxItems = 100;
 
+/** Longest paths of a token together, in characters: each token is in memory, and there may be many. */
+const longestPaths = 16_384;
+
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
 
 /**
@@ -75,6 +78,8 @@ function readExpiry(value: unknown, { maximum_days }: TokenOptions): number {
 
 function readPaths(value: unknown): VirtualPath[] | undefined {
   const texts = readTexts(typeof value === 'string' ? [value] : value, 'path');
+  if (texts && texts.join('').length > longestPaths)
+    throw new ServiceError('unprocessable', `"path" has more than ${longestPaths} characters.`);
   return texts?.map((text) => unprocessable(() => parseVirtualPath(text)));
 }
 

@@ -6,6 +6,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/header-fields.ts';
+import { maskSecrets } from '../../lib/secrets.ts';
 import { answerJson, answerNothing } from '../answer.ts';
 import { type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
@@ -81,16 +82,17 @@ async function checkCounted(
   check: (isKnown: boolean) => Promise<Administrator | undefined>,
 ): Promise<Administrator> {
   const { service, peer } = exchange;
-  const attempt = { type: 'password', username: name, content: secret, address: peer.address, realm: 'administrator' } as const;
+  const shownName = maskSecrets(name);
+  const attempt = { type: 'password', username: shownName, content: secret, address: peer.address, realm: 'administrator' } as const;
   const result = await service.attempts.counted(attempt, longestVerificationMs, check, (found) => (found ? 'succeeded' : 'failed'));
   const context = eventContext(exchange);
   if (result.kind === 'refused') {
-    service.events.emit({ id: eventIds.addressRefused, context, data: refusalData(result, peer.address, name) });
+    service.events.emit({ id: eventIds.addressRefused, context, data: refusalData(result, peer.address, shownName) });
     throw refusalError(result);
   }
   const administrator = result.result;
   if (way !== 'basic' || !administrator || !result.isKnown) {
-    const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
+    const data = { administrator: administrator?.name ?? shownName, outcome: administrator ? 'accepted' : 'refused', way };
     await service.events.emitDurable({ id: eventIds.administratorLogin, context, data });
   }
   if (administrator) return administrator;

@@ -9,12 +9,17 @@ export class LockedPath {
   readonly #guard: LockGuard;
   readonly #path: string | undefined;
   readonly #takenBy: NonNullable<FileLock['takenBy']>;
+  readonly #isNarrowed: boolean;
 
-  /** @param path from `lockPath`; undefined for a purely virtual folder */
-  constructor(guard: LockGuard, path: string | undefined, takenBy: NonNullable<FileLock['takenBy']>) {
+  /**
+   * @param path from `lockPath`; undefined for a purely virtual folder
+   * @param isNarrowed whether the client may reach this path but not what is above it: locks that begin there are not its own
+   */
+  constructor(guard: LockGuard, path: string | undefined, takenBy: NonNullable<FileLock['takenBy']>, isNarrowed = false) {
     this.#guard = guard;
     this.#path = path;
     this.#takenBy = takenBy;
+    this.#isNarrowed = isNarrowed;
   }
 
   /** The locks that cover the path. */
@@ -41,7 +46,7 @@ export class LockedPath {
 
   /** Renews the client's lock. @throws ServiceError `precondition-failed` without a token of a lock on the path (RFC 4918 §9.10.2) */
   async refresh(timeoutMs: number): Promise<FileLock> {
-    const own = (await this.covering()).find((lock) => this.#guard.holds(lock));
+    const own = (await this.#changeable()).find((lock) => this.#guard.holds(lock));
     const lock = own && (await this.#guard.store.refresh(own.token, timeoutMs));
     if (!lock) throw new ServiceError('precondition-failed', 'The request names no lock of this path.');
     return lock;
@@ -52,10 +57,15 @@ export class LockedPath {
    *   account
    */
   async release(token: string): Promise<void> {
-    const lock = (await this.covering()).find((candidate) => candidate.token === token);
+    const lock = (await this.#changeable()).find((candidate) => candidate.token === token);
     if (!lock) throw new ServiceError('exists', 'The token names no lock of this path.');
     if (lock.accountUuid !== this.#guard.accountUuid) throw new ServiceError('never-allowed', 'The lock belongs to another account.');
     await this.#guard.store.release(token);
+  }
+
+  async #changeable(): Promise<FileLock[]> {
+    const locks = await this.covering();
+    return this.#isNarrowed ? locks.filter((lock) => lock.path === this.#path) : locks;
   }
 }
 

@@ -5,7 +5,7 @@ import { statusTitle } from '../reply/error-reply.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import type { Client, Exchange, HttpService } from '../request/exchange.ts';
-import { linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
+import { isOfLink, linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
 import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
 import { layout, type PageModel } from './pages/layout.ts';
@@ -29,7 +29,7 @@ export function pageContextOf(exchange: Exchange): PageContext {
 
 /** Returns the file or folder of a link for its page; undefined for other pages. For an invalid link it is `/`, which reveals nothing. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
-  if (target.kind !== 'link') return undefined;
+  if (!isOfLink(target)) return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
   return { root, name: baseName(root) };
 }

@@ -41,7 +41,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   await checkPassword(exchange, grant, typed, hash);
   const path = linkUrlPath(secret, '/' as VirtualPath, true);
   const { options } = exchange.service;
-  const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
+  const isSecure = options.type === 'https' || options.accepted_origins.length > 0 || options.public_url.startsWith('https:');
   // The cookie is `Lax`, because people open links from mails. It is useless without the secret of the URL.
   const line = `${passwordCookie}=${proofOf(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });

@@ -3,6 +3,7 @@ import { loginSource } from '../../auth/ban-list.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
+import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readSecret } from '../../lib/secrets.ts';
 import { baseName, memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -73,7 +74,7 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;
-  await checkBan(exchange);
+  await checkBan(exchange, 'link');
   await countedAttempt(
     exchange,
     { type: 'password', username: '', content: secret, realm: 'link' },
@@ -82,6 +83,9 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   );
   throw noLink();
 }
+
+/** Anybody with a link may ask for archives and digests, which cost in proportion to the files. */
+const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 8, maxWaiting: 100 });
 
 function noLink(): ServiceError {
   return new ServiceError('not-found', 'There is no such link.');
@@ -106,6 +110,7 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     path: kind === 'drop' ? (exchange.method === 'PUT' ? targetOf(below) : root) : sharedPath(root, target, isFile),
     targetOf,
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
+    takeTurn: () => turns.take(link.id),
     async countDownload() {
       const maximum = link.link?.maximumDownloads;
       if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw linkOver('The link was used up.');

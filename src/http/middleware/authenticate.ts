@@ -2,7 +2,7 @@ import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
 import { longestVerificationMs } from '../../accounts/passwords.ts';
 import { type ChainResult, eventAccount, tokenUserName } from '../../auth/auth-chain.ts';
-import { type AttemptOutcome, loginSource, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
+import { type AttemptOutcome, attemptSource, type GuessRealm, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials, Identity } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
@@ -12,7 +12,7 @@ import { LockGuard } from '../../files/locks/lock-guard.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { parseBasic, schemeAndValue } from '../../lib/headers/header-fields.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
-import { hasSecretForm } from '../../lib/secrets.ts';
+import { hasSecretForm, maskSecrets } from '../../lib/secrets.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
 /** Keeps the session from ending during the request. */
@@ -165,7 +165,8 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   const { service, peer } = exchange;
   return ask(exchange, {
     type: 'password',
-    username,
+    // Events name it, and some clients send their token as the name.
+    username: maskSecrets(username),
     content: password,
     peer,
     creator: { uuid: service.uuid, type: service.component.type },
@@ -221,10 +222,11 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
+ * @param realm in which it may be banned; without it, for guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
-export async function checkBan(exchange: Exchange): Promise<void> {
-  const refusal = await exchange.service.bans.isRefused(loginSource(exchange.peer.address));
+export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {
+  const refusal = await exchange.service.bans.isRefused(attemptSource(exchange.peer.address, realm));
   if (refusal) throw refuse(exchange, refusal);
 }
 

@@ -29,7 +29,7 @@ import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import type { Incoming } from './incoming.ts';
-import { linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
+import { isOfLink, linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
 /** Headers for the pages of links. Their URLs contain a secret, which must not reach other servers or search engines. */
@@ -169,11 +169,11 @@ export class Exchange {
   get baseHeaders(): ReplyHeaders {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
-    if (target.kind !== 'member' && target.kind !== 'link' && !isShared && !protocolHeaders) return service.baseHeaders;
+    if (target.kind !== 'member' && !isOfLink(target) && !isShared && !protocolHeaders) return service.baseHeaders;
     // A spread takes ten times as long, and makes reading the object slower, too.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
-    if (target.kind === 'link') Object.assign(headers, linkHeaders);
+    if (isOfLink(target)) Object.assign(headers, linkHeaders);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
@@ -235,6 +235,13 @@ export interface Visit {
   targetOf(below: VirtualPath): VirtualPath;
   /** Converts a path in the creator's files to one relative to the file or folder that the link shows. */
   belowOf(path: VirtualPath): VirtualPath;
+  /**
+   * Waits for a turn to do expensive work, such as reading a whole tree: visitors do little of it at once.
+   *
+   * @returns ends the turn
+   * @throws ServiceError `unavailable` if too many visitors wait
+   */
+  takeTurn(): Promise<() => void>;
   /** Counts a download that includes the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
 }

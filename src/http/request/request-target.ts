@@ -35,8 +35,8 @@ export type RequestTarget =
   /** `*`, the target of an OPTIONS request for the whole server. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, with the error that gives the reason. */
-  | { kind: 'refused'; fault: unknown; query: '' };
+  /** An invalid target, with the error that gives the reason. `isOfLink`: it may have the secret of a link. */
+  | { kind: 'refused'; fault: unknown; isOfLink: boolean; query: '' };
 
 /** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
 export function readTarget(method: string, raw: string): RequestTarget {
@@ -47,8 +47,13 @@ export function readTarget(method: string, raw: string): RequestTarget {
     if (target.kind !== 'home' || method !== 'PROPFIND') return target;
     return { kind: 'member', path: pathFromSegments([]), isFolder: false, query: target.query };
   } catch (fault) {
-    return { kind: 'refused', fault, query: '' };
+    return { kind: 'refused', fault, isOfLink: raw.includes(`/${linkName}/`), query: '' };
   }
+}
+
+/** Whether the URL is a link's, so that it must not be told to others. */
+export function isOfLink(target: RequestTarget): boolean {
+  return target.kind === 'link' || (target.kind === 'refused' && target.isOfLink);
 }
 
 /** Returns the path of a target for `routes.ts`. Each kind has its own prefix, so names of files cannot match other routes. */

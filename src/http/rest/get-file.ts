@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Entry } from '../../files/entry.ts';
-import type { FileDownload } from '../../files/operations/file-download.ts';
+import type { FileDownload, OpenDownload } from '../../files/operations/file-download.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
@@ -9,7 +9,7 @@ import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fiel
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
-import { clientGone, isClientGone } from '../reply/outgoing.ts';
+import { clientGone, isClientGone, type Outgoing } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile, sendKept } from '../reply/send-file.ts';
@@ -157,9 +157,18 @@ function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeByte
   return { reply, parts, epilogue };
 }
 
-async function contentSha256({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
+async function contentSha256({ outgoing, visit }: Exchange, download: FileDownload): Promise<Buffer> {
+  if (download.kept) return createHash('sha256').update(download.kept.content).digest();
+  const endTurn = await visit?.takeTurn();
+  try {
+    return await readSha256(outgoing, download);
+  } finally {
+    endTurn?.();
+  }
+}
+
+async function readSha256(outgoing: Outgoing, download: OpenDownload): Promise<Buffer> {
   const hash = createHash('sha256');
-  if (download.kept) return hash.update(download.kept.content).digest();
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; position < download.entry.sizeBytes; ) {
     const { bytesRead } = await readAsync(download.fd, buffer, 0, buffer.length, position);

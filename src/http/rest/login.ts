@@ -3,6 +3,7 @@ import type { Session } from '../../auth/sessions.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
+import { maskSecrets } from '../../lib/secrets.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -21,7 +22,8 @@ interface LoginForm {
 export async function postLogin(exchange: Exchange): Promise<Response> {
   const form = await readLogin(exchange);
   const identity = await checkPassword(exchange, form.username, form.password).catch((error) => {
-    if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
+    if (isServiceError(error, 'unauthorized'))
+      Object.assign(error.details, { login_form: { next: form.next, userName: maskSecrets(form.username) } });
     throw error;
   });
   // The new login replaces the previous session, so that session must end (session fixation).

@@ -74,7 +74,8 @@ async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>)
 
 function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeGrant> {
   const { account, context } = signedIn(exchange);
-  const limits = { overlapMs: overlapS * 1000, maximumMs: account.tokens.maximum_days * 86_400_000 };
+  const { maximum, maximum_days } = account.tokens;
+  const limits = { overlapMs: overlapS * 1000, maximum, maximumMs: maximum_days * 86_400_000 };
   return exchange.service.grants.rotate(id, limits, account.name, context);
 }
 

@@ -41,10 +41,10 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
   });
   try {
     const { visit } = exchange;
+    const endTurn = await visit?.takeTurn();
+    const topName = visit ? [baseName(folder)] : folder.slice(1).split('/');
     const selection = names && { names, pathOf: (name: string) => selectedPath(folder, name) };
-    const members = await gatherMembers(files, folder, selection, visit ? [baseName(folder)] : folder.slice(1).split('/'), () =>
-      writer.checkClient(),
-    );
+    const members = await gatherMembers(files, folder, selection, topName, () => writer.checkClient()).finally(endTurn);
     if (!exchange.isHead) await visit?.countDownload();
     files.events.emit(eventIds.zipStarted, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
