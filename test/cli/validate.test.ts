@@ -109,6 +109,12 @@ for (const [name, content, code, pattern] of bad) {
   });
 }
 
+test('a device without an end is read to the limit, and no further', async (t) => {
+  const { code, stderr } = await run(t, ['validate', '/dev/zero'], { cwd: temporaryFolder(t) });
+  assert.equal(code, 2);
+  assert.match(stderr, /^svc: \/dev\/zero is larger than 4 MiB\./);
+});
+
 test('faults of the command line begin as all errors do', async (t) => {
   const cwd = temporaryFolder(t);
   const faults = [['validate', '--nope'], ['validat'], ['validate', 'a', 'b', 'c'], ['serve', '--config'], ['serve', '--log-level', 'inf']];

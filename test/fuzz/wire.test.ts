@@ -85,7 +85,11 @@ test('bytes on the wire: no 500, no crash, no connection that outlives its time'
     { share: 0.015, each: connectionsAtOnce },
   );
   const statuses = [...seen.keys()].sort();
-  for (const expected of ['200', '400']) assert.ok(statuses.includes(expected), `${expected} of ${statuses}`);
+  for (const expected of [/^2/, /^400$/])
+    assert.ok(
+      statuses.some((status) => expected.test(status)),
+      `${expected} of ${statuses}`,
+    );
   assert.ok(statuses.length >= 4, `damage reached more than the parser: ${statuses}`);
   assert.equal((await server.put('/home/after', 'x')).status, 201, 'it goes on');
   assert.equal((await server.eventIds()).includes(40003), false, 'no internal error');

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { type Document, isMap, isNode, type LineCounter } from 'yaml';
 import { readingFault } from '../../lib/disk/named-file.ts';
@@ -41,7 +41,7 @@ export function readSource(file: string, mayWait = true): Source {
       throw new ServiceError('bad-request', `${file} is a pipe or a device: it is read at the start, and a reload cannot read it again.`);
     // Check the size before reading, so that a huge file is not read into memory.
     if (stats && stats.size > maxFileBytes) throw tooLarge(name);
-    bytes = readFileSync(isStdin ? 0 : file);
+    bytes = isStdin ? readBounded(0) : readFile(file);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     const reason = readingFault(file, error);
@@ -49,6 +49,28 @@ export function readSource(file: string, mayWait = true): Source {
   }
   if (bytes.length > maxFileBytes) throw tooLarge(name);
   return parseSource(name, decode(name, bytes));
+}
+
+function readFile(file: string): Buffer {
+  const fd = openSync(file, 'r');
+  try {
+    return readBounded(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Reads to the end, or one byte beyond the maximum size: a device such as `/dev/zero` has no end. */
+function readBounded(fd: number): Buffer {
+  const chunks: Buffer[] = [];
+  for (let left = maxFileBytes + 1; left > 0; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(left, 64 * 1024));
+    const count = readSync(fd, chunk);
+    if (count === 0) break;
+    chunks.push(chunk.subarray(0, count));
+    left -= count;
+  }
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(file: string): ServiceError {
