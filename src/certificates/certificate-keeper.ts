@@ -16,33 +16,34 @@ import { certificateFault, isNewer, isServable, joinCertificate, renewalMs } fro
 import type { AcmeOptions } from './options.ts';
 
 /**
- * How often certificates are checked. The first check comes after root was dropped at the start, so that new files do not belong to root.
+ * Interval, in milliseconds, of the checks of certificates. The first check comes after the process has dropped root, so that new files do
+ * not belong to root.
  */
 const lookEveryMs = 2000;
 
-/** How often the process that orders certificates renews its claim. */
+/** Interval, in milliseconds, at which the process that orders certificates renews its claim. */
 const leadEveryMs = 5000;
 
-/** Pauses after failures: the first, and the longest. Authorities allow five failed checks of a name an hour. */
+/** The first and the maximum pause after failures, in milliseconds. Authorities allow five failed checks of a name per hour. */
 const firstWaitMs = 120_000;
 const longestWaitMs = 6 * 3_600_000;
 
 const challengeLivesMs = 900_000;
 const dayMs = 86_400_000;
 
-/** How long other nodes find a certificate or account key in Redis; each node also has them on its disk. */
+/** Time in milliseconds for which other nodes find a certificate or account key in Redis. Each node has them on its disk as well. */
 const sharedForMs = 90 * dayMs;
 
 const placeholderDays = 30;
 
-/** A service whose certificate is obtained for it. */
+/** A service for which svc obtains the certificate. */
 export interface KeptService {
   component: EventComponent;
   options: AcmeOptions;
 }
 
 interface Dependencies {
-  /** Where the certificates and the keys of accounts are. */
+  /** Folder with the certificates and the keys of accounts. */
   folder: string;
   store: CertificateStore;
   events: Pick<EventDispatcher, 'emit'>;
@@ -50,23 +51,25 @@ interface Dependencies {
   log: Log;
 }
 
-/** The file of a service's certificate and key. */
+/** Returns the path of a service's certificate and key. */
 export function certificatePath(folder: string, uuid: string): string {
   return join(folder, `${encodeURIComponent(uuid)}.pem`);
 }
 
-/** Obtains certificates and renews them. Services read them from files, whose changes `TlsWatch` sees. */
+/** Obtains and renews certificates. Services read them from files, whose changes `TlsWatch` notices. */
 export class CertificateKeeper {
   readonly #dependencies: Dependencies;
   #running: { end: AbortController; ended: Promise<void> } | undefined;
-  /** Services whose orders failed: how often in a row, and when the next one may begin. */
+  /** Services whose orders failed, with the number of successive failures and the earliest time of the next order. */
   readonly #failures = new Map<string, { count: number; notBeforeMs: number }>();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Gives each service without a usable certificate file a self-signed certificate, so that it can listen. @throws any error of writing */
+  /**
+   * Gives each service without a usable certificate file a self-signed certificate, so that it can listen. @throws the errors of writing
+   */
   prepare(services: readonly KeptService[]): void {
     const { folder, clock, log } = this.#dependencies;
     if (services.length > 0) makeFolders(folder, { mode: 0o700 });
@@ -81,7 +84,7 @@ export class CertificateKeeper {
     }
   }
 
-  /** Keeps the certificates of these services valid from now on. The services were passed to `prepare` before. */
+  /** Keeps the certificates of these services valid from now on. The services must have been passed to `prepare`. */
   async apply(services: readonly KeptService[]): Promise<void> {
     await this.stop();
     this.#failures.clear();
@@ -126,7 +129,7 @@ export class CertificateKeeper {
     if (nowMs >= dueMs) await this.#renew(service, own, signal);
   }
 
-  /** Tries one directory after the other. */
+  /** Orders a certificate. It tries one directory after the other. */
   async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
     const { folder, store, clock, log } = this.#dependencies;
     const { uuid, name, type } = service.component;
@@ -164,7 +167,7 @@ export class CertificateKeeper {
     this.#emit(service, eventIds.certificateFailed, { name, type, uuid, domains, ...told });
   }
 
-  /** @returns chain and key, checked */
+  /** @returns chain and key, which have been checked */
   async #order(options: AcmeOptions, directory: string, signal: AbortSignal): Promise<string> {
     const { store, clock } = this.#dependencies;
     const { email, domains, challenge, external_account: external } = options;
@@ -187,7 +190,7 @@ export class CertificateKeeper {
     return pem;
   }
 
-  /** The key of the account at a directory, the same on all nodes: on disk before the authority sees it. */
+  /** Returns the key of the account at a directory, which is the same on all nodes. It is on disk before the authority sees it. */
   async #accountKey(directory: string): Promise<string> {
     const { folder, store } = this.#dependencies;
     const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;

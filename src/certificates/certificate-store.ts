@@ -1,15 +1,18 @@
 import type { Challenge } from '../lib/acme/acme-client.ts';
 
-/** Texts shared by all processes that use the same certificates. All methods throw ServiceError `unavailable`. */
+/** Stores texts that are shared by all processes with the same certificates. All methods throw ServiceError `unavailable`. */
 export interface CertificateStore {
-  /** Whether this process is the one that orders certificates, at least for the next seconds. */
+  /** Returns whether this process may order certificates. The answer is valid at least for the next seconds. */
   isLeader(): Promise<boolean>;
   get(name: string): Promise<string | undefined>;
   put(name: string, text: string, lifetimeMs: number): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
-/** The name under which the key authorization of a challenge is stored: the token for `http-01`, the domain for `tls-alpn-01`. */
+/**
+ * Returns the name under which the key authorization of a challenge is stored. It contains the token for `http-01`, and the domain for
+ * `tls-alpn-01`.
+ */
 export function challengeName({ type, token, domain }: Pick<Challenge, 'type' | 'token' | 'domain'>): string {
   return `${type} ${type === 'http-01' ? token : domain}`;
 }

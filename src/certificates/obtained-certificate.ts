@@ -1,28 +1,30 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { certificateBlocks, checkTlsPairs } from '../lib/tls-files.ts';
 
-/** Share of its life after which a certificate is renewed, or up to a twentieth of its life earlier, so that renewals are spread. */
+/**
+ * Part of its lifetime after which a certificate is renewed. To spread renewals, it may be earlier by up to a twentieth of the lifetime.
+ */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;
 
-/** Maximum number of certificates of a chain; no authority needs as many. */
+/** Maximum number of certificates in a chain. No authority needs more. */
 const maxChain = 10;
 
 /** Problems that make clients refuse a certificate, although TLS itself would work. */
 const refusedByClients = new Set(['tls-expired', 'tls-chain', 'tls-weak']);
 
 /**
- * Joins an authority's chain and the key to one text, as in a file.
+ * Joins an authority's chain and the key to one text for a file.
  *
- * @param chain PEM; anything but certificates is ignored
- * @param key PEM
+ * @param chain PEM text; anything in it that is not a certificate is ignored
+ * @param key private key as PEM
  */
 export function joinCertificate(chain: string, key: string): string {
   return `${certificateBlocks(chain).slice(0, maxChain).join('\n')}\n${key}`;
 }
 
 /**
- * Why a certificate with its key cannot be used for some domains; undefined when it can. Includes the checks of TLS files.
+ * Returns the reason why a certificate with its key cannot be used for some domains; undefined if it can. Includes the checks of TLS files.
  *
  * @param pem chain and key as one text
  * @param nowMs Unix time in milliseconds
@@ -36,12 +38,12 @@ export function certificateFault(pem: string, domains: readonly string[], nowMs:
   return missing === undefined ? undefined : `it is not for ${missing}`;
 }
 
-/** Whether TLS works with a certificate and its key, even if clients may refuse the certificate. */
+/** Returns whether TLS works with a certificate and its key, even if clients may refuse the certificate. */
 export function isServable(pem: string): boolean {
   return checkTlsPairs(pem, pem, 0).every(({ severity }) => severity !== 'error');
 }
 
-/** When a certificate is to be renewed; the same for one certificate at any node. @returns Unix time in milliseconds */
+/** Returns when a certificate must be renewed. For one certificate, this is the same on all nodes. @returns Unix time in milliseconds */
 export function renewalMs(pem: string): number {
   const leaf = new X509Certificate(pem);
   const [fromMs, toMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
@@ -49,7 +51,7 @@ export function renewalMs(pem: string): number {
   return fromMs + (toMs - fromMs) * (renewAfter - jitter * share);
 }
 
-/** Whether a certificate was issued later than another. */
+/** Returns whether a certificate was issued later than another one. */
 export function isNewer(pem: string, other: string): boolean {
   const fromMs = (text: string) => Date.parse(new X509Certificate(text).validFrom);
   return fromMs(pem) > fromMs(other);

@@ -4,7 +4,7 @@ import { challengeTypes } from '../lib/acme/acme-client.ts';
 import { integer, optionalText, textList, urlList } from '../lib/option-types.ts';
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
-/** A DNS name whose last label is not a number, as it would be in an address. */
+/** Matches a DNS name. Its last label must not be a number, because an IP address has that form. */
 const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)*(?!\\d+$)${label}$`);
 
 const domains = textList().transform((names, context) => {
@@ -60,7 +60,7 @@ const acmeOptions = z
   .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), instead of certificate files.');
 export type AcmeOptions = z.infer<typeof acmeOptions>;
 
-/** Options of TLS that are no files. */
+/** Options of TLS that are not paths of files. */
 export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');
 
 /** Options of http and https services for TLS. */

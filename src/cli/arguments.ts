@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 
-/** A command's action; returns the exit code. */
+/** The action of a command. It returns the exit code. */
 export type Action = () => Promise<number>;
 
-/** Adds one command to the program; `run` reports what the action throws. */
+/** Adds a command to the program. `run` reports the errors of the action. */
 export type Register = (program: Command, run: (action: Action) => Promise<void>) => void;
 
 /** Reads a port. */
@@ -26,7 +26,7 @@ export function secondsNumber(text: string): number {
   return Number(text);
 }
 
-/** Reads a time: seconds, or with a unit (`10m`, `8h`, `30d`). @returns seconds */
+/** Reads a duration: seconds, or a number with a unit (`10m`, `8h`, `30d`). @returns seconds */
 export function durationSeconds(text: string): number {
   const [, amount, unit = 's'] = /^(\d{1,9}(?:\.\d+)?)([smhd])?$/.exec(text) ?? [];
   if (amount === undefined) throw new InvalidArgumentError('It must be seconds, or a time such as 30s, 10m, 8h or 3d.');
@@ -39,24 +39,24 @@ export function statusNumber(text: string): number {
   return Number(text);
 }
 
-/** Gathers an option that may be given several times. */
+/** Collects the values of an option that may be given several times. */
 export function collect(text: string, before: string[]): string[] {
   return [...before, text];
 }
 
-/** A number of nodes; `auto` means one per core. */
+/** Reads a number of nodes. `auto` means one per core. */
 export function workerCount(text: string): number {
   if (text === 'auto') return availableParallelism();
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');
   return Number(text);
 }
 
-/** Help of the commands that ask a running service. */
+/** Help text of the commands that ask a running service. */
 export const serviceHelp = `The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
 
 Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
 
-/** Adds the options by which a command finds a running service. */
+/** Adds the options with which a command finds a running service. */
 export function withService(command: Command): Command {
   return command
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')

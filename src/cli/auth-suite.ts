@@ -28,15 +28,15 @@ export interface CredentialOptions {
   creatorType?: string;
 }
 
-/** Type of the service that the credentials would reach. */
+/** Returns the type of the service that the credentials would reach. */
 export function componentType({ creatorType, sshKey }: CredentialOptions): string {
   return creatorType ?? (sshKey ? 'ssh' : 'https');
 }
 
 /**
- * The credentials that options of `svc auth-test` name: one, or a key and then a password.
+ * Reads the credentials that the options of `svc auth-test` name. They are one credential, or a key and then a password.
  *
- * @throws ServiceError `bad-request` for others
+ * @throws ServiceError `bad-request` for any other combination
  */
 export async function readCredentials(options: CredentialOptions): Promise<Credentials[]> {
   const { certificate, sshKey, username } = options;
@@ -86,7 +86,7 @@ function commonName(pem: string): string {
   return name;
 }
 
-/** The address of `--peer`. @throws ServiceError `bad-request` */
+/** Reads the address of `--peer`. @throws ServiceError `bad-request` */
 export function parsePeer(text: string | undefined): EventPeer {
   const client = parseAddressPort(text ?? '127.0.0.1:0');
   if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
@@ -99,7 +99,7 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
-  /** ID of a token: its secret is verified before any method is asked. */
+  /** ID of a token. Its secret counts as verified before any method is asked. */
   token: z.string().optional(),
   expect: loginOutcome,
   /** Members that the account must have. */
@@ -107,10 +107,10 @@ const caseOptions = z.strictObject({
 });
 const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.array(caseOptions) }).transform((suite) => suite.cases)]);
 
-/** One case of a suite: credentials and what is expected of them. */
+/** One case of a suite, with credentials and the expected result. */
 export type SuiteCase = z.infer<typeof caseOptions>;
 
-/** The result of one case; names are those of `--json`. */
+/** The result of one case. The names are those of `--json`. */
 export const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -122,9 +122,9 @@ export const caseResult = z.strictObject({
 export type CaseResult = z.infer<typeof caseResult>;
 
 /**
- * Reads a suite: a YAML or JSON list of cases, or a map with the member `cases`.
+ * Reads a suite. It is a YAML or JSON list of cases, or a map with the member `cases`.
  *
- * @throws ServiceError `bad-request` naming the case at fault
+ * @throws ServiceError `bad-request`, which names the wrong case
  */
 export function readSuite(path: string): SuiteCase[] {
   let value: unknown;

@@ -54,9 +54,9 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
 }
 
 /**
- * Finds a token in the data folder of the configuration, and the method that is asked about it; an endpoint alone is asked about any ID.
+ * Finds a token in the data folder of the configuration, and the method that is asked about it. With only an endpoint, any ID is accepted.
  *
- * @throws ServiceError `bad-request` when there is none
+ * @throws ServiceError `bad-request` if there is no such token
  */
 async function tokenOf(target: Target, given: string): Promise<{ named: CredentialOptions; target: Target; refused?: ProbedLogin }> {
   if (!target.config) return { named: { token: given }, target };
@@ -79,7 +79,7 @@ async function tokenOf(target: Target, given: string): Promise<{ named: Credenti
   return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
-/** Reads what is to be asked. @returns the target for clients that reach a service of a type */
+/** Reads which methods or endpoint to ask. @returns a function that returns the target for clients of a service type */
 async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
     if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method exclude each other.');
@@ -112,7 +112,7 @@ function requestText({ method, endpoints, body }: MaskedRequest): string {
   return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
 }
 
-/** How an SSH service answers one kind of credentials after the other. */
+/** Formats the answers of an SSH service to one credential after the other. */
 function loginText({ service, credentials }: LoginReport): string {
   return credentials
     .map(({ outcome, reason, offered }) => {
@@ -123,7 +123,7 @@ function loginText({ service, credentials }: LoginReport): string {
     .join('\n');
 }
 
-/** @param isOneOfMany whether to say which credentials it is about */
+/** @param isOneOfMany whether the text must name the credentials */
 function reportText(report: MethodReport, isOneOfMany: boolean): string {
   const colour = report.outcome === 'authenticated' ? 'green' : report.outcome === 'next' ? 'yellow' : 'red';
   const status = report.status === undefined ? '' : ` ${report.status} ${report.status_reason ?? ''}`.trimEnd();

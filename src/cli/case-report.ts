@@ -15,7 +15,7 @@ export function verdict(passed: boolean): string {
   return passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL');
 }
 
-/** Writes the JUnit report if `junit` names a file, and prints the totals unless `json` is set. @returns whether all passed */
+/** Writes the JUnit report if `junit` names a file, and prints the totals unless `json` is set. @returns whether all cases passed */
 export function reportCases(suite: string, cases: readonly ReportedCase[], { junit, json }: { junit?: string; json?: boolean }): boolean {
   const failed = cases.filter(({ passed }) => !passed).length;
   if (junit) writeNamedFile(`Cannot write ${junit}`, junit, junitXml(suite, cases));
@@ -41,7 +41,7 @@ ${lines.join('\n')}
 `;
 }
 
-// Characters that XML does not allow become U+FFFD, so that the tester sees where they were.
+// Replaces characters that XML does not allow by U+FFFD, so that the tester sees where they were.
 function attributeText(text: string): string {
   return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }

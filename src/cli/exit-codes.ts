@@ -1,7 +1,7 @@
 /**
- * Runs work that SIGINT and SIGTERM end early; a second signal ends the process at once.
+ * Runs work that SIGINT and SIGTERM end early. A second signal ends the process at once.
  *
- * @returns the work's exit code, or that of the signal
+ * @returns the exit code of the work, or that of the signal
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const controller = new AbortController();
@@ -27,23 +27,23 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<numbe
 /** Exit codes of all commands (docs/spec/command-line.md#exit-codes). */
 export const exitCode = {
   done: 0,
-  /** Ran, and the answer is no. */
+  /** The command ran, and its answer is no. */
   no: 1,
-  /** Wrong use: unknown option, missing argument, file not found or unreadable. */
+  /** The command was used wrongly: unknown option, missing argument, or a file that is missing or cannot be read. */
   usage: 2,
-  /** Could not run: port in use, data folder not writable. */
+  /** The command could not run, for example because a port is in use or the data folder cannot be written. */
   cannotRun: 3,
-  /** `svc journal verify`: something does not fit. */
+  /** `svc journal verify`: something does not match. */
   mismatch: 3,
-  /** `svc journal verify`: no checkpoint covers a part. */
+  /** `svc journal verify`: a part is not covered by any checkpoint. */
   undecided: 4,
-  /** The file is held (`svc inspect`). */
+  /** `svc inspect`: the file is held. */
   held: 4,
   next: 10,
   rejected: 11,
   noReply: 12,
   partial: 13,
-  /** A fault of the program that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)); start it again. */
+  /** A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). It should be started again. */
   fault: 70,
   interrupted: 130,
   terminated: 143,

@@ -11,12 +11,12 @@ const reasons = {
   },
 } as const;
 
-/** Explains why a file that was named by the user cannot be written, or a folder cannot be created. */
+/** Explains why a file that the user named cannot be written, or why a folder cannot be created. */
 export function fileFault(kind: keyof typeof reasons, error: unknown): string {
   return (reasons[kind] as Partial<Record<string, string>>)[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }
 
-/** Reads a text file that the user named. @param subject beginning of the error @throws ServiceError `bad-request` */
+/** Reads a text file that the user named. @param subject beginning of the error message @throws ServiceError `bad-request` */
 export function readNamedFile(subject: string, file: string | 0): string {
   try {
     return readFileSync(file, 'utf8');
@@ -25,7 +25,7 @@ export function readNamedFile(subject: string, file: string | 0): string {
   }
 }
 
-/** Writes a file that the user named. @param subject beginning of the error @throws ServiceError `bad-request` */
+/** Writes a file that the user named. @param subject beginning of the error message @throws ServiceError `bad-request` */
 export function writeNamedFile(subject: string, file: string, text: string, options?: WriteFileOptions): void {
   try {
     writeFileSync(file, text, options);

@@ -5,10 +5,10 @@ import type { Finding } from '../config/report-shapes.ts';
 import { type FindingCode, findingCodes } from '../config/report-shapes.ts';
 import { complain, count, paint } from './output.ts';
 
-/** Longest line that is shown in part. */
+/** Maximum length, in characters, of a line of which a part is shown. */
 const maxShownLine = 1024 * 1024;
 
-/** Formats a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
+/** Formats a finding like a compiler message: place, severity and code, path, message, then the line with a caret. */
 export function findingText(finding: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
   const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);
@@ -17,12 +17,12 @@ export function findingText(finding: Finding, lines: readonly string[], stream: 
   return `${place}: ${label}: ${path}${finding.message}${hint}${excerpt(finding, lines, stream)}`;
 }
 
-/** The lines of a configuration that are shown with findings, without their secrets. */
+/** Returns the lines of a configuration that are shown with findings. Secrets are masked. */
 export function excerptLines(source: string): string[] {
   return maskedSource(source).split(/\r?\n/);
 }
 
-/** The line at fault with a mark below. A long line is cut around its column, and control characters become blanks. */
+/** Returns the wrong line with a mark below it. A long line is cut around its column, and control characters become blanks. */
 function excerpt({ line: number, column }: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const line = lines[number - 1];
   if (line === undefined || line.trim() === '' || line.length > maxShownLine) return '';

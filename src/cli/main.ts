@@ -11,7 +11,7 @@ import { registerLinks, registerTokens } from './register-grants.ts';
 import { registerControl, registerServe } from './register-service.ts';
 import { registerDocuments, registerImport, registerInspect, registerMock, registerSsh, registerTools } from './register-tools.ts';
 
-/** Options of the program itself, beside those of its commands. */
+/** Options of the program itself, as opposed to those of its commands. */
 interface GlobalOptions {
   debug?: boolean;
 }
@@ -50,7 +50,7 @@ export async function main(args: readonly string[]): Promise<number> {
       code = await action();
     } catch (error) {
       if (isConfigError(error)) {
-        // Loaded only here: other commands need no schema of a configuration.
+        // Loaded here, because other commands do not need the schema of the configuration.
         const { complainFindings } = await import('./findings-output.ts');
         complainFindings(error.findings, error.source);
         code = exitCode.no;
@@ -62,7 +62,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === verboseVersion) await printVerboseVersion();
-    // The parser ends help and version with code 0; everything else is wrong use.
+    // The parser ends help and version with code 0. Any other code means wrong use.
     return error.exitCode === 0 ? exitCode.done : exitCode.usage;
   }
   return code;
@@ -72,7 +72,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '' && value !== '0';
 }
 
-// `svc schema | head -1` is no error.
+// A closed output is not an error, for example in `svc schema | head -1`.
 function leaveQuietlyWhenNobodyReads(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCode.done);
@@ -80,7 +80,7 @@ function leaveQuietlyWhenNobodyReads(): void {
   });
 }
 
-// A command that handles a signal itself adds a listener of its own, and this one leaves it alone.
+// A command that handles a signal itself adds its own listener. In that case this one does nothing.
 function endWithTheSignalsCode(): void {
   const codes = { SIGINT: exitCode.interrupted, SIGTERM: exitCode.terminated } as const;
   for (const [signal, code] of Object.entries(codes)) {
@@ -90,15 +90,15 @@ function endWithTheSignalsCode(): void {
   }
 }
 
-/** The version; for a binary also that of its Node.js. */
+/** Returns the version. For a binary, it includes the version of its Node.js. */
 function versionText(): string {
   return isSea() ? `${SVC_VERSION} (Node.js ${process.versions.node})` : SVC_VERSION;
 }
 
-/** Code by which the option parser signals `--version --verbose`. */
+/** Code with which the option parser reports `--version --verbose`. */
 const verboseVersion = 'svc.version.verbose';
 
-/** Prints the version, the platform, and the contact for vulnerabilities of the configuration found here. */
+/** Prints the version, the platform, and the security contact of the configuration that is found in this folder. */
 async function printVerboseVersion(): Promise<void> {
   const { findConfigFile, parseConfig } = await import('../config/reading/load.ts');
   const { readSource } = await import('../config/reading/source.ts');
@@ -135,7 +135,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,
-      // Commander would add the options of `svc events` to those of `svc events forward`.
+      // Commander would otherwise add the options of `svc events` to those of `svc events forward`.
       visibleGlobalOptions: (command) => (command.parent ? program.options.filter(({ hidden }) => !hidden) : []),
       helpWidth: helpWidth(process.stdout),
       minWidthToWrap: 20,
@@ -151,7 +151,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
   return program;
 }
 
-/** Turns an error of the option parser into one sentence that begins with the option, like other errors. */
+/** Converts an error of the option parser to one sentence. Like other errors, it begins with the option. */
 function usageFault(text: string): string {
   const fault = visible(
     text
@@ -168,7 +168,7 @@ function usageFault(text: string): string {
   return /[.?]$/.test(fault) ? fault : `${fault}.`;
 }
 
-/** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
+/** The registrations of the commands. The code of a command is loaded when the command runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
   registerServe,
   registerConfig,
@@ -185,16 +185,16 @@ const registrations: readonly Register[] = [
   registerTools,
 ];
 
-/** Width of help off a terminal, and the widest that is easy to read, in characters. */
+/** Width of the help text if the output is not a terminal, and maximum width that is easy to read, in characters. */
 const defaultWidth = 80;
 const maxWidth = 100;
 
-/** The width that help has on a stream. */
+/** Returns the width of the help text on a stream. */
 function helpWidth(stream: NodeJS.WriteStream): number {
   return Math.min(stream.columns ?? defaultWidth, maxWidth);
 }
 
-/** Breaks lines of running text that are wider than `width`; indented lines (examples, tables) stay as they are. */
+/** Breaks lines of running text that are longer than `width`. Indented lines, such as examples and tables, are not changed. */
 function foldHelp(text: string, width: number): string {
   return text
     .split('\n')
@@ -214,7 +214,7 @@ function foldLine(line: string, width: number): string[] {
   return [...lines, rest];
 }
 
-/** The licences of svc and its dependencies: the comment at the end of the script, or an asset of the binary. */
+/** Returns the licences of svc and its dependencies. They are a comment at the end of the script, or an asset of the binary. */
 function licences(): string {
   if (isSea()) return getAsset('licences', 'utf8').trimEnd();
   const script = readFileSync(process.argv[1] ?? '', 'utf8');

@@ -29,7 +29,7 @@ interface MockWebhookOptions {
   json?: boolean;
 }
 
-/** One event, or a body that holds none, and its answer. */
+/** One event and the answer to it. It may also be a body without events. */
 export const receivedEvent = z.strictObject({
   status: z.int(),
   event: z.record(z.string(), z.unknown()).describe('An event, or a body without events.'),
@@ -37,17 +37,17 @@ export const receivedEvent = z.strictObject({
 
 type Request = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };
 
-/** Largest request that is kept. */
+/** Maximum size, in bytes, of a request that is kept. */
 const maxRequestBytes = 64 * 1024 * 1024;
 
-/** Runs a webhook receiver until it is told to stop. */
+/** Runs a webhook receiver until a signal ends it. */
 export async function mockWebhook(options: MockWebhookOptions): Promise<number> {
   const extraHeaders = options.header.map(parseHeader);
   if (options.record !== undefined) writeNamedFile(`--record ${options.record}`, options.record, '', { flag: 'a' });
   let requests = 0;
   const server = createServer(async (incoming, response) => {
     const body = await readBody(incoming, maxRequestBytes).catch(() => undefined);
-    // The client went away in the middle.
+    // The client disconnected before it had sent the whole body.
     if (!body) return;
     const { method = '', url = '', headers: received } = incoming;
     const request = { method, url, headers: received, body };
@@ -79,7 +79,7 @@ function chooseStatus(options: MockWebhookOptions, index: number, request: Reque
   return options.status;
 }
 
-// Standard Webhooks, "Verifying webhook authenticity"; five minutes of tolerance.
+// Verifies a signature (Standard Webhooks, "Verifying webhook authenticity") with a tolerance of five minutes.
 function isSigned(secret: string, { headers, body }: Request): boolean {
   const id = String(headers['webhook-id'] ?? '');
   const timestamp = String(headers['webhook-timestamp'] ?? '');
@@ -95,7 +95,7 @@ function isSigned(secret: string, { headers, body }: Request): boolean {
   );
 }
 
-/** The events of a JSON body; undefined for every other body. */
+/** Returns the events of a JSON body; undefined for any other body. */
 function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
   try {
     const value = parseJson(body.toString('utf8')) as { events?: unknown } | null;
@@ -111,9 +111,9 @@ function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
 function reportReceived(options: MockWebhookOptions, request: Request, status: number): void {
   const events = parseEvents(request.body);
   const { method, url } = request;
-  // Credentials of a receiver are secrets even in a mock: CI logs are kept.
+  // Even in a mock, credentials for the receiver are secrets, because CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
-  // `svc validate --online` sends OPTIONS; the record for replays must not contain that.
+  // `svc validate --online` sends OPTIONS. The record is for replays, so it must not contain that request.
   if (options.record !== undefined && method !== 'OPTIONS')
     record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
   if (options.json) {
@@ -147,7 +147,7 @@ interface MockAuthOptions {
   json?: boolean;
 }
 
-/** One request and its answer. */
+/** One request and the answer to it. */
 export const answeredRequest = z.strictObject({
   method: z.string(),
   url: z.string(),
@@ -161,16 +161,16 @@ interface Reply {
   body: string;
 }
 
-/** Largest request that is read. */
+/** Maximum size, in bytes, of a request that is read. */
 const maxCredentialBytes = 1024 * 1024;
 
-/** Runs a scriptable authentication endpoint until it is told to stop. */
+/** Runs a scriptable authentication endpoint until a signal ends it. */
 export async function mockAuth(options: MockAuthOptions): Promise<number> {
   const accepted = new Map(options.accept.map(parseAccept));
   const rejected = new Set(options.reject);
   const server = createServer(async (request, response) => {
     const body = await readBody(request, maxCredentialBytes).catch(() => undefined);
-    // The client went away in the middle.
+    // The client disconnected before it had sent the whole body.
     if (body === undefined) return;
     const credentials = parseCredentials(body);
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);
@@ -198,7 +198,9 @@ function parseAccept(text: string): [string, { password: string; account: string
   ];
 }
 
-/** The body of the 200 reply: the file's own `account`, or the file as the account. */
+/**
+ * Returns the body of the 200 reply. If the file has a member `account`, it is the file itself; otherwise the file is used as the account.
+ */
 function readAccount(path: string): string {
   try {
     const value = parseJson(readFileSync(path, 'utf8')) as Record<string, unknown>;
@@ -228,7 +230,7 @@ function replyTo(
   return options.default === 'reject' ? text(403, 'rejected') : text(401, 'unknown');
 }
 
-/** Broken replies, for testing how a service handles them. */
+/** Broken replies, with which users can test how a service handles them. */
 const brokenReplies = {
   drop: (response: ServerResponse) => response.socket?.destroy(),
   garbage: (response: ServerResponse) => response.socket?.end('this is not HTTP\r\n\r\n'),
@@ -247,7 +249,7 @@ function parseCredentials(body: Buffer): Record<string, unknown> {
   }
 }
 
-// The content is a secret even in a mock, because CI logs are kept.
+// Even in a mock, the content of credentials is a secret, because CI logs are kept.
 function reportAnswered(options: MockAuthOptions, request: IncomingMessage, credentials: Record<string, unknown>, answer: string): void {
   const { method = '', url = '' } = request;
   const line: z.infer<typeof answeredRequest> = { method, url, credentials: { ...credentials, content: '***' }, answer };
@@ -255,21 +257,21 @@ function reportAnswered(options: MockAuthOptions, request: IncomingMessage, cred
   else print(`${method} ${url} ${String(credentials.type)} ${JSON.stringify(credentials.username)} -> ${answer}`);
 }
 
-/** The line of a mock that accepts connections. */
+/** The line that a mock prints when it accepts connections. */
 export const listeningLine = z.strictObject({ listening: z.string() });
 
-/** A mock that listens on this machine alone. */
+/** A mock server that listens only on this machine. */
 export interface MockServer {
-  /** For messages: `mock auth`. */
+  /** Name of the command for messages, such as `mock auth`. */
   name: string;
-  /** 0 for any free one. */
+  /** Port; 0 for any free one. */
   port: number;
-  /** Path of the URL that is printed. */
+  /** Path of the printed URL. */
   path: string;
   json: boolean;
 }
 
-/** The body of a request, cut at the limit. @throws when the client goes away */
+/** Reads the body of a request. It is cut at the limit. @throws if the client disconnects */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -281,9 +283,9 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 }
 
 /**
- * Serves until SIGINT or SIGTERM, which is how a mock ends: exit code 0. Prints the URL once it accepts connections.
+ * Serves until SIGINT or SIGTERM, which end a mock with exit code 0. Prints the URL once it accepts connections.
  *
- * @throws ServiceError `unavailable` when it cannot listen
+ * @throws ServiceError `unavailable` if it cannot listen
  */
 export async function serveMock(server: Server, { name, port, path, json }: MockServer): Promise<number> {
   await new Promise<void>((resolve, reject) => {

@@ -2,19 +2,19 @@ import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
 
-/** Whether a stream shows colours: it is a terminal, and `NO_COLOR` is not set (no-color.org). */
+/** Returns whether a stream shows colours. It does if it is a terminal and `NO_COLOR` is not set (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && !process.env.NO_COLOR;
 }
 
 const sgr = { red: 31, yellow: 33, green: 32, cyan: 36, dim: 2, bold: 1 } as const;
 
-/** Colours a text for a stream that shows colours. */
+/** Colours a text if the stream shows colours. */
 export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text: string): string {
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
 
-/** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
+/** Makes a text safe for a terminal: it is on one line, and its control characters are escaped. */
 export function visible(text: string): string {
   return escaped(text, /[\u0000-\u001f\u2028\u2029]/g);
 }
@@ -31,7 +31,7 @@ export function complain(text: string): void {
 
 /**
  * Escapes characters that svc never prints and that a terminal would interpret: DEL, C1 controls, and changes of the text direction. In
- * JSON they occur only in strings, where the escapes mean the same.
+ * JSON they occur only in strings, where the escapes have the same meaning.
  */
 function disarmed(text: string): string {
   return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
@@ -41,12 +41,12 @@ function escaped(text: string, characters: RegExp): string {
   return text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** `1 error`, `2 errors`. */
+/** Returns a number with a noun, such as `1 error` or `2 errors`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Reports the error that ended a command, in one line; the stack only with `--debug`. @returns the exit code for the error */
+/** Reports the error that ended a command as one line. With `--debug`, it prints the stack, too. @returns the exit code for the error */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);

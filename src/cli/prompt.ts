@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { Writable } from 'node:stream';
 
-/** The first line of a stream, without its newline; empty when the stream is. */
+/** Returns the first line of a stream without its newline; empty if the stream is empty. */
 export async function readLine(stream: Readable): Promise<string> {
   const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
@@ -12,19 +12,22 @@ export async function readLine(stream: Readable): Promise<string> {
   return '';
 }
 
-/** The value of an option that takes a secret: `-` stands for the first line of standard input, as others see arguments. */
+/**
+ * Returns the value of an option that takes a secret. `-` stands for the first line of standard input, because other users can see
+ * arguments.
+ */
 export async function readSecretOption(value: string): Promise<string> {
   return value === '-' ? (await readLine(process.stdin)).trim() : value;
 }
 
-/** Thrown when the user leaves a prompt with Ctrl-C; the command ends as if by SIGINT. */
+/** Thrown if the user leaves a prompt with Ctrl-C. The command then ends as it would after SIGINT. */
 export class PromptLeft extends Error {}
 
 /**
- * Asks on the terminal without showing the input. The question goes to stderr.
+ * Asks for a text on the terminal without showing the input. The question goes to stderr.
  *
- * @returns the input; empty when the input ended (Ctrl-D)
- * @throws PromptLeft on Ctrl-C
+ * @returns the input; empty if the input was ended with Ctrl-D
+ * @throws PromptLeft after Ctrl-C
  */
 export async function askHidden(question: string): Promise<string> {
   process.stderr.write(question);
@@ -32,7 +35,7 @@ export async function askHidden(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   try {
     return await new Promise<string>((resolve, reject) => {
-      // In raw mode the terminal sends no signal; readline emits an event instead, and would only close.
+      // In raw mode the terminal sends no signal. readline emits an event for it, and without a listener it would only close.
       lines.once('SIGINT', () => reject(new PromptLeft('interrupted')));
       lines.once('close', () => resolve(''));
       lines.question('', resolve);

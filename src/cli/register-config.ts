@@ -27,7 +27,7 @@ Examples:
   svc auth-test --username bob --ssh-key bob.pub --password-stdin < password.txt
   svc auth-test --suite cases.yaml --junit report.xml`;
 
-/** `svc auth-test`. */
+/** Registers `svc auth-test`. */
 export const registerAuthTest: Register = (program, run) => {
   program
     .command('auth-test')
@@ -121,7 +121,7 @@ function kindList(text: string): CredentialKind[] {
 /** The requests that `svc explain` knows. */
 export const explainable: readonly string[] = [...permittedMethods, ...Object.keys(sftpOperations), loginMethod];
 
-/** `svc validate`, `svc test` and `svc explain`: commands that examine a configuration without starting anything. */
+/** Registers `svc validate`, `svc test` and `svc explain`, which examine a configuration without starting anything. */
 export const registerConfig: Register = (program, run) => {
   program
     .command('validate')

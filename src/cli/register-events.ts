@@ -82,7 +82,7 @@ const configOptions = (command: Command): Command =>
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
 
-/** `svc journal`: evidence (docs/spec/evidence.md). */
+/** Registers `svc journal`, whose commands prove the evidence of a journal (docs/spec/evidence.md). */
 const registerJournal: Register = (program, run) => {
   const load = () => import('./journal/evidence.ts');
   const journal = program.command('journal').description('prove that the journal is whole').addHelpText('after', journalHelp);
@@ -138,7 +138,7 @@ Examples:
   svc expectations excuse orders 2026-11-23T06:00:00+01:00 --reason "bank holiday"
   svc expectations expect-again orders 2026-11-23T06:00:00+01:00 --until 4h`;
 
-/** `svc expectations`: files that are due (docs/spec/expectations.md). */
+/** Registers `svc expectations`, whose commands show files that are due (docs/spec/expectations.md). */
 const registerExpectations: Register = (program, run) => {
   const load = () => import('./journal/expectations.ts');
   const command = program
@@ -171,7 +171,7 @@ const registerExpectations: Register = (program, run) => {
     .action((uuid, due, options) => run(async () => (await load()).expectAgain(uuid, due, options)));
 };
 
-/** `svc webhook-replay`, `svc events`, `svc journal` and `svc expectations`. */
+/** Registers `svc webhook-replay`, `svc events`, `svc journal` and `svc expectations`. */
 export const registerEvents: Register = (program, run) => {
   const replay = program
     .command('webhook-replay')
@@ -212,7 +212,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder of the dead node (required)')
     .option('--json', 'print one JSON document')
     .addHelpText('after', forwardHelp)
-    // Options of this name are those of "events" wherever they stand.
+    // Commander assigns options with these names to "events", wherever they are in the command line.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
   registerJournal(program, run);
   registerExpectations(program, run);

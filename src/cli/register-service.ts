@@ -3,7 +3,7 @@ import type { ControlledName } from '../control/collection.ts';
 import { logLevels } from '../lib/log.ts';
 import { portNumber, type Register, secondsNumber, serviceHelp, withService, workerCount } from './arguments.ts';
 
-/** The command and help texts of one kind of entries in a running service. */
+/** The command and help texts of one kind of items in a running service. */
 interface Kind {
   name: Exclude<ControlledName, 'trash'>;
   description: string;

@@ -29,7 +29,7 @@ Examples:
   svc mock auth --accept alice:secret
   svc mock webhook --port 9001 --record events.ndjson`;
 
-/** `svc mock`: endpoints for people's CI. */
+/** Registers `svc mock`, which runs endpoints for tests in CI. */
 export const registerMock: Register = (program, run) => {
   const mock = program.command('mock').description('run scriptable endpoints for tests').addHelpText('after', mockHelp);
   mock
@@ -91,7 +91,7 @@ Examples:
   svc inspect orders.csv --account alice --path /in/orders.csv
   svc inspect orders.csv --account alice --path /in/orders.csv --json`;
 
-/** `svc inspect`: asks the inspections of a configuration about a local file. */
+/** Registers `svc inspect`, which asks the inspections of a configuration about a local file. */
 export const registerInspect: Register = (program, run) => {
   program
     .command('inspect')
@@ -147,7 +147,7 @@ Examples:
   svc schema cases > svc.test.schema.json
   svc schema validate`;
 
-/** `svc init`, `svc hash-password`, `svc schema` and `svc openapi`: what is written or printed once. */
+/** Registers `svc init`, `svc hash-password`, `svc schema` and `svc openapi`, which write or print something once. */
 export const registerDocuments: Register = (program, run) => {
   program
     .command('init')
@@ -204,7 +204,7 @@ Examples:
   svc import sftpgo dump.json --out files.config.yaml
   svc import htpasswd /etc/nginx/htpasswd --home '/srv/files/\${USER}'`;
 
-/** `svc import`: creates a configuration from another server's. */
+/** Registers `svc import`, which creates a configuration from that of another server. */
 export const registerImport: Register = (program, run) => {
   program
     .command('import')
@@ -230,7 +230,7 @@ Examples:
   svc ssh host-key import /etc/ssh/ssh_host_ed25519_key /etc/ssh/ssh_host_rsa_key
   svc ssh host-key import key --data-folder /var/lib/svc`;
 
-/** `svc ssh host-key import`. */
+/** Registers `svc ssh host-key import`. */
 export const registerSsh: Register = (program, run) => {
   const example = '\nExample:\n  svc ssh host-key import /etc/ssh/ssh_host_ed25519_key';
   const ssh = program.command('ssh').description('host keys of ssh services').addHelpText('after', example);
@@ -259,7 +259,7 @@ Examples:
   svc man | man -l -
   svc man > /usr/local/share/man/man1/svc.1`;
 
-/** `svc completion` and `svc man`, which are generated from the other commands. */
+/** Registers `svc completion` and `svc man`, whose output is generated from the other commands. */
 export const registerTools: Register = (program, run) => {
   program
     .command('completion')

@@ -6,20 +6,20 @@ import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** Aborts once the reply is finished or its client is gone. */
+/** Returns a signal that is aborted once the reply is finished or its client has disconnected. */
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
-  // A client that left earlier, for instance while its password was checked, causes no `close`.
+  // A client that disconnected earlier, for instance while its password was checked, causes no `close` event.
   if (outgoing.destroyed) abort();
   else outgoing.once('close', catching(abort, abort));
   return gone.signal;
 }
 
 /**
- * Answers with Server-Sent Events; HEAD gets the head alone.
+ * Answers with Server-Sent Events. HEAD gets only the headers.
  *
- * @param begin is given the stream, and returns at once
+ * @param begin gets the stream, and must return at once
  */
 export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
   const { outgoing, session, method, service } = c.env;
@@ -29,7 +29,7 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** As `goneSignal`, for a reply that takes long: it is cut as soon as its administrator may have it no more. */
+/** Like `goneSignal`, but for a reply that takes long. The reply is also cut as soon as its administrator loses access. */
 export function cutWhenOver(c: ConsoleContext): AbortSignal {
   const { outgoing, session, service } = c.env;
   const gone = goneSignal(c.env);
@@ -37,7 +37,7 @@ export function cutWhenOver(c: ConsoleContext): AbortSignal {
   return gone;
 }
 
-/** The headers of every API reply, which is for one client at one time and must never be shown as a page. */
+/** Headers of every API reply. A reply is meant for one client at one time, and must never be shown as a page. */
 const baseHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -52,7 +52,7 @@ export function answerJson(c: ConsoleContext, value: unknown, { status, headers 
   return answerText(c, JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers } });
 }
 
-/** Answers with a text, whose type is in `headers`. */
+/** Answers with a text. Its type is in `headers`. */
 export function answerText(
   c: ConsoleContext,
   body: string,
@@ -66,7 +66,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
   return new Response(null, { status: 204, headers: { ...replyHeaders(c), ...headers } });
 }
 
-/** Answers with an error: the one place where a fault becomes a reply. */
+/** Answers with an error. No other code converts faults to replies. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
   const fault = toFault(error);
   const status = statusOf[fault.code];
@@ -83,7 +83,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
   const headers: Headers = {};
   for (const [name, value] of Object.entries(faultHeaders(fault))) if (value !== undefined) headers[name] = String(value);
   if (fault.code === 'unauthorized') headers['www-authenticate'] = challengeFor(c);
-  // The rest of an oversized body is not read.
+  // The rest of an oversized body is not read, so the connection cannot be used again.
   if (fault.code === 'too-large') headers.connection = 'close';
   return answerJson(c, { errors: [{ code: fault.code, message }] }, { status, headers });
 }
@@ -93,7 +93,10 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
   return { ...baseHeaders, 'x-request-id': request.id };
 }
 
-/** Only clients that sent Basic are challenged for it: a browser would show its own dialog instead of the login page. */
+/**
+ * Returns the challenge of a 401. Only clients that sent Basic credentials are asked for them. Otherwise a browser would show its own
+ * dialog and not the login page.
+ */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';
 }

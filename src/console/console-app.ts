@@ -17,9 +17,9 @@ import { checkHost, checkOrigin } from './login/check-origin.ts';
 import { authenticate, login, loginByLink, logout, showMe } from './login/login.ts';
 import { sendAsset, showShell } from './pages/pages.ts';
 
-/** The Hono application of a `console` service. It routes by the path exactly as the client sent it. */
+/** Creates the Hono application of a `console` service. It routes by the path exactly as the client sent it. */
 export function createConsoleApp(): Hono<ConsoleEnvironment> {
-  // Hono hands on the second argument of `fetch`.
+  // Hono passes the second argument of `fetch` to this function.
   const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
   const app = new Hono<ConsoleEnvironment>({ getPath });
   app.use(checkHost);
@@ -35,7 +35,7 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
   return app;
 }
 
-/** All routes of a console. GET stands for HEAD, too. */
+/** Adds all routes of a console. GET includes HEAD. */
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
@@ -47,7 +47,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // All operations need an administrator; changes need an operator, except that reviewers may decide about held uploads.
+  // The other operations need an administrator. Changes need an operator, but decisions about held uploads need only a reviewer.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);
@@ -101,14 +101,14 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
 
 let document: Record<string, unknown> | undefined;
 
-/** `GET /api/openapi.json`. Its schemas are loaded at the first request. */
+/** Answers `GET /api/openapi.json`. The schemas are loaded at the first request. */
 async function showOpenapi(c: ConsoleContext): Promise<Response> {
   const { openapiDocument } = await import('./api/openapi/document.ts');
   document ??= openapiDocument();
   return answerJson(c, document);
 }
 
-/** The value of `Allow` for the path of a request; empty for a path without a route. */
+/** Returns the value of `Allow` for the path of a request; empty for a path without a route. */
 function allowedMethods(app: Hono<ConsoleEnvironment>, { env: { path } }: ConsoleContext): string {
   const methods = new Set(app.routes.map(({ method }) => method));
   methods.delete('ALL');

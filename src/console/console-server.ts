@@ -30,21 +30,21 @@ import { LiveFeed } from './live-feed.ts';
 import { Administrators } from './login/administrators.ts';
 import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 
-/** Times for the header section, for the whole request, and without requests, in milliseconds. */
+/** Timeouts in milliseconds for the header section, for the whole request, and for a connection without requests. */
 const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** Time for which a refused client may read the reply, in milliseconds. */
+/** Time in milliseconds for which a refused client may read the reply. */
 const refusedMs = 1000;
 
-/** Time after which connections end when the authorities of client certificates change, in milliseconds. */
+/** Time in milliseconds after which connections are ended when the authorities of client certificates change. */
 const leaveMs = 1000;
 
-/** The parts of the server that consoles use. */
+/** The parts of the server that consoles need. */
 export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
   passwords: PasswordVerifier;
 };
 
-/** The listening side of one `console` service, with its sessions; outlives reloads that keep its address. */
+/** The listening side of one `console` service, with its sessions. It survives reloads that keep its address. */
 export class ConsoleServer {
   readonly #passwords: PasswordVerifier;
   #service: ConsoleService;
@@ -54,7 +54,7 @@ export class ConsoleServer {
   #tlsWatch: TlsWatch | undefined;
   #tlsContext: TlsContext | undefined;
 
-  /** @throws ServiceError `unavailable` when the TLS files cannot be used */
+  /** @throws ServiceError `unavailable` if the TLS files cannot be used */
   constructor(uuid: string, options: ConsoleOptions, dependencies: ConsoleDependencies) {
     const { passwords, ...parts } = dependencies;
     const { clock, sources, samples } = parts;
@@ -77,7 +77,7 @@ export class ConsoleServer {
       catching((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
     );
     this.#server.on('connection', (socket: Socket) => {
-      // With `maxConnections`, node:cluster would hand the connection to this process again and again.
+      // Do not use `maxConnections` for this: node:cluster would pass the connection to this process again and again.
       if (this.#sockets.size >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -89,9 +89,9 @@ export class ConsoleServer {
   }
 
   /**
-   * Begins to accept connections.
+   * Starts to accept connections.
    *
-   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+   * @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted
    */
   async listen(): Promise<void> {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -103,13 +103,13 @@ export class ConsoleServer {
     );
   }
 
-  /** The address that clients use, with the port that the system chose for port 0. */
+  /** The URL under which clients reach the console. It has the port that the system chose if the configured port is 0. */
   get url(): string {
     const { options } = this.#service;
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
   }
 
-  /** When the certificate in use ends, as Unix time in milliseconds; undefined without TLS. */
+  /** The expiry of the certificate in use, as Unix time in milliseconds; undefined without TLS. */
   get certificateEndMs(): number | undefined {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
@@ -118,27 +118,27 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Whether `replace` can take over such options: same address, and TLS as before. */
+  /** Returns whether `replace` can apply these options. It can if the address is the same, and TLS is used as before. */
   keepsListening(options: ConsoleOptions): boolean {
     const { address, port, tls_client_ca_path, ...rest } = this.#service.options;
     return (
       address === options.address &&
       port === options.port &&
       usesTls(rest) === usesTls(options) &&
-      // Node.js fixes with the listener whether it asks for certificates.
+      // Node.js decides when the listener is created whether it asks for certificates.
       (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
     );
   }
 
-  /** @throws ServiceError `unavailable` when `replace` could not take over such options */
+  /** @throws ServiceError `unavailable` if `replace` could not apply these options */
   checkReplaceable(options: ConsoleOptions): void {
     if (usesTls(options)) readTlsContext(options, this.#service.clock.nowMs());
   }
 
   /**
-   * Applies new options; requests under way keep the old ones. Administrators that were changed or removed are logged out.
+   * Applies new options. Requests under way keep the old ones. Administrators who were changed or removed are logged out.
    *
-   * @returns how many sessions and streams ended
+   * @returns the number of ended sessions and streams
    */
   replace(options: ConsoleOptions): { sessions: number; transfers: number } {
     const { uuid, options: before, clock, sessions, streams } = this.#service;
@@ -146,18 +146,18 @@ export class ConsoleServer {
     this.#service = { ...this.#service, ...this.#configure(uuid, options) };
     if (context) this.#useTls(context);
     this.#tlsWatch?.check(true);
-    // Streams first: a session that ends also ends its streams, without counting them.
+    // End the streams first. A session that ends also ends its streams, but does not count them.
     const transfers = streams.keepOnly();
     return { sessions: sessions.keepOnly(this.#service.administrators), transfers };
   }
 
-  /** A URL that logs in an administrator (by name) without a password: usable once, within five minutes. */
+  /** Returns a URL that logs in an administrator (by name) without a password. It can be used once, within five minutes. */
   loginLink(administrator: string): string {
-    // A fragment is not sent to the server, so it appears in no log.
+    // A fragment is not sent to the server, so it does not appear in a log.
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
   }
 
-  /** Ends all connections at once: requests to a console are short. */
+  /** Ends all connections at once, because requests to a console are short. */
   async close(): Promise<void> {
     this.#tlsWatch?.cancel();
     this.#service.sessions.close();
@@ -217,15 +217,15 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // In the middle of a reply, the client would take a second reply for content.
+  // If a reply has begun, the client would take a second reply for content of the first.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);
-    // Without a limit, Node.js would wait for the client to close.
+    // Without this limit, Node.js would wait until the client closes the connection.
     this.#service.clock.after(refusedMs, () => socket.destroy());
   }
 
-  /** Cuts a reply whose handler failed, without affecting others. */
+  /** Cuts a reply whose handler failed. Other replies are not affected. */
   #cut(reason: unknown, outgoing: ServerResponse): void {
     this.#service.log.error('a request could not be answered', { service: this.#service.uuid, reason });
     outgoing.destroy();
@@ -254,7 +254,8 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients have to connect again, because their certificates may no longer be trusted; the reply to a reload is still sent.
+    // Clients have to connect again, because their certificates may no longer be trusted. The reply to the reload is still sent before
+    // that.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

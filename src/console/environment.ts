@@ -15,7 +15,7 @@ import type { Administrator, Administrators } from './login/administrators.ts';
 import type { AdministratorSession, AdministratorSessions, LoginLinks } from './login/sessions.ts';
 import type { ConsoleSources } from './sources.ts';
 
-/** The state of one console that its requests share. Replaced as a whole at a reload. */
+/** The state that all requests of one console share. A reload replaces the whole object. */
 export interface ConsoleService {
   readonly uuid: string;
   readonly options: ConsoleOptions;
@@ -34,21 +34,21 @@ export interface ConsoleService {
   readonly log: Log;
 }
 
-/** One request to a console and its reply; `c.env` of every handler and middleware. */
+/** One request to a console and its reply. Handlers and middleware find it as `c.env`. */
 export interface ConsoleExchange {
   readonly service: ConsoleService;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly method: string;
-  /** As the client sent it, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly host: string | undefined;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** Set once the administrator is known. */
+  /** The administrator; undefined until the request is authenticated. */
   administrator: Administrator | undefined;
-  /** The session, when a session authenticated the request. */
+  /** The session, if a session authenticated the request. */
   session: AdministratorSession | undefined;
 }
 
@@ -60,22 +60,22 @@ export interface ConsoleEnvironment {
 export type ConsoleContext = Context<ConsoleEnvironment, any>;
 export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
 
-/** The sender of a request that has passed `authenticate`. */
+/** Returns the administrator who sent an authenticated request. Throws if the request was not authenticated. */
 export function requireAdministrator({ env: { administrator } }: ConsoleContext): Administrator {
   if (!administrator) throw new Error('This request was not authenticated.');
   return administrator;
 }
 
-/** The context of the events of a request. */
+/** Returns the context for events of a request. */
 export function eventContext({ peer, service, request }: ConsoleExchange): EventContext {
   return { account: peerAccount(peer), component: service.component, request };
 }
 
 /**
- * Records an action of an administrator: event `administratorAction`, on disk when the promise resolves.
+ * Records an action of an administrator. Event `administratorAction` is on disk when the promise resolves.
  *
- * @param action kind of object and verb, such as `session-end`
- * @param target the object, for people: never a secret
+ * @param action kind of object and the verb, such as `session-end`
+ * @param target name of the object, for people; it must not be a secret
  */
 export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
   const data = { action, target, administrator: requireAdministrator(c).name };

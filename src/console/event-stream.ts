@@ -4,10 +4,10 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
-/** Interval of heartbeats, so that neither readers nor proxies give up, in milliseconds. */
+/** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** A reader is cut off if it reads nothing for this time, or if this many bytes wait for it. */
+/** Limits of a slow reader: time in milliseconds without reading, and number of waiting bytes. Beyond either of them it is cut off. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -20,20 +20,20 @@ interface Reader {
 /** One Server-Sent Event (WHATWG HTML, 9.2). */
 interface SentEvent {
   event?: string;
-  /** The browser sends it as `Last-Event-ID` when it connects again; without line breaks. */
+  /** The browser sends this as `Last-Event-ID` when it reconnects. It must not contain line breaks. */
   id?: string;
-  /** Sent as JSON. */
+  /** The data, which is sent as JSON. */
   data: unknown;
 }
 
-/** An event as it is sent. */
+/** Returns an event in the form in which it is sent. */
 export function eventText({ event, id, data }: SentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Server-Sent Events to one reader. Nothing is queued for a slow reader: senders heed the result of `send`. */
+/** A stream of Server-Sent Events to one reader. Nothing is queued for a slow reader, so senders must check the result of `send`. */
 export class EventStream {
-  /** Aborts when the reader is gone or has lost its right. */
+  /** Aborted when the reader has disconnected or lost access. */
   readonly signal: AbortSignal;
   readonly reader: Reader;
   readonly #end = new AbortController();
@@ -56,17 +56,17 @@ export class EventStream {
     outgoing.flushHeaders();
   }
 
-  /** Whether sent events wait for the reader. */
+  /** Whether the reader has not yet received all sent events. */
   get isBehind(): boolean {
     return this.#behindSinceMs !== undefined;
   }
 
-  /** @returns whether the reader keeps up; if not, wait for `caughtUp` */
+  /** @returns whether the reader keeps up; if it does not, wait for `caughtUp` */
   send(event: SentEvent): boolean {
     return this.write(eventText(event));
   }
 
-  /** Sends events as `eventText` makes them. @returns as `send` */
+  /** Sends events in the form that `eventText` returns. @returns the same as `send` */
   write(text: string | Buffer): boolean {
     const { outgoing } = this.reader;
     if (this.signal.aborted) return false;
@@ -76,13 +76,13 @@ export class EventStream {
     return false;
   }
 
-  /** Resolves once the reader has read everything, or the stream has ended. */
+  /** Resolves once the reader has received everything, or the stream has ended. */
   caughtUp(): Promise<void> {
     if (!this.isBehind || this.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Sends an empty comment, or cuts off a reader that does not read. */
+  /** Sends an empty comment, or cuts off a reader that reads nothing. */
   beat(): void {
     if (this.#behindSinceMs === undefined) this.write(':\n\n');
     else if (this.#clock.monotonicMs() - this.#behindSinceMs > maxBehindMs) this.end();
@@ -102,18 +102,18 @@ export class EventStream {
   }
 }
 
-/** Who may listen, as streams ask their console. */
+/** Functions with which streams ask their console whether a reader may still listen. */
 interface Listening {
-  /** Records that the page of a session listens. @returns whether the session is valid */
+  /** Records that the page of a session is listening. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
-  /** Whether the administrator has not changed since the login. */
+  /** Returns whether the administrator has not changed since the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 
-/** A reply that lasts, and is cut once its reader may have it no more. */
+/** A long reply. It is cut once its reader loses access. */
 type LongReply = Pick<EventStream, 'reader' | 'end'>;
 
-/** The open streams of a console, and its downloads. */
+/** The open streams and downloads of a console. */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #listening: Listening;
@@ -126,9 +126,9 @@ export class EventStreams {
     this.#listening = listening;
   }
 
-  /** Begins to answer with events. @param headers of every reply @returns a closed stream if the reader is gone already */
+  /** Begins to answer with events. @param headers headers of every reply @returns a closed stream if the reader has already disconnected */
   open(reader: Reader, headers: Record<string, string>): EventStream {
-    // Without the last header proxies such as nginx would buffer the events.
+    // Without the last header, proxies such as nginx would buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     const stream = new EventStream(reader, this.#clock, head);
     this.#open.add(stream);
@@ -138,7 +138,9 @@ export class EventStreams {
     return stream;
   }
 
-  /** Has a download cut as a stream is: when the session is over, or the administrator is another. @param gone aborts with its end */
+  /**
+   * Makes a download end like a stream: when its session ends or its administrator changes. @param gone aborted when the download has ended
+   */
   addDownload(reader: Reader, gone: AbortSignal): void {
     const download = { reader, end: () => void reader.outgoing.destroy() };
     if (this.#isOver(reader)) {
@@ -154,7 +156,10 @@ export class EventStreams {
     gone.addEventListener('abort', forget, { once: true });
   }
 
-  /** The reader may have left, been logged out or lost its right while the request was checked; no later event reports that. */
+  /**
+   * Returns whether the reader has disconnected, been logged out or lost access. That may happen while the request is checked, and no later
+   * event reports it.
+   */
   #isOver({ outgoing, administrator, session }: Reader): boolean {
     return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));
   }
@@ -164,7 +169,7 @@ export class EventStreams {
     this.#endThose(({ reader }) => reader.session === session);
   }
 
-  /** Ends the streams and downloads of administrators that were changed or removed. @returns how many */
+  /** Ends the streams and downloads of administrators who were changed or removed. @returns how many were ended */
   keepOnly(): number {
     return this.#endThose(({ reader }) => !this.#listening.isInForce(reader.administrator));
   }
@@ -194,7 +199,7 @@ export class EventStreams {
     this.#heartbeat = undefined;
   }
 
-  // A page that listens counts as activity, so its session continues.
+  // A page that listens counts as activity, so its session stays valid.
   #beatAll(): void {
     for (const stream of [...this.#open]) stream.beat();
     for (const { reader } of [...this.#open, ...this.#downloads]) if (reader.session) this.#listening.onBeat(reader.session);

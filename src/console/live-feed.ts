@@ -4,11 +4,11 @@ import type { Log } from '../lib/log.ts';
 import type { Levels, Overview, Sample } from './api/schemas/overview.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
-/** Seconds from one sample to the next, and how many are kept: an hour. */
+/** Interval of samples in seconds, and number of samples that are kept. Together they make an hour. */
 export const sampleIntervalS = 10;
 const maxSamples = 360;
 
-/** How often readers get changes, in milliseconds. */
+/** Interval, in milliseconds, at which readers get changes. */
 const tellEveryMs = 2000;
 
 interface Dependencies {
@@ -16,7 +16,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** The last hour in figures, all processes together. */
+/** Samples of the last hour, summed over all processes. */
 export class Samples {
   readonly #figures: () => Promise<Counts & Levels>;
   readonly #dependencies: Dependencies;
@@ -27,8 +27,7 @@ export class Samples {
   #isAsking = false;
 
   /**
-   * @param figures counters since the start, and current levels
-   * @param figures counts since the start, and present levels
+   * @param figures returns counts since the start, and current values
    */
   constructor(figures: () => Promise<Counts & Levels>, dependencies: Dependencies) {
     this.#figures = figures;
@@ -37,12 +36,12 @@ export class Samples {
     void this.#take();
   }
 
-  /** The oldest first. */
+  /** The kept samples, oldest first. */
   get kept(): readonly Sample[] {
     return this.#samples;
   }
 
-  /** Calls back with each new sample. @returns a function that stops that */
+  /** Calls back with each new sample. @returns a function that removes the listener */
   listen(onSample: (sample: Sample) => void): () => void {
     this.#listeners.add(onSample);
     return () => void this.#listeners.delete(onSample);
@@ -59,7 +58,7 @@ export class Samples {
     try {
       const { sessions, connections, memory_bytes, waiting_events, ...counts } = await this.#figures();
       const time = new Date(clock.nowMs()).toISOString();
-      // The first has nothing to be compared with.
+      // The first counts cannot be compared with earlier ones.
       if (this.#before) this.#add({ time, sessions, connections, memory_bytes, waiting_events, ...difference(counts, this.#before) });
       this.#before = counts;
     } catch (error) {
@@ -76,14 +75,14 @@ export class Samples {
   }
 }
 
-// Counters decrease when a service is removed.
+// Counters decrease when a service is removed. In that case the difference is 0.
 function difference(now: Counts, before: Counts): Counts {
   return Object.fromEntries(
     Object.entries(now).map(([name, count]) => [name, Math.max(count - before[name as keyof Counts], 0)]),
   ) as Counts;
 }
 
-/** Sends changes to all readers of the overview. They share one query; without readers nothing is queried. */
+/** Sends changes to all readers of the overview. They share one query, and without readers there is none. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;
@@ -93,7 +92,7 @@ export class LiveFeed {
   #timer: Timer | undefined;
   #stopSamples: (() => void) | undefined;
   #isAsking = false;
-  /** The last overview, serialised once for all readers; empty before the first. */
+  /** The last overview, which is serialised once for all readers; empty at first. */
   #latest = '';
 
   constructor(overview: () => Promise<Overview>, samples: Samples, dependencies: Dependencies) {
@@ -132,7 +131,7 @@ export class LiveFeed {
     }
     const text = this.#latest;
     for (const [stream, told] of this.#told) {
-      // A slow reader gets the current state once it has caught up, not the states in between.
+      // When a slow reader has caught up, it gets only the current state, not the states in between.
       if (told === text || stream.isBehind) continue;
       this.#told.set(stream, text);
       stream.write(text);

@@ -14,44 +14,44 @@ import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
-/** All data and actions of a console, implemented in `server/`. All figures are those of the whole installation. */
+/** All data and actions of a console. They are implemented in `server/`. All figures are for the whole installation. */
 export interface ConsoleSources {
-  /** The journal, of all nodes. */
+  /** The journal of all nodes. */
   journal(): EventLog;
   overview(): Promise<Overview>;
-  /** For the charts. */
+  /** Figures for the charts. */
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
   readonly accounts: AccountSource;
-  /** Sessions, locks, bans, uploads and trash, which operators list and remove. */
+  /** Sessions, locks, bans, uploads and trash. Operators can list and remove their items. */
   readonly collections: Collections;
-  /** Files that are due. */
+  /** The expectations, with the files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
-  /** Tokens and links in force, newest first, and their end. */
+  /** The valid tokens and links, newest first, and a function that revokes them. */
   readonly grants: {
     list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
-    /** @returns IDs of those that ended */
+    /** @returns the IDs of the revoked ones */
     revoke(kind: 'token' | 'link', ids: readonly string[], by: string): Promise<string[]>;
   };
   readonly configuration: ConfigurationSource;
 }
 
-/** Which accounts are listed. */
+/** Selects the accounts of a list. */
 export interface AccountsWanted {
   /** Part of the name; empty for all. */
   search: string;
-  /** UUID of the group. */
+  /** UUID of the group; undefined for all groups. */
   group: string | undefined;
-  /** Those behind this name. */
+  /** Name after which the list begins. */
   after: string | undefined;
   limit: number;
 }
 
-/** The accounts, as far as they are known. */
+/** The accounts that are known. */
 export interface AccountSource {
-  /** By name. @throws ServiceError `unavailable` while Redis, or the journal, cannot be read */
+  /** Lists accounts by name. @throws ServiceError `unavailable` while Redis or the journal cannot be read */
   list(wanted: AccountsWanted): Promise<AccountPage>;
-  /** @throws ServiceError `not-found`, and as `list` */
+  /** @throws ServiceError `not-found`, and the errors of `list` */
   find(name: string): Promise<AccountView>;
 }
 
@@ -59,11 +59,11 @@ export interface AccountSource {
 export interface DeliverySources {
   readonly records: DeliveryRecords;
   readonly replays: ReplaySource;
-  /** All that is read to show one delivery. */
+  /** The dependencies for reading one delivery. */
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
   control(): Pick<DeliveryEngine, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
-  /** Sends event `testEventSent` to a handler. @throws ServiceError `not-found`, and as `sendTest` */
+  /** Sends event `testEventSent` to a handler. @throws ServiceError `not-found`, and the errors of `sendTest` */
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;
 }
 
@@ -74,26 +74,26 @@ export interface ReplaySource {
    *
    * @param by name of the administrator
    * @returns its ID
-   * @throws ServiceError `too-many-requests` when too many wait, `bad-request` and `unavailable` as `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` and `unavailable` like `ReplayJob`
    */
   start(request: ReplayRequest, by: string): Promise<string>;
-  /** The newest first. */
+  /** Returns the replays, newest first. */
   list(): Promise<ReplayList>;
-  /** @throws ServiceError `not-found`, `unavailable` when its node cannot be asked */
+  /** @throws ServiceError `not-found`; `unavailable` if the node of the replay cannot be asked */
   find(id: string): Promise<ReplayView>;
-  /** The results so far, NDJSON. @throws as `find` */
+  /** Returns the results so far as NDJSON. @throws the errors of `find` */
   results(id: string): Promise<string>;
-  /** Ends a replay that runs or waits. @throws as `find` */
+  /** Ends a replay that is running or waiting. @throws the errors of `find` */
   cancel(id: string): Promise<void>;
 }
 
 /** The running configuration, and its file. */
 export interface ConfigurationSource {
-  /** Undefined without a file, as is `checked`. */
+  /** Path of the file; undefined without a file. `checked` is then undefined, too. */
   path(): string | undefined;
   running(): LoadedConfig;
-  /** Checks the file on disk. @throws ServiceError `bad-request` when it cannot be read */
+  /** Checks the file on disk. @throws ServiceError `bad-request` if it cannot be read */
   checked(): Checked | undefined;
-  /** Reloads the file on all nodes; each takes it over or refuses it. */
+  /** Reloads the file on all nodes. Each of them applies or refuses it. */
   reload(): Promise<ReloadOfAll>;
 }

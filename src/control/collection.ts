@@ -3,17 +3,17 @@ import type { HeldContent } from '../files/inspections/holding.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 
-/** The items that a request selects; without any member, all. */
+/** Selects items by all of its members. Without members, it selects all items. */
 export interface Selection {
   ids?: readonly string[] | undefined;
   account?: string | undefined;
-  /** An address, or a CIDR range. */
+  /** An address or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all are selected; a removal without another member needs it. */
+  /** Confirms that all items are meant. A removal without other members needs it. */
   all?: boolean | undefined;
 }
 
-/** A selection as the query of a request. */
+/** Returns a selection as the query of a request. */
 export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
   const query = new URLSearchParams(ids.map((id): [string, string] => ['id', id]));
   if (account !== undefined) query.set('account', account);
@@ -22,7 +22,7 @@ export function selectionQuery({ ids = [], account, address, all }: Selection): 
   return query;
 }
 
-/** Reads the query that `selectionQuery` makes. @throws ServiceError `bad-request` for unknown parameters */
+/** Reads a query of `selectionQuery`. @throws ServiceError `bad-request` for unknown parameters */
 export function parseSelection(query: URLSearchParams): Selection {
   for (const name of query.keys())
     if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `The parameter "${name}" is not known.`);
@@ -34,14 +34,17 @@ export function parseSelection(query: URLSearchParams): Selection {
   };
 }
 
-/** Makes a check whether an address or range lies in `wanted`, or the other way round. @throws ServiceError `bad-request` for a bad address */
+/**
+ * Returns a function that returns whether an address or range is in `wanted`, or contains it. @throws ServiceError `bad-request` for a bad
+ * address
+ */
 function overlaps(wanted: string): (address: string) => boolean {
   const first = (range: string) => range.split('/', 1)[0] ?? '';
   const isWithin = compileAddressRanges([wanted]);
   return (address) => isWithin(first(address)) || (address.includes('/') && compileAddressRanges([address])(first(wanted)));
 }
 
-/** Items as they are shown, by kind: names in the form of `--json`, times in ISO 8601. */
+/** Items by kind, as they are shown. Names are those of `--json`, and times are in ISO 8601. */
 export const shownItems = {
   sessions: z.strictObject({
     id: z.string().describe('ID for `remove`; nobody can sign in with it.'),
@@ -116,7 +119,7 @@ export const shownItems = {
 /** Kinds of items that a running service lists and removes on demand. */
 export type CollectionName = keyof typeof shownItems;
 
-/** Kinds that commands ask for by the control socket. */
+/** Kinds of items that commands request through the control socket. */
 export const controlledNames = ['sessions', 'locks', 'bans', 'trash', 'held'] as const satisfies CollectionName[];
 export type ControlledName = (typeof controlledNames)[number];
 
@@ -130,7 +133,7 @@ export interface ShownItem {
   readonly [name: string]: unknown;
 }
 
-/** An item with the key of its store, which is not shown. */
+/** An item and its key in the store. The key is not shown. */
 export interface Item<Form extends ShownItem = ShownItem> {
   readonly handle: string;
   readonly shown: Form;
@@ -138,31 +141,31 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** The name of an account in these items, where it differs. */
+  /** Returns the name of an account as the items have it, if that differs. */
   readonly nameOf?: (account: string) => string;
-  /** @param account may leave out the items of other accounts */
+  /** Lists items. @param account the list may omit the items of other accounts */
   list(account?: string): Promise<Item[]>;
-  /** When it resolves, no later request to any process finds the items. @param by name of the administrator, for events */
+  /** Removes items. When it resolves, no process finds them any more. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;
-  /** Undoes the deletion of items; those that cannot be restored get a `problem`. @param by name of the administrator, for events */
+  /** Undoes the deletion of items. Items that cannot be restored get a `problem`. @param by name of the administrator, for events */
   restore?(items: readonly Item[], by?: string): Promise<Item[]>;
-  /** The content of an item; `held` has it. @throws ServiceError `not-found` */
+  /** Returns the content of an item; only `held` has it. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
-  /** Actions on single items other than removal; `held` has all `heldActions`. */
+  /** Actions on single items other than removal. Only `held` has them. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }
 
-/** Actions of operators on held uploads. */
+/** The actions of operators on held uploads. */
 export const heldActions = ['release', 'discard', 'inspect-again'] as const;
 export type HeldAction = (typeof heldActions)[number];
 
-/** The outcome of an action on one item. */
+/** The result of an action on one item. */
 export interface ActionResult extends ShownItem {
-  /** Why the action failed; undefined if it succeeded. */
+  /** Reason why the action failed; undefined if it succeeded. */
   readonly error?: string | undefined;
 }
 
-/** Runs an action on each named item. @throws ServiceError `bad-request` without items, or for a collection without such actions */
+/** Runs an action on each of the given items. @throws ServiceError `bad-request` without items, or for a collection without such actions */
 export async function actOn(
   collection: Collection,
   action: HeldAction,
@@ -187,7 +190,7 @@ export async function actOn(
 
 export type Collections = Readonly<Record<CollectionName, Collection>>;
 
-/** The items for which all members of a selection hold. @throws ServiceError `bad-request` for a bad address */
+/** Returns the items that meet all conditions of a selection. @throws ServiceError `bad-request` for a bad address */
 export async function selectedItems(collection: Collection, { ids, account, address }: Selection): Promise<Item[]> {
   const name = account === undefined ? undefined : (collection.nameOf?.(account) ?? account);
   const wanted = ids && new Set(ids);
@@ -202,7 +205,7 @@ export async function selectedItems(collection: Collection, { ids, account, addr
  *
  * @param by name of the administrator, for events
  * @returns the removed items
- * @throws ServiceError `bad-request` for a selection that has neither another member nor `all`, or has both
+ * @throws ServiceError `bad-request` if the selection has both `all` and other members, or neither
  */
 export async function removeSelected(collection: Collection, selection: Selection, by?: string): Promise<Item[]> {
   const { ids, account, address, all = false } = selection;

@@ -24,29 +24,29 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
-/** Further orders of operators, by name. Each takes the JSON of an order and returns its results. @throws ServiceError */
+/** Further commands of operators, by name. Each one takes the JSON of a request and returns its results. @throws ServiceError */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
-/** Largest order in bytes. */
+/** Maximum size of a command in bytes. */
 const maxOrderBytes = 64 * 1024;
 
-/** Concurrent clients. */
+/** Maximum number of concurrent clients. */
 const maxConnections = 32;
 
-/** Time for a client to send its request, in milliseconds. */
+/** Time in milliseconds in which a client must send its request. */
 const requestWithinMs = 5000;
 
-/** Time for which a client may read nothing, in milliseconds. */
+/** Time in milliseconds after which a client that reads nothing is cut off. */
 const stallWithinMs = 30_000;
 
 /**
- * Answers administrators at a Unix socket in the data folder, replacing the socket of a dead process. Only the account of the service may
- * open it (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, the same for locks, bans and trash, `POST /trash?id=…` to
- * restore, and `POST /orders/NAME` with a body of JSON; replies are NDJSON.
+ * Answers administrators at a Unix socket in the data folder. It replaces the socket of a dead process. Only the account of the service may
+ * open the socket (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for locks, bans and trash; `POST
+ * /trash?id=…` to restore; `POST /orders/NAME` with a JSON body. Replies are NDJSON.
  *
- * @param dataFolderPath the socket in it belongs to this process
- * @returns ends it
- * @throws ServiceError `unavailable` when there can be no socket there
+ * @param dataFolderPath data folder of this process, which also owns the socket in it
+ * @returns a function that closes the socket
+ * @throws ServiceError `unavailable` if the folder cannot have a socket
  */
 export async function openControlSocket(
   dataFolderPath: string,
@@ -77,7 +77,7 @@ async function answer(
   { collections, orders }: { collections: Controlled; orders: Orders },
   log: Log,
 ): Promise<void> {
-  // One request a connection.
+  // Each connection is for one request.
   outgoing.setHeader('connection', 'close');
   try {
     const isOrder = incoming.method === 'POST' && incoming.url?.startsWith('/orders/');
@@ -103,7 +103,7 @@ const statuses: Readonly<Record<string, number>> = {
   'too-many-requests': 429,
 };
 
-/** @throws ServiceError `not-found`, `bad-request`, and those of the order */
+/** Carries out a command. @throws ServiceError `not-found`, `bad-request`, and the errors of the command */
 async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {
   const name = incoming.url?.slice('/orders/'.length) ?? '';
   const carryOut = Object.hasOwn(orders, name) ? orders[name] : undefined;
@@ -160,8 +160,8 @@ async function actOnHeld(
 }
 
 /**
- * Listens at the control socket of a data folder. @returns a function that removes its path, once the server is closed @throws as
- * `openControlSocket`
+ * Listens at the control socket of a data folder. @returns a function that removes the socket file; call it once the server is closed
+ * @throws the errors of `openControlSocket`
  */
 async function listenAtSocket(server: Server, dataFolderPath: string): Promise<() => void> {
   let socket: SocketPath | undefined;
@@ -170,8 +170,8 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
     const { path, close } = socket;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
     const listening = once(server, 'listening');
-    // bind(2) creates the file during this call, in this process instead of the cluster's primary; the umask keeps other accounts from ever
-    // opening it.
+    // bind(2) creates the file during this call, because the server is exclusive to this process and not in the cluster's primary. The
+    // umask prevents other accounts from ever opening the file.
     const umask = process.umask(0o177);
     try {
       server.listen({ path, exclusive: true });

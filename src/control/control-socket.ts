@@ -6,7 +6,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Maximum time to wait for the service, in milliseconds. It is long because ending sessions may wait for a worker that hangs. */
+/** Maximum time to wait for the service, in milliseconds. It is long, because ending sessions may wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
 /** Maximum number of IDs per request, so that the request line stays short. */
@@ -16,7 +16,7 @@ const maxIdsOfRequest = 200;
  * Asks the service that owns a data folder to list (GET), remove (DELETE) or restore (POST) items.
  *
  * @returns the selected items
- * @throws ServiceError `unavailable` when no service answers or the service fails; `bad-request` when it refuses the request
+ * @throws ServiceError `unavailable` if no service answers or the service fails; `bad-request` if it refuses the request
  */
 export async function askService(
   dataFolderPath: string,
@@ -38,7 +38,7 @@ export async function askService(
  * Sends a command to the service that owns a data folder.
  *
  * @returns the items of its reply
- * @throws as `askService`
+ * @throws the errors of `askService`
  */
 export async function orderOfService(dataFolderPath: string, name: string, order: object): Promise<ShownItem[]> {
   return ask(dataFolderPath, 'POST', `/orders/${name}`, JSON.stringify(order));
@@ -48,7 +48,7 @@ export async function orderOfService(dataFolderPath: string, name: string, order
  * Asks the service that owns a data folder to act on held uploads.
  *
  * @param by name of the person who decides, for the events
- * @throws as `askService`
+ * @throws the errors of `askService`
  */
 export async function askHeld(
   dataFolderPath: string,
@@ -84,7 +84,7 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
   }
 }
 
-/** Parses one line of the reply. @throws Error when it is not an item */
+/** Parses one line of the reply. @throws Error if it is not an item */
 function readItem(line: string): ShownItem {
   const item: unknown = JSON.parse(line);
   if (!isObject(item)) throw new Error('its reply is not a list of items');
@@ -101,7 +101,7 @@ async function send(
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
-    // Only `close` is emitted when the service sends a 101, because Node.js drops such a reply silently.
+    // If the service sends a 101, only `close` is emitted, because Node.js silently drops such a reply.
     outgoing.on('close', () => reject(new Error('the connection ended without a reply')));
     outgoing.end(body);
   });
@@ -111,10 +111,10 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** Maximum bytes of a Unix socket's path on all systems: macOS allows 103, Linux 107 (unix(7), `sun_path`). */
+/** Maximum length, in bytes, of a Unix socket's path on all systems. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
-/** A path of the control socket that is short enough for bind(2) and connect(2). */
+/** A path of the control socket. It is short enough for bind(2) and connect(2). */
 export interface SocketPath {
   readonly path: string;
   /** Releases the descriptor that the path may use. Call it after the socket is closed. */
@@ -124,7 +124,7 @@ export interface SocketPath {
 /**
  * Finds a path for the control socket. If the normal path is too long, it uses a descriptor of the folder in /proc.
  *
- * @throws ServiceError `unavailable` when the path is too long and there is no /proc
+ * @throws ServiceError `unavailable` if the path is too long and there is no /proc
  * @throws the errors of `openSync`
  */
 export function openSocketPath(dataFolderPath: string): SocketPath {

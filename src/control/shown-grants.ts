@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const list = z.array(z.string()).nullable();
 
-/** A token or a link as operators see it; times in ISO 8601. */
+/** A token or a link as operators see it. Times are in ISO 8601. */
 export const shownGrants = z.object({
   id: z.string().describe('Public; the secret is not kept.'),
   kind: z.enum(['token', 'link']),

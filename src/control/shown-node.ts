@@ -1,13 +1,13 @@
 import * as z from 'zod';
 
-// The messages between nodes, and the data of consoles. Not strict: unknown members of newer nodes are ignored.
+// Schemas of the messages between nodes, and of the data of consoles. They are not strict, so unknown members of newer nodes are ignored.
 
 export const text = z.string();
 export const count = z.int().nonnegative();
-/** ISO 8601, UTC. */
+/** A time in ISO 8601 and UTC. */
 export const time = z.string().meta({ format: 'date-time' });
 
-/** Counters of a node since its start; in a sample, since the previous sample. */
+/** Counters of a node since its start. In a sample, they count from the previous sample. */
 export const counts = z.object({
   requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
   failures: count,
@@ -19,7 +19,7 @@ export const counts = z.object({
 });
 export type Counts = z.infer<typeof counts>;
 
-/** A service and where it listens. */
+/** A service, with the address at which it listens. */
 export const service = z.object({
   uuid: text,
   type: text,
@@ -35,7 +35,7 @@ export const method = z.object({
   name: text,
   type: text,
   state: text,
-  /** Why it does not run, or which part of it fails at present; empty when all is well. */
+  /** Reason why it does not run, or the part of it that fails; empty if all is well. */
   reason: text,
 });
 
@@ -52,7 +52,7 @@ export const transfer = z.object({
   started: time,
 });
 
-/** Errors of one kind: events of the group `failure`; the newest one is shown. */
+/** Errors of one kind, which are events of the group `failure`. The newest one is shown. */
 export const failure = z.object({
   time,
   id: text,
@@ -63,7 +63,7 @@ export const failure = z.object({
   first: time.or(z.literal('')).default('').describe('Time of the first of them; empty if unknown.'),
 });
 
-/** A replay and how far it is. */
+/** A replay and its progress. */
 export const replay = z.object({
   id: text,
   created: time,

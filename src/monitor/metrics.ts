@@ -2,26 +2,26 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, t
 import { eventIds } from '../events/event-ids.ts';
 import type { MetricFigures, MonitorSources } from './sources.ts';
 
-/** Joins the figures of several processes, each metric as its `aggregator` says. */
+/** Joins the figures of several processes. The `aggregator` of each metric says how. */
 function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
-  // Metrics of a process have a label for it, and are not summed.
+  // Metrics about a process have a label for it, and are not summed.
   const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
   return AggregatorRegistry.aggregate(
     processes.map((figures) => figures.map((metric) => (isOfProcess(metric.name) ? { ...metric, aggregator: 'first' } : metric))),
   );
 }
 
-/** The figures of an ended process that must not be lost: counters and histograms. */
+/** Returns the figures of an ended process that must not be lost, which are counters and histograms. */
 export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
   const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
 }
 
 /**
- * The figures of nodes that were started together.
+ * Returns the figures about nodes that were started together.
  *
- * @param running how many answer requests
- * @param restarts how many replaced one that ended
+ * @param running number of nodes that answer requests
+ * @param restarts number of nodes that replaced one which had ended
  */
 export function nodeFigures(running: number, restarts: number): Promise<MetricFigures> {
   const registry = new Registry();
@@ -32,13 +32,13 @@ export function nodeFigures(running: number, restarts: number): Promise<MetricFi
   return registry.getMetricsAsJSON();
 }
 
-/** Upper bounds of request durations in seconds: from a small file to a large one. */
+/** Upper bounds of request durations in seconds, for small to large files. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
 /** Upper bounds of the durations of calls to other servers, in seconds. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Outcomes of authentications by their events (docs/spec/events.md#catalogue). */
+/** Results of authentications by their events (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
   [eventIds.authenticationAccepted]: 'accepted',
   [eventIds.authenticationForbidden]: 'forbidden',
@@ -47,7 +47,7 @@ const authenticationOutcomes: Record<string, string> = {
   [eventIds.addressRefused]: 'banned',
 };
 
-/** Events of SFTP transfers that ended, each with the member that has the bytes (docs/spec/events.md#catalogue). */
+/** Events that end an SFTP transfer, each with the member that contains the number of bytes (docs/spec/events.md#catalogue). */
 const sftpTransfers: Readonly<Record<string, { direction: 'download' | 'upload'; outcome: 'done' | 'failed'; bytes: string }>> = {
   [eventIds.sftpFileDownloaded]: { direction: 'download', outcome: 'done', bytes: 'total_read' },
   [eventIds.sftpDownloadFailed]: { direction: 'download', outcome: 'failed', bytes: 'total_read' },
@@ -59,7 +59,7 @@ const sftpTransfers: Readonly<Record<string, { direction: 'download' | 'upload';
 function createMetrics(registry: Registry, version: string) {
   const registers = [registry];
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
-  // Most gauges have the same value on all nodes, so the maximum is shown; for others the sum.
+  // Most gauges have the same value on all nodes, so the maximum is used. For the others, it is the sum.
   const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'min' | 'sum' = 'max') =>
     new Gauge({ name, help, labelNames, registers, aggregator });
   const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
@@ -117,7 +117,7 @@ function createMetrics(registry: Registry, version: string) {
     suspended: gauge('svc_suspended_urls', 'URLs suspended after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
-    // The label is never set, so without Redis there is no sample.
+    // The label is never set. So without Redis, there is no sample.
     redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',
@@ -138,8 +138,8 @@ export class Metrics {
 
   /**
    * @param sources asked at each scrape
-   * @param version of the server, for `svc_info`
-   * @param process name of this process, where there are several
+   * @param version version of the server, for `svc_info`
+   * @param process name of this process, if there are several
    */
   constructor(sources: MonitorSources, version: string, process?: string) {
     this.#sources = sources;
@@ -165,7 +165,7 @@ export class Metrics {
     this.#metrics.sshLogins.inc({ service });
   }
 
-  /** @param status of the reply; 0 for replies that are no status */
+  /** @param status status of the reply; 0 for replies without a status */
   sftpRequest(service: string, request: string, status: number): void {
     this.#metrics.sftpRequests.inc({ service, request, status });
   }
@@ -177,19 +177,19 @@ export class Metrics {
     const outcome = authenticationOutcomes[id];
     if (outcome !== undefined) this.#metrics.authentications.inc({ outcome, method });
     const transfer = sftpTransfers[id];
-    // An upload under a temporary name has two events, and was counted at the first.
+    // An upload with a temporary name has two events. It was counted at the first.
     if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
     const { direction, bytes } = transfer;
     this.#metrics.sftpTransfers.inc({ service: component.uuid, direction, outcome: transfer.outcome });
     this.#metrics.sftpBytes.inc({ service: component.uuid, direction }, Number(data[bytes]) || 0);
   }
 
-  /** Counts an internal error without an event: one in a request for the figures themselves. */
+  /** Counts an internal error that has no event, because it happened in a request for the figures themselves. */
   internalError(): void {
     this.#metrics.internalErrors.inc();
   }
 
-  /** @param outcome status class of the reply, or why there was none */
+  /** @param outcome status class of the reply, or the reason why there was none */
   callout(method: string, outcome: string, durationMs: number): void {
     this.#metrics.callouts.observe({ method, outcome }, durationMs / 1000);
   }
@@ -206,7 +206,7 @@ export class Metrics {
     for (const { duration_ms } of attempts) this.#metrics.attempts.observe({ handler }, duration_ms / 1000);
   }
 
-  /** All figures as text; figures of an unreachable source keep their last value, so that alerts on them can fire. */
+  /** Returns all figures as text. Figures of an unreachable source keep their last value, so that alerts on them can fire. */
   async text(): Promise<string> {
     const { nodes } = this.#sources;
     if (nodes) return joinFigures(await nodes()).metrics();
@@ -214,7 +214,7 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
-  /** All figures, for another process that shows them. */
+  /** Returns all figures, for another process that shows them. */
   async figures(): Promise<MetricFigures> {
     await this.#collect();
     return this.#registry.getMetricsAsJSON();
@@ -245,7 +245,7 @@ export class Metrics {
     const services = await this.#sources.services().catch(() => undefined);
     if (!services) return;
     const { sessions: live, traffic } = this.#metrics;
-    // Sessions that cannot be counted keep their last figure.
+    // Numbers of sessions that cannot be counted keep their last value.
     if (!services.some(({ sessions }) => Number.isNaN(sessions))) live.reset();
     for (const metrics of Object.values(traffic)) for (const metric of Object.values(metrics)) metric.reset();
     for (const { service, protocol, connections, sessions, receivedBytes, sentBytes } of services) {

@@ -12,7 +12,7 @@ interface MonitorEnvironment {
   Bindings: { path: string };
 }
 
-/** The Hono application of a `monitor` service. */
+/** Creates the Hono application of a `monitor` service. */
 function createMonitorApp(sources: MonitorSources, metrics: Metrics, log: Log): Hono<MonitorEnvironment> {
   const app = new Hono<MonitorEnvironment>({ getPath: (_, options) => (options as { env: { path: string } }).env.path });
   app.use(async (context, next) => {
@@ -27,7 +27,7 @@ function createMonitorApp(sources: MonitorSources, metrics: Metrics, log: Log): 
   app.onError((error, context) => {
     metrics.internalError();
     log.error('internal error', { method: context.req.method, path: context.env.path, reason: error, stack: error.stack });
-    // A source failed unexpectedly: the server must not seem ready.
+    // A source failed unexpectedly, so the server must not appear ready.
     return json(500, { error: 'The metrics could not be collected.' });
   });
   return app;
@@ -44,7 +44,7 @@ function json(status: number, value: unknown, headers: Record<string, string> = 
   return reply(status, 'application/json; charset=utf-8', `${JSON.stringify(value)}\n`, headers);
 }
 
-// The length is explicit, so that the reply to HEAD, which Hono makes from that to GET, has it, too.
+// The length is set explicitly, so that the reply to HEAD has it, too. Hono creates that reply from the one to GET.
 function reply(status: number, contentType: string, body: string, headers: Record<string, string> = {}): Response {
   const length = String(Buffer.byteLength(body));
   return new Response(body, {
@@ -55,7 +55,7 @@ function reply(status: number, contentType: string, body: string, headers: Recor
 
 const badRequest = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
-/** The listening side of one `monitor` service: `/health`, `/ready`, `/metrics`. */
+/** The listening side of one `monitor` service, with `/health`, `/ready` and `/metrics`. */
 export class MonitorServer {
   readonly options: MonitorOptions;
   readonly #server: Server;
@@ -84,9 +84,9 @@ export class MonitorServer {
   }
 
   /**
-   * Begins to accept connections.
+   * Starts to accept connections.
    *
-   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
+   * @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted
    */
   async listen(): Promise<void> {
     await listen(this.#server, this.options, (reason) => this.#log.error('server error', { service: 'monitor', reason }));

@@ -2,35 +2,35 @@ import type { MetricObject } from 'prom-client';
 
 /** The sources of the figures and of `/ready`. */
 export interface MonitorSources {
-  /** Conditions for serving requests: true, or a description of the fault. */
+  /** Checks the conditions for serving requests. Each result is true, or a description of the fault. */
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
-  /** For services with TLS, when the certificate in use expires. */
+  /** Returns when the certificates in use expire, for services with TLS. */
   certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
-  /** Of the process that reports expectations; the others have none. */
+  /** Returns the states of expectations. Only the process that reports them has any. */
   expectations(): { expectation: string; state: string; overdueS: number }[];
-  /** URLs that are suspended at present, by the method or handler that they belong to. */
+  /** Returns the number of URLs that are suspended now, by the method or handler to which they belong. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
-  /** Held uploads by state, and the age of the oldest in seconds. */
+  /** Returns the number of held uploads by state, and the age of the oldest one in seconds. */
   held(): Promise<{ held: number; inspecting: number; oldestS: number }>;
-  /** Hash of the configuration in force. */
+  /** Returns the hash of the current configuration. */
   configHash(): string;
-  /** Undefined for a single node. */
+  /** Returns figures about the shared state; undefined for a single node. */
   shared(): Promise<SharedFigures | undefined>;
-  /** The figures of all nodes that were started together, including this one; undefined without several nodes. */
+  /** Returns the figures of all nodes that were started together, including this one; undefined if there is only one node. */
   nodes?: (() => Promise<MetricFigures[]>) | undefined;
 }
 
-/** The state that nodes share. */
+/** Figures about the state that nodes share. */
 export interface SharedFigures {
   isUp: boolean;
-  /** Events in this node's files that are not in the shared journal yet. */
+  /** Number of events in this node's files that are not in the shared journal yet. */
   eventsNotForwarded: number;
-  /** Memory of the shared journal; undefined while Redis is unreachable. */
+  /** Size, in bytes, of the shared journal in memory; undefined while Redis is unreachable. */
   streamBytes: number | undefined;
-  /** Values that this process found unreadable in Redis. */
+  /** Number of values in Redis that this process could not read. */
   unreadableValues: number;
 }
 
@@ -39,7 +39,7 @@ export interface ServiceTraffic {
   connections: number;
   receivedBytes: number;
   sentBytes: number;
-  /** Requests of HTTP, or of SFTP, so far. */
+  /** Number of HTTP or SFTP requests so far. */
   requests: number;
 }
 
@@ -50,22 +50,22 @@ export interface ServiceFigures extends ServiceTraffic {
   sessions: number;
 }
 
-/** One event handler. */
+/** Figures about one event handler. */
 export interface HandlerFigures {
   handler: string;
-  /** Whether it delivers: here, or on the node that has its lease. */
+  /** Whether it delivers events, on this node or on the node that has its lease. */
   isRunning: boolean;
   /** Whether an administrator paused it. */
   isPaused: boolean;
-  /** Whether this node delivers for it; undefined for a single node. */
+  /** Whether this node delivers its events; undefined for a single node. */
   hasLease: boolean | undefined;
-  /** Events in the journal that it has not filtered or delivered. */
+  /** Number of events in the journal that it has neither filtered nor delivered. */
   waitingEvents: number;
-  /** Age of the oldest of them, in seconds; 0 when none waits. */
+  /** Age of the oldest waiting event in seconds; 0 if none is waiting. */
   oldestWaitingS: number;
-  /** Age of these figures in seconds, because Redis may be unreachable; undefined for a single node. */
+  /** Age of these figures in seconds. They may be old, because Redis may be unreachable. Undefined for a single node. */
   ageS: number | undefined;
 }
 
-/** All figures of one process, as a message can carry them. */
+/** All figures of one process, in a form that can be sent in a message. */
 export type MetricFigures = Omit<MetricObject, 'collect'>[];

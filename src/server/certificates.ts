@@ -25,7 +25,7 @@ function certificatesFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'certificates');
 }
 
-/** The enabled services whose certificates svc obtains. */
+/** Returns the enabled services for which svc obtains certificates. */
 function keptServices({ services }: Config): (KeptService & { service: TlsServiceOptions })[] {
   return Object.entries(services).flatMap(([uuid, service]) => {
     if (!service.enabled || (service.type !== 'https' && service.type !== 'console') || !service.tls.acme) return [];
@@ -33,7 +33,7 @@ function keptServices({ services }: Config): (KeptService & { service: TlsServic
   });
 }
 
-/** A configuration in which services with `tls.acme` use the certificate files that svc keeps for them. */
+/** Returns the configuration with changed paths: services with `tls.acme` use the certificate files that svc keeps for them. */
 export function withCertificatePaths(config: Config): Config {
   const services = { ...config.services };
   for (const { component, service } of keptServices(config)) {
@@ -43,7 +43,7 @@ export function withCertificatePaths(config: Config): Config {
   return { ...config, services };
 }
 
-/** Obtained and renewed certificates, and the plain HTTP servers that answer challenges for them. */
+/** Obtains and renews certificates, and runs the plain HTTP servers that answer challenges for them. */
 export class Certificates {
   readonly #dependencies: Dependencies;
   readonly #keeper: CertificateKeeper;
@@ -55,10 +55,10 @@ export class Certificates {
   }
 
   /**
-   * Provides files for all services, and listens where challenges will arrive.
+   * Creates the certificate files of all services, and listens where challenges will arrive.
    *
-   * @param config of all nodes of this machine: any of them may order
-   * @throws ServiceError `unavailable` when an address cannot be bound
+   * @param config configuration of all nodes of this machine, because each of them may order certificates
+   * @throws ServiceError `unavailable` if an address cannot be used
    */
   async prepare(config: Config): Promise<PreparedReload> {
     const opened = new Map<string, ChallengeServer>();
@@ -100,7 +100,7 @@ export class Certificates {
     return [...this.#servers.values()].map(({ url }) => ({ uuid: 'acme', name: 'acme', url }));
   }
 
-  /** Finds the key authorization for a domain's TLS challenge; undefined if no challenge uses TLS. */
+  /** Returns a function that finds the key authorization for a TLS challenge of a domain; undefined if no challenge uses TLS. */
   tlsChallenge(config: Config): ((domain: string) => Promise<string | undefined>) | undefined {
     if (!keptServices(config).some(({ options }) => options.challenge === 'tls-alpn-01')) return undefined;
     return (domain) => this.#dependencies.store.get(challengeName({ type: 'tls-alpn-01', domain, token: '' }));
@@ -115,7 +115,7 @@ export class Certificates {
   #sources(config: Config, key: string): ChallengeSources {
     const { store } = this.#dependencies;
     const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
-    // The first service that has a name stays last, and so in force.
+    // The last entry of a name wins. So the order is reversed, and the first service with a name is used.
     const origins = new Map(
       served.toReversed().flatMap(({ options, service }) => options.domains.map((domain) => [domain, originOf(domain, service)] as const)),
     );
@@ -126,7 +126,7 @@ export class Certificates {
   }
 }
 
-/** The origin under which browsers reach a domain: behind a proxy the port may differ. */
+/** Returns the origin under which browsers reach a domain. Behind a proxy, the port may be different. */
 function originOf(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
   return known ?? new URL(`https://${domain}:${port}`).origin;

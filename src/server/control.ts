@@ -32,7 +32,7 @@ export interface ControlledStores {
   context: EventContext;
 }
 
-/** The collections that operators may list and remove. */
+/** Returns the collections that operators may list and remove. */
 export function controlledCollections({ sessions, locks, bans, files, context }: ControlledStores, clock: Clock): Collections {
   return {
     sessions: sessionCollection(sessions),
@@ -227,7 +227,7 @@ const occurrence = z.strictObject({ expectation: z.string(), due: z.string() });
 const excuse = occurrence.extend({ reason: z.string() });
 const expectAgain = occurrence.extend({ until: z.string() });
 
-/** Returns the requests of the control socket other than lists and removals. They concern tokens, links and occurrences of expectations. */
+/** Returns the control socket's requests other than lists and removals. They concern tokens, links and occurrences of expectations. */
 export function controlOrders(
   { expectations, grants, server, files }: Pick<Core, 'expectations' | 'grants' | 'server' | 'files'>,
   parts: () => RequestParts,

@@ -124,7 +124,7 @@ export class Core {
       return local;
     };
     const own = {
-      // The UUID from the data folder identifies the node, as the configuration may have the same UUID for all nodes.
+      // The node is identified by the UUID of its data folder, because the configuration may have the same UUID for all nodes.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,

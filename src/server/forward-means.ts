@@ -26,7 +26,7 @@ export function forwardMeans({ journal, events, files, findAccount }: Dependenci
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };
-        // Before the file is moved: the node that takes over after a kill must read that it was sent.
+        // This must happen before the file is moved: after a kill, the node that takes over must find that the file was sent.
         await events.emitShared({
           id: eventIds.fileForwarded,
           context: { account: processAccount(), component },
@@ -35,7 +35,7 @@ export function forwardMeans({ journal, events, files, findAccount }: Dependenci
       },
       async wasForwarded(event, handler) {
         const selection = { id: [eventIds.fileForwarded], uuid: [], text: event.uuid };
-        // The clocks of nodes differ.
+        // The clocks of nodes differ, so the search begins earlier than the event.
         for await (const { event: told } of journalEvents(journal, selection, () => {}, eventTimeMs(event) - 3_600_000))
           if (told.data.event_uuid === event.uuid && told.data.uuid === handler) return true;
         return false;

@@ -31,16 +31,16 @@ const orders = {
   rotate: z.strictObject({ by, id: z.string(), overlap: z.number().min(0) }),
 };
 
-/** The parts of the server that operators' orders about tokens and links need. */
+/** The parts of the server that operators' commands about tokens and links need. */
 export interface GrantOrderParts {
   grants: Grants;
   server: EventComponent;
   files: FilesEnvironment;
-  /** Those in force. */
+  /** Returns the parts of the current configuration. */
   parts: () => RequestParts;
 }
 
-/** Orders of operators about tokens and links: `svc tokens`, `svc links` and the console. */
+/** Carries out operators' commands about tokens and links: `svc tokens`, `svc links` and those of the console. */
 export class OperatorGrants {
   readonly #grants: Grants;
   readonly #server: EventComponent;
@@ -54,7 +54,7 @@ export class OperatorGrants {
     this.#parts = parts;
   }
 
-  /** The valid grants of one kind, newest first; of one account, by name, or of all. */
+  /** Returns the valid grants of one kind, newest first. @param account name of an account; undefined for all accounts */
   async list(kind: Grant['kind'], account?: string): Promise<Grant[]> {
     return (await this.#grants.list(kind)).filter((grant) => account === undefined || grant.account.name === account);
   }
@@ -65,7 +65,7 @@ export class OperatorGrants {
     return this.#grants.end(own, 'revoked', by, this.#context());
   }
 
-  /** The control socket's orders, by name. */
+  /** The commands that the control socket accepts, by name. */
   get orders(): Orders {
     const grants = this.#grants;
     return {
@@ -120,7 +120,7 @@ export class OperatorGrants {
     };
   }
 
-  /** An account that a method stores itself, with its rights in the running configuration. @param grant narrows it */
+  /** Returns an account that a method stores itself, with its rights in the running configuration. @param grant limits these rights */
   #account(name: string, option: 'tokens' | 'links' = 'tokens', grant?: Grant): Account {
     const { methods, groups } = this.#parts();
     for (const method of isUserName(name) ? methods.values() : []) {
@@ -150,7 +150,9 @@ export class OperatorGrants {
   }
 }
 
-/** The origin of new links (docs/spec/links.md#url). @param uuid of a service; without it the first service is used */
+/**
+ * Returns the origin for URLs of new links (docs/spec/links.md#url). @param uuid UUID of a service; without it, the first service is used
+ */
 function linkOrigin({ services }: Config, uuid?: string): string {
   const web = Object.entries(services).filter(([, { type, enabled }]) => enabled && (type === 'http' || type === 'https'));
   const [, options] = (uuid === undefined ? web[0] : web.find(([candidate]) => candidate === uuid)) ?? [];

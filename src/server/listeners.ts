@@ -34,7 +34,7 @@ export interface PreparedReload {
 
 /**
  * Prepares all parts one after the other, to be committed or aborted together.
- * @throws what a part throws; the parts before it have been aborted then
+ * @throws the error of a part. In that case, the parts before it have been aborted
  */
 export async function prepareAll(parts: readonly (() => Promise<PreparedReload>)[]): Promise<PreparedReload> {
   const prepared: PreparedReload[] = [];
@@ -74,7 +74,7 @@ export function sessionLifetimes(parts: RequestParts | undefined, uuid: string):
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
-/** Creates the event for a session that timed out. @param account the present account, if it still exists */
+/** Builds the event for a session that timed out. @param account the current account, if it still exists */
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = serviceComponent(uuid, config.services[uuid] as FileServiceOptions);
   const ofEvents = eventAccount(account ?? { ...identity, email: '' }, processAccount().peer);

@@ -10,11 +10,11 @@ import type { OwnListeners } from './own-listeners.ts';
 import type { RequestParts } from './parts.ts';
 import type { State } from './state.ts';
 
-/** A server at one moment. */
+/** The state of a server at one moment. */
 export interface ServerView {
   phase: 'starting' | 'ready' | 'stopping';
   loaded: LoadedConfig;
-  /** As this process uses it: each of several nodes has a share of the limits. */
+  /** The configuration as this process uses it. Each of several nodes has a share of the limits. */
   config: Config;
   core: Core;
   parts: RequestParts;
@@ -24,10 +24,10 @@ export interface ServerView {
 }
 
 /**
- * Answers the monitor.
+ * Provides the figures for the monitor.
  *
- * @param view the current state of the server
- * @param nodes figures of all nodes, if several were started together
+ * @param view returns the current state of the server
+ * @param nodes returns the figures of all nodes, if several were started together
  */
 export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {
   const core = () => view().core;

@@ -13,7 +13,7 @@ import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 /** Maximum number of kinds of errors that are kept. */
 const maxErrors = 20;
 
-/** The newest of several events of the group `failure` that differ only in names and numbers. Consoles show it. */
+/** The newest of several events in group `failure` that differ only in names and numbers. Consoles show it. */
 export interface RecentError {
   /** A key that all errors of one kind share. */
   kind: string;
@@ -40,7 +40,7 @@ export interface TallyFigures {
 
 const failures = new Set(eventCatalogue.filter(({ groups }) => groups.includes('failure')).map(({ id }) => String(id)));
 
-/** Number of characters of a message that are compared to tell kinds apart. */
+/** Number of characters of a message that are compared to distinguish kinds. */
 const comparedCharacters = 200;
 
 /** Keeps the most recent kinds of errors, each with the number of its events. */
@@ -111,7 +111,7 @@ export function newestErrors(lists: readonly (readonly RecentError[])[]): Recent
   return [...kinds.values()].slice(-maxErrors);
 }
 
-/** Runs the `monitor` services of a server and counts the figures they show. Without such a service, no figures are counted. */
+/** Runs the `monitor` services of a server and counts the figures that they show. Without such a service, nothing is counted. */
 export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
@@ -122,7 +122,7 @@ export class Monitoring {
   #countsRequests = false;
 
   /**
-   * @param sources queried by `/ready` and by each scrape
+   * @param sources asked for each `/ready` and each scrape
    * @param process name of this process, if there are several
    */
   constructor(sources: MonitorSources, log: Log, process?: string) {

@@ -63,7 +63,7 @@ interface ServiceSetup extends Pick<HttpService, 'uuid' | 'sessions' | 'attempts
   handles: HandleShares;
 }
 
-/** Makes an HTTP or HTTPS service from its options. */
+/** Creates an HTTP or HTTPS service from its options. */
 function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup): HttpService {
   const { uuid, parts, endSessions } = setup;
   const options = parts.config.services[uuid] as HttpServiceOptions;
@@ -80,7 +80,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Node.js 20 compiles its expression of IPv6 addresses on first use, which takes about as long as the rest of a listener.
+      // Node.js 20 compiles its expression for IPv6 addresses on first use, which takes about as long as the rest of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -93,7 +93,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
   };
 }
 
-/** Makes an SSH service from its options. @throws ServiceError `unavailable` when its host keys cannot be used */
+/** Creates an SSH service from its options. @throws ServiceError `unavailable` if its host keys cannot be used */
 async function makeSshService(dependencies: ListenerDependencies, setup: ServiceSetup): Promise<SshService> {
   const { uuid, parts } = setup;
   const options = parts.config.services[uuid] as SshServiceOptions;
@@ -127,7 +127,7 @@ function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }
 
-/** The share of the process's file descriptors that SFTP clients may use for files and folders; an upload may need two. */
+/** Share of the process's file descriptors that SFTP clients may use for files and folders. An upload may need two of them. */
 const shareOfHandles = 1 / 4;
 
 /** A running service and the sessions that survive its reload. */
@@ -157,7 +157,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Begins to accept connections. @throws ServiceError `unavailable` when one service cannot listen; then none of them does */
+  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. In that case none of them does */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;
@@ -170,9 +170,9 @@ export class OwnListeners {
   }
 
   /**
-   * Prepares another configuration: performs every step that can fail, without changing anything yet.
+   * Prepares another configuration. It performs every step that can fail, but changes nothing yet.
    *
-   * @throws ServiceError `unavailable` when an address cannot be used
+   * @throws ServiceError `unavailable` if an address cannot be used
    */
   async prepare(parts: RequestParts): Promise<PreparedReload> {
     const added: string[] = [];
@@ -187,7 +187,7 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // The old listener of a moved service stays until the new one listens; if that fails, the old one stays.
+        // The old listener of a moved service stays until the new one listens. If the new one cannot, the old one is kept.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }
@@ -220,7 +220,7 @@ export class OwnListeners {
   /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // Sessions come first: this step reads their renewals on other nodes, and requests of renewed sessions must not be cut.
+    // End the sessions first, because this step reads their renewals by other nodes. Requests of renewed sessions must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
@@ -237,7 +237,7 @@ export class OwnListeners {
       this.#dependencies.log.info('accounts changed; sessions and connections without a valid account were ended', { ...ended });
   }
 
-  // HTTP sessions only: the session of an SSH connection ends with the connection.
+  // Only HTTP sessions are ended here, because the session of an SSH connection ends with the connection.
   async #endOtherSessions({ server, sessions }: Running): Promise<number> {
     if (!(server instanceof HttpServer)) return 0;
     const { chain } = server.service;
@@ -252,22 +252,22 @@ export class OwnListeners {
       });
   }
 
-  /** The sessions of each service. */
+  /** Returns the sessions of each service. */
   sessions(): ReadonlyMap<string, SessionStore> {
     // During a reload, the old and the new listener of a service share their sessions.
     const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }
 
-  /** Continues serving, but closes each connection after its next reply. */
+  /** Continues to serve, but closes each connection after its next reply. */
   leave(): void {
     for (const { server } of this.#running.values()) server.leave();
   }
 
-  /** Stops accepting and waits for requests, also those of retired services. @returns whether all ended in time */
+  /** Stops accepting connections and waits for requests, including those of retired services. @returns whether all ended in time */
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
-    // A reload may have given retired services more time than this.
+    // A reload may have given retired services more time than this call allows.
     const deadline = this.#dependencies.clock.after(timeoutMs, () => this.hurry());
     const stopped = [...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs));
     const finished = await Promise.all(stopped);
@@ -299,7 +299,7 @@ export class OwnListeners {
     return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
   }
 
-  // Retires removed services and the former listeners of moved ones.
+  // Retires removed services, and the former listeners of moved services.
   #retire(before: Config, parts: RequestParts, moved: readonly string[]): void {
     const staying = fileServices(parts.config);
     for (const uuid of fileServices(before)) {
@@ -307,7 +307,7 @@ export class OwnListeners {
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
       this.#retired.add(running);
-      // From here on the new configuration decides about its clients.
+      // From here on, the new configuration decides about the clients of the retired service.
       const { component, options } = running.server.service;
       running.server.follow(makeChain(this.#dependencies, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
@@ -351,7 +351,7 @@ export class OwnListeners {
     return inTime;
   }
 
-  // While a reload adds a service, `#parts` does not contain it yet.
+  // While a reload is adding a service, `#parts` does not contain that service yet.
   #makeSessions(uuid: string, parts: RequestParts): SessionStore {
     const { state, events } = this.#dependencies;
     const present = () => (this.#parts?.config.services[uuid] ? this.#parts : parts);
@@ -384,7 +384,9 @@ export class OwnListeners {
     return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
-  /** @returns the new form of an SSH service; undefined for other services. @throws ServiceError `unavailable` when it needs a restart */
+  /**
+   * @returns an SSH service with its new options; undefined for other services. @throws ServiceError `unavailable` if it needs a restart
+   */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;
     if (server instanceof HttpServer) {

@@ -20,9 +20,9 @@ export interface RequestParts {
 }
 
 /**
- * Makes the parts of a configuration without starting them.
+ * Creates the parts of a configuration without starting them.
  *
- * @throws ServiceError `unavailable` when an accounts file or a CA file cannot be used
+ * @throws ServiceError `unavailable` if an accounts file or a CA file cannot be used
  */
 export function makeParts(config: Config, dependencies: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
   const groups = withDefaultGroup(config.groups);
@@ -38,12 +38,15 @@ export function makeParts(config: Config, dependencies: Omit<MethodDependencies,
   };
 }
 
-/** The longest `retain` of groups and accounts in days, or 0. Accounts of an accounts file are counted once they create a file. */
+/**
+ * Returns the longest `retain` of groups and accounts in days; 0 if there is none. Accounts of an accounts file are included once they
+ * create a file.
+ */
 export function longestRetention({ config, groups }: RequestParts): number {
   return [...groups.values(), ...Object.values(config.accounts)].reduce((days, { retain }) => Math.max(days, retain?.days ?? 0), 0);
 }
 
-/** The number of days that an account's trash keeps files; 0 without a trash. */
+/** Returns the number of days for which an account's trash keeps files; 0 without a trash. */
 export function trashDays({ config, groups }: RequestParts, { account, group }: Pick<KnownTrash, 'account' | 'group'>): number {
   return (config.accounts[account]?.trash ?? groups.get(group)?.trash)?.days ?? 0;
 }
@@ -58,7 +61,7 @@ export async function stopMethods({ methods }: RequestParts): Promise<void> {
   for (const method of methods.values()) await method.stop();
 }
 
-/** Faults of authentication methods, by UUID. */
+/** Returns the faults of authentication methods by UUID. */
 export function methodFaults({ methods }: RequestParts): Record<string, string> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
 }
@@ -70,18 +73,18 @@ export function protocolOf({ type }: FileServiceOptions): 'http' | 'ssh' {
   return type === 'ssh' ? 'ssh' : 'http';
 }
 
-/** The authentication methods of a service, in the order in which it asks them. */
+/** Returns the authentication methods of a service, in the order in which it asks them. */
 export function methodsOf({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
   const order = authentications ?? [...methods.keys()].filter((method) => config.authentications[method]?.enabled ?? true);
   return order.flatMap((method) => methods.get(method) ?? []);
 }
 
-/** UUIDs of the enabled file transfer services. */
+/** Returns the UUIDs of the enabled file transfer services. */
 export function fileServices(config: Config): string[] {
   return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && isFileService(service) ? [uuid] : []));
 }
 
-/** The account with this name; undefined for accounts that are known only to a remote endpoint. */
+/** Returns the account with this name; undefined for accounts that only a remote endpoint knows. */
 export function configuredAccount({ methods, groups }: RequestParts, name: string): Account | undefined {
   for (const method of methods.values()) {
     const local = method instanceof ApplicationMethod ? method.accounts.find(name)?.configuration : undefined;
@@ -90,7 +93,7 @@ export function configuredAccount({ methods, groups }: RequestParts, name: strin
     try {
       if (configuration) return effectiveAccount(name, configuration, groups, method);
     } catch {
-      // The account is not usable any more: its folders are read from its events instead.
+      // The account cannot be used any more. Its folders are read from its events instead.
     }
   }
   return undefined;

@@ -13,20 +13,20 @@ export interface ConfigFile {
   /** Path, or `-` for stdin. */
   path: string;
   env: Environment;
-  /** A finding in the log. */
+  /** Formats a finding for the log. */
   textOf: (finding: Finding) => string;
 }
 
-/** Paths of the options that a reload changed, and counts of what it ended. */
+/** Paths of the options that a reload changed, and the numbers of ended sessions, connections and transfers. */
 export type Reloaded = Pick<ReloadReport, 'changes' | 'ended'>;
 
 interface ServerFileOptions {
-  /** Undefined for a server without one. */
+  /** Undefined for a server without a configuration file. */
   file: ConfigFile | undefined;
   running: () => LoadedConfig;
   /** Applies a configuration. */
   apply: (next: LoadedConfig) => Promise<Reloaded>;
-  /** Lets another process reload the file, for this one, too. */
+  /** Lets another process reload the file, which includes this process. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
   /** Whether several nodes share the data folder. */
   isFolderShared: boolean;
@@ -34,7 +34,7 @@ interface ServerFileOptions {
   log: Log;
 }
 
-/** The configuration file of a running server: checks and applies its current content. */
+/** The configuration file of a running server. It can be checked, and its current content can be applied. */
 export class ServerFile {
   readonly #options: ServerFileOptions;
   readonly #file: ConfigFile | undefined;
@@ -47,12 +47,12 @@ export class ServerFile {
     this.#options = options;
     const { file, clock, isFolderShared } = options;
     this.#checks = { isRunning: true, isFolderShared };
-    // Stdin can be read only once.
+    // Stdin can be read only once, so it cannot be reloaded.
     this.#file = file?.path === stdinName ? undefined : file;
     this.#check = this.#file && createFileCheck(this.#file.path, this.#file.env, clock, this.#checks);
   }
 
-  /** Undefined for a server without one. */
+  /** Undefined for a server without a configuration file. */
   get path(): string | undefined {
     return this.#file && this.running().file;
   }
@@ -66,9 +66,9 @@ export class ServerFile {
   }
 
   /**
-   * Applies the file, one reload after the other, and reports the result in the log and in the data folder.
+   * Applies the file, and reports the result in the log and in the data folder. Reloads run one after the other.
    *
-   * @throws what writing the report throws; a configuration that is refused is reported
+   * @throws the errors of writing the report. If the configuration is refused, the report says so
    */
   async reload(): Promise<ReloadReport> {
     if (this.#options.byAnother) return this.#options.byAnother();

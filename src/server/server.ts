@@ -36,7 +36,7 @@ import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 /** The parts of one configuration, except the listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
-  /** Replaces the inspections of the running server. */
+  /** Replaces the inspections of the running server by those of this configuration. */
   applyInspections: () => void;
 }
 
@@ -51,12 +51,12 @@ interface Opened {
   readonly certificates: Certificates;
 }
 
-/** A server and everything that it has opened, whether or not it listens yet. */
+/** A server and everything that it has opened. It may not listen yet. */
 interface Running extends Opened {
   readonly consoles: ConsoleServices;
   /** The parts of the current configuration. */
   parts: Parts;
-  /** Closes the control socket; undefined where the file system has no sockets. */
+  /** Closes the control socket; undefined if the file system supports no sockets. */
   control: (() => Promise<void>) | undefined;
 }
 
@@ -64,11 +64,13 @@ export interface ServerDependencies {
   clock: Clock;
   log: Log;
   file?: ConfigFile;
-  /** The supervisor, if it started this process as one of several nodes: it collects their figures, and reloads all of them or none. */
+  /**
+   * The supervisor, if it started this process as one of several nodes. It collects the figures of nodes, and reloads all of them or none.
+   */
   supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
 
-/** A server: starts and connects everything that a configuration describes. No other module knows all of its parts. */
+/** A server. It creates and connects all parts that a configuration describes. No other module knows all of them. */
 export class Server {
   readonly #verifier = new PasswordVerifier();
   readonly #supervisor: ServerDependencies['supervisor'];
@@ -113,25 +115,28 @@ export class Server {
     });
   }
 
-  /** @throws ServiceError `unavailable` when the server is not running */
+  /** @throws ServiceError `unavailable` if the server is not running */
   get #open(): Running {
     if (!this.#running) throw new ServiceError('unavailable', 'The server is not running.');
     return this.#running;
   }
 
-  /** Starts everything. @throws ServiceError `unavailable` when something cannot run; then nothing is left running */
+  /** Starts all parts. @throws ServiceError `unavailable` if a part cannot run. In that case nothing is left running */
   start(): Promise<void> {
     this.#started = this.#start();
     return this.#started;
   }
 
-  /** Stops accepting, lets transfers finish within `shutdown_timeout`, flushes the journal. @returns whether all finished */
+  /**
+   * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal. @returns whether all of them
+   * finished
+   */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
-  /** Ends the grace period of the current or next stop: cuts transfers, whose events still reach the journal. */
+  /** Ends the grace period of the current or next stop. It cuts transfers, but their events still reach the journal. */
   hurry(): void {
     this.#hurry.abort();
     this.#running?.listeners.hurry();
@@ -141,7 +146,7 @@ export class Server {
     const running = await this.#openAll();
     const { core, listeners, consoles, certificates, parts } = running;
     try {
-      // The monitor of a node starts only when the node serves: until then, other nodes answer at the same address.
+      // The monitor of a node starts only when the node serves. Before that, other nodes answer at the same address.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
@@ -168,7 +173,7 @@ export class Server {
     }
   }
 
-  /** Opens all that requests need, without listening yet. If something cannot be opened, everything is closed again. */
+  /** Opens everything that requests need, without listening yet. If something cannot be opened, everything is closed again. */
   async #openAll(): Promise<Running> {
     const dataFolder = openDataFolder(this.#config.server.data_folder_path);
     const closeAll: (() => unknown)[] = [() => dataFolder.release()];
@@ -209,7 +214,7 @@ export class Server {
       });
       const opened = { dataFolder, commonFolderPath, state, core, listeners, certificates };
       const parts = this.#makeParts(this.#config, opened);
-      // Set in one step, because consoles ask for the running server as soon as they exist.
+      // This must be set in one step, because consoles ask for the running server as soon as they exist.
       this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
       return this.#running;
     } catch (error) {
@@ -218,7 +223,7 @@ export class Server {
     }
   }
 
-  /** The configuration as this process uses it. */
+  /** Returns the configuration as this process uses it. */
   #ownConfig(config: Config): Config {
     return withCertificatePaths(nodeConfig(config, this.#supervisor?.setup));
   }
@@ -227,7 +232,7 @@ export class Server {
     if (this.#phase === 'stopping') throw new ServiceError('unavailable', 'The server was stopped while it started.');
   }
 
-  /** One line for each listening service. */
+  /** Returns the name and URL of each service that listens. */
   listening(): { uuid: string; name: string; url: string }[] {
     const { listeners, consoles, certificates } = this.#running ?? {};
     const ofParts = [listeners, this.#monitoring, consoles, certificates];
@@ -240,10 +245,11 @@ export class Server {
   }
 
   /**
-   * Switches to a new configuration once the server has started, completely or not at all; sessions and running transfers survive.
+   * Switches to a new configuration, completely or not at all. It waits until the server has started. Sessions and running transfers
+   * survive.
    *
    * @returns paths of the changed options, and the numbers of sessions, connections and transfers that lost access
-   * @throws ServiceError `unavailable` when a change needs a restart, or a part cannot be started
+   * @throws ServiceError `unavailable` if a change needs a restart or a part cannot be started
    */
   async reload(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
@@ -290,13 +296,13 @@ export class Server {
     this.#phase = 'stopping';
     running?.listeners.leave();
     if (!running || !wasReady) {
-      // The start then fails, and closes everything that it opened.
+      // This makes the start fail. It then closes everything that it opened.
       await running?.listeners.stop(0);
       if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});
       return true;
     }
-    // `/ready` already reports that the server stops: this gives load balancers time to notice.
+    // `/ready` already reports that the server is stopping. The delay gives load balancers time to notice that.
     await this.#common.clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
     return this.#close(running);
   }
@@ -332,7 +338,8 @@ export class Server {
     this.#running?.core.flushNow();
   }
 
-  // The server also runs without this socket, since some file systems have none. Of several nodes, the first opens it for all.
+  // The server also runs without this socket, because some file systems support none. If there are several nodes, the first one opens it
+  // for all.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const orders = controlOrders(opened.core, () => this.#open.parts);

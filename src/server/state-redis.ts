@@ -31,9 +31,9 @@ const dayMs = 86_400_000;
 type StateOptions = Config['server']['state'];
 
 /**
- * Makes the connection to the Redis of a configuration, without connecting yet.
+ * Creates the link to the Redis of a configuration. It does not connect yet.
  *
- * @throws ServiceError `unavailable` when the file of certificate authorities cannot be read, `bad-request` for an unusable URL
+ * @throws ServiceError `unavailable` if the file of certificate authorities cannot be read, `bad-request` for an unusable URL
  */
 export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): RedisLink {
   const caPem = readCaCertificates(options.ca_certificates_path, 'server.state.ca_certificates_path');
@@ -41,7 +41,7 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
   return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }
 
-/** Opens the state that all nodes share through Redis; waits until Redis is reachable. @throws the errors of `redisLinkOf` */
+/** Opens the state that all nodes share through Redis. It waits a short time for Redis. @throws the errors of `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
   dependencies: {
@@ -73,7 +73,7 @@ export async function openRedisState(
     openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
-      // Redis may still list the previous process as running; a random part keeps this one distinct.
+      // Redis may still list the previous process as running. A random part of the name distinguishes this one from it.
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;

@@ -29,34 +29,34 @@ export interface SharedJournal {
   journal: EventLog;
   figures?: () => Promise<SharedFigures>;
   records: DeliveryRecords;
-  /** Opens the log of deliveries that an administrator repeats. */
+  /** Opens the record of deliveries that an administrator repeats. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   deliveryStore: DeliveryStore;
   expectationStore: ExpectationStore;
 }
 
-/** The store of the state that requests share: the memory of this process, or Redis for several nodes. */
+/** The state that requests share. It is in the memory of this process, or in Redis for several nodes. */
 export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
   readonly certificates: CertificateStore;
-  /** Connection slots, counted for this process only. */
+  /** Connection slots. They count only the connections of this process. */
   readonly places: Slots;
-  /** Unfinished uploads of several nodes; undefined when they are stored in the data folder. */
+  /** Unfinished uploads of several nodes; undefined if they are stored in the data folder. */
   readonly uploads?: SharedUploadStore;
-  /** Uploads of several nodes that wait for a decision; undefined when they are stored in the data folder. */
+  /** Uploads of several nodes that wait for a decision; undefined if they are stored in the data folder. */
   readonly held?: SharedUploadStore;
-  /** Tokens and links of several nodes; undefined when the data folder has all of them. @param local the copy of this node */
+  /** Tokens and links of several nodes; undefined if the data folder has all of them. @param local the copy of this node */
   readonly grants?: (local: FileGrants) => GrantStore;
   /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
-  /** @param scope the method or handler that the URLs belong to */
+  /** @param scope the method or handler to which the URLs belong */
   urlHealth(scope: string): UrlSuspensions;
   accepted(method: string, lifetimeMs: number): AcceptedCredentials;
   /**
-   * Opens the shared journal and deliveries; undefined when each process has its own.
+   * Opens the shared journal and deliveries; undefined if each process has its own.
    *
-   * @param makeLocal makes the journal of this node
+   * @param makeLocal creates the journal of this node
    */
   openShared?: (
     makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
@@ -64,7 +64,7 @@ export interface State {
   ) => Promise<SharedJournal>;
   /** The connection to the other nodes; undefined for a single process. */
   readonly nodes?: NodeLink;
-  /** Whether the store is reachable, or the reason why not. */
+  /** Returns true if the store is reachable, otherwise the reason why it is not. */
   check(): true | string;
   close(): Promise<void>;
 }

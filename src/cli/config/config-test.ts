@@ -37,7 +37,7 @@ type CaseResult = z.infer<typeof caseResult>;
 /** The results of all cases. */
 export const testReport = z.strictObject({ passed: z.int(), failed: z.int(), cases: z.array(caseResult) });
 
-/** Runs unit tests of a configuration. @returns 0 when all pass, otherwise 1 */
+/** Runs the unit tests of a configuration. @returns 0 if all pass, otherwise 1 */
 export async function configTest(file: string, options: ConfigTestOptions): Promise<number> {
   const isStdin = file === '-';
   const folder = isStdin ? process.cwd() : dirname(resolve(file));
@@ -68,7 +68,7 @@ function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: bo
   return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
 }
 
-/** Compares an outcome with its golden file; with `isUpdate` it writes the file instead. @returns the differences as lines */
+/** Compares a result with its golden file. With `isUpdate`, it writes the file instead. @returns the differences as lines */
 function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {

@@ -22,7 +22,7 @@ export interface ExplainOptions {
   json?: boolean;
 }
 
-/** Explains step by step how the configuration decides a request. @returns 0 when it is allowed, otherwise 1 */
+/** Explains step by step how the configuration decides about a request. @returns 0 if the request is allowed, otherwise 1 */
 export async function explain(method: string, path: string | undefined, options: ExplainOptions): Promise<number> {
   const config = parseConfig(
     readSource(await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env })),

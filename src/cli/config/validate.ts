@@ -18,7 +18,7 @@ export interface ValidateOptions {
   workers?: number;
 }
 
-/** Checks a configuration. @returns 0 when it is valid, otherwise 1 */
+/** Checks a configuration. @returns 0 if it is valid, otherwise 1 */
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });

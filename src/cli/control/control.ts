@@ -23,7 +23,7 @@ const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   held: ['id', 'state', 'reason', 'time', 'account', 'size', 'path'],
 };
 
-/** Lists the entries of one kind in a running service. */
+/** Lists the items of one kind in a running service. */
 export async function list(name: ControlledName, { account, address, ...options }: ControlOptions): Promise<number> {
   const items = await ask('GET', name, { account, address }, options);
   if (options.json) printLines(items);
@@ -32,7 +32,7 @@ export async function list(name: ControlledName, { account, address, ...options 
   return exitCode.done;
 }
 
-/** Removes entries of one kind from a running service. @returns 1 when the service does not have one of the IDs */
+/** Removes items of one kind from a running service. @returns 1 if the service does not have one of the IDs */
 export async function remove(name: ControlledName, ids: readonly string[], options: ControlOptions): Promise<number> {
   const { account, address, all } = options;
   const isSelected = account !== undefined || address !== undefined;
@@ -55,7 +55,7 @@ export async function emptyTrash({ account, json, ...options }: ControlOptions):
   return exitCode.done;
 }
 
-/** Restores items from the trash to their former paths. @returns 1 when an item is missing or cannot be restored */
+/** Restores items from the trash to their former paths. @returns 1 if an item is missing or cannot be restored */
 export async function restoreTrash(ids: readonly string[], { account, json, ...options }: ControlOptions): Promise<number> {
   const items = await ask('POST', 'trash', { ids, account }, options);
   const failed = items.filter(({ problem }) => problem !== undefined);
@@ -89,7 +89,7 @@ function printLines(items: readonly ShownItem[]): void {
   for (const item of items) print(JSON.stringify(item));
 }
 
-/** Formats items as aligned columns below a header in capitals. */
+/** Formats items as aligned columns, with a header in capitals. */
 function table(names: readonly string[], items: readonly ShownItem[]): string {
   const rows = items.map((item) => names.map((name) => visible(String(item[name] || '-'))));
   const widths = names.map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]?.length ?? 0)));

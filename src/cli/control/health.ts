@@ -29,8 +29,8 @@ const maxBytes = 64 * 1024;
 /**
  * Asks a running service whether it is ready.
  *
- * @returns 0 when it is ready, 1 when it is not
- * @throws ServiceError `unavailable` when it does not answer (exit code 3)
+ * @returns 0 if it is ready, 1 if it is not
+ * @throws ServiceError `unavailable` if it does not answer (exit code 3)
  */
 export async function health(options: HealthOptions): Promise<number> {
   const url = options.url === undefined ? await monitorUrl(options) : readyUrl(options.url);

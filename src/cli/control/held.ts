@@ -11,7 +11,7 @@ export interface HeldOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** Prints all facts about one held upload. @returns 1 when it does not exist */
+/** Prints all data about one held upload. @returns 1 if it does not exist */
 export async function showHeld(id: string, options: HeldOptions): Promise<number> {
   const [item] = await askService(await serviceFolder(options), 'GET', 'held', { ids: [id] });
   if (!item) {
@@ -22,7 +22,7 @@ export async function showHeld(id: string, options: HeldOptions): Promise<number
   return exitCode.done;
 }
 
-/** A line for each fact, and one for each verdict. */
+/** Formats an upload with one line for each value and each verdict. */
 function described({ digest, verdicts, ...facts }: ShownItem): string {
   const lines = Object.entries(facts).map(([name, value]) => `${name}: ${visible(String(value))}`);
   const { 'sha-256': sha256 } = digest as { 'sha-256': string };
@@ -39,7 +39,7 @@ const done: Readonly<Record<HeldAction, string>> = {
   'inspect-again': 'inspecting again',
 };
 
-/** Releases or discards held uploads, or has them inspected again. @returns 1 when one of them failed */
+/** Releases or discards held uploads, or has them inspected again. @returns 1 if one of them failed */
 export async function actOnHeld(action: HeldAction, ids: readonly string[], options: HeldOptions): Promise<number> {
   const results = await askHeld(await serviceFolder(options), action, ids, userInfo().username, options.reason);
   const failed = results.filter(({ error }) => error !== undefined);

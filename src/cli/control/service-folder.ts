@@ -5,7 +5,7 @@ import { readSource } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
-/** The options by which a command finds a running service. */
+/** The options with which a command finds a running service. */
 export interface ServiceOptions {
   config?: string;
   dataFolder?: string;
@@ -15,9 +15,9 @@ export interface ServiceOptions {
 export const defaultDataFolder = './svc-data';
 
 /**
- * Reads the valid parts of a configuration, even of one that the service would refuse.
+ * Reads the valid parts of a configuration, even if the service would refuse it.
  *
- * @throws ServiceError `bad-request` when there is no configuration, or too little of it is valid
+ * @throws ServiceError `bad-request` if there is no configuration, or if too little of it is valid
  */
 export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Promise<{ file: string; config: Config }> {
   const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
@@ -27,9 +27,9 @@ export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Prom
 }
 
 /**
- * Returns the data folder of a service: from `--data-folder`, else from the configuration, else `defaultDataFolder`.
+ * Returns the data folder of a service. It comes from `--data-folder` or the configuration; the default is `defaultDataFolder`.
  *
- * @throws as `roughConfig`
+ * @throws the errors of `roughConfig`
  */
 export async function serviceFolder(options: ServiceOptions): Promise<string> {
   if (options.dataFolder !== undefined) return resolve(options.dataFolder);

@@ -41,7 +41,7 @@ export async function listGrants(kind: 'token' | 'link', { account, json, ...opt
   return exitCode.done;
 }
 
-/** Revokes tokens or links. @returns 1 when a named one does not exist */
+/** Revokes tokens or links. @returns 1 if one of the given IDs does not exist */
 export async function revokeGrants(kind: 'token' | 'link', ids: readonly string[], options: GrantOptions): Promise<number> {
   const { account, all, json, ...service } = options;
   if ([ids.length > 0, account !== undefined, all].filter(Boolean).length !== 1)
@@ -61,7 +61,7 @@ export async function createToken({ account, ...options }: TokenOptions): Promis
   return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
 }
 
-/** Creates a token that is narrower than another one and ends with it, and prints only the token. */
+/** Creates a token that has fewer rights than another one and ends with it. Prints only the token. */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
   const secret = await readSecretOption(token);
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);

@@ -2,7 +2,7 @@ import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Draft, DraftAccount } from './draft.ts';
 import { splitWords } from './sshd-config.ts';
 
-/** Options that restrict features which svc does not have. */
+/** Options that only restrict features which svc does not have. */
 const harmless =
   /^(?:restrict|pty|no-pty|no-agent-forwarding|agent-forwarding|no-port-forwarding|port-forwarding|no-user-rc|user-rc|no-x11-forwarding|x11-forwarding|no-touch-required|environment|permitopen|permitlisten|tunnel)$/i;
 
@@ -12,9 +12,9 @@ function splitOptions(text: string): string[] {
 }
 
 /**
- * Imports the keys of authorized_keys(5). A key with restrictions (addresses, a command, an expiry) is not carried over.
+ * Imports the keys of authorized_keys(5). A key with restrictions, such as addresses, a command or an expiry, is not imported.
  *
- * @param isAccepted whether the server takes keys of a type
+ * @param isAccepted returns whether the old server accepts a key
  */
 export function takeKeys(
   draft: Draft,

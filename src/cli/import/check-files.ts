@@ -4,7 +4,7 @@ import { expandUserInPath } from '../../accounts/user-names.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { DraftAccount, Note } from './draft.ts';
 
-/** Maximum number of entries inspected in one folder of an account; a note reports the rest. */
+/** Maximum number of entries that are inspected in one account's folder. A note reports that there are more. */
 const maxEntries = 1_000_000;
 /** Maximum number of findings of one kind that are reported for one account. */
 const maxTold = 20;
@@ -22,10 +22,10 @@ const remedies: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Inspects the files of accounts, or a copy of them, for differences under svc.
+ * Inspects the files of accounts, or a copy of them, for properties that svc treats differently.
  *
- * @param root folder of the copy, the old machine's `/`
- * @param folder base of relative home folders
+ * @param root folder that contains the files of the old machine, as its `/`
+ * @param folder folder to which relative home folders refer
  */
 export function checkHomes(accounts: readonly DraftAccount[], root: string, folder: string): Note[] {
   const notes: Note[] = [];
@@ -64,7 +64,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     });
     return;
   }
-  // A chroot belongs to root; the account is the owner of most entries below it.
+  // A chroot belongs to root. The account is the one that owns most entries below it.
   const owners = new Map<bigint, number>();
   const found: { path: string; stats: BigIntStats }[] = [];
   const folders = [real];
@@ -108,7 +108,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
 
 type Tell = (kind: Kind, path: string, what: string) => void;
 
-/** Finds names that are equal on file systems without case or with Unicode normalisation. */
+/** Finds names that are equal on file systems that ignore case or normalise Unicode. */
 function checkTwins(folder: string, names: readonly Buffer[], tell: Tell): void {
   const seen = new Map<string, string>();
   for (const name of names) {

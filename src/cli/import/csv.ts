@@ -3,17 +3,17 @@ import { permissionKeywords } from '../../accounts/permissions.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { addAccount, type Draft, draftAccount, emptyDraft, type ImportInput } from './draft.ts';
 
-/** A record of a file and the line where it begins. */
+/** A record of a file, and the line on which it begins. */
 export interface CsvRecord {
   fields: string[];
   line: number;
 }
 
 /**
- * Reads comma-separated values (RFC 4180): quoted fields may have commas, quotes twice and line ends.
+ * Reads comma-separated values (RFC 4180). Quoted fields may contain commas, doubled quotes and line ends.
  *
- * @param separator between fields: `,`, `;` or a tab
- * @throws ServiceError `bad-request` for a quote that is not closed
+ * @param separator separator of fields: `,`, `;` or a tab
+ * @throws ServiceError `bad-request` if a quote is not closed
  */
 export function readCsv(text: string, separator: string): CsvRecord[] {
   const records: CsvRecord[] = [];
@@ -46,7 +46,7 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
   return records;
 }
 
-/** The known columns, by their names in the first line. */
+/** The known columns by their names in the first line. */
 const columns: Readonly<Record<string, string>> = {
   name: 'name',
   user: 'name',
@@ -69,7 +69,7 @@ const columns: Readonly<Record<string, string>> = {
   quota_size: 'quota',
 };
 
-/** Reads tables of accounts; the first line names the columns. Passwords in clear become hashes. */
+/** Reads tables of accounts. The first line names the columns. Plain-text passwords are replaced by hashes. */
 export async function importCsv({ files, home, port }: ImportInput): Promise<Draft> {
   const draft = emptyDraft();
   draft.services.sftp = { type: 'ssh', port: port ?? 2222 };
@@ -125,14 +125,14 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   account.password = value('hash') || (await hashOf(value('password'), tell));
 }
 
-/** A column of passwords may hold hashes as well. */
+/** Returns the hash of a password. The column of passwords may already contain hashes. */
 async function hashOf(password: string, tell: (what: string, instead: string) => unknown): Promise<string | undefined> {
   if (password === '') return undefined;
   try {
     parsePasswordHash(password);
     return password;
   } catch {
-    // A plain-text password, or a hash that cannot be verified, which the later check of all hashes reports.
+    // This is a plain-text password, or a hash that cannot be verified. The later check of all hashes reports the latter.
     if (/^\$\w+\$|^\{\w+\}/.test(password)) return password;
   }
   try {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A setting of the old server that the new configuration lacks; names are those of `--json`. */
+/** A setting of the old server that the new configuration does not have. The names are those of `--json`. */
 export const note = z.strictObject({
   file: z.string().describe('As it was given or found; empty for the whole.'),
   line: z.int().describe('From 1; 0 where there is none.'),
@@ -12,38 +12,38 @@ export const note = z.strictObject({
 
 export type Note = z.infer<typeof note>;
 
-/** An account of the old server, in svc's terms. */
+/** An account of the old server, expressed with the options of svc. */
 export interface DraftAccount {
   name: string;
-  /** Where it was found. */
+  /** File in which it was found. */
   file: string;
   line: number;
   enabled: boolean;
-  /** Undefined if there is no password, or none is accepted. */
+  /** Hash of the password; undefined if there is none or passwords are not accepted. */
   password: string | undefined;
   /** OpenSSH public keys. */
   sshKeys: string[];
   email: string;
-  /** Absolute, or relative to the configuration. */
+  /** Home folder: absolute, or relative to the configuration. */
   home: string;
-  /** The general permissions, then rules: an expression and its permissions. */
+  /** The general permissions, followed by rules. Each rule is an expression and its permissions. */
   permissions: string[][];
-  /** Folders that test cases ask about, and the permissions there; without `granted` the general ones apply. */
+  /** Folders that test cases ask about, and the permissions there. Without `granted`, the general permissions apply. */
   samples: { at: string; granted?: string[] }[];
   virtualFolders: [string, string][];
   requires: RequiredCredentials;
   quotaBytes: number;
   largestFileBytes: number;
-  /** Name of its group there; a group of svc gets it. */
+  /** Name of its group on the old server. A group of svc gets the same name. */
   group: string;
 }
 
-/** A configuration in the making. */
+/** A configuration that is being created. */
 export interface Draft {
   server: Record<string, unknown>;
   services: Record<string, Record<string, unknown>>;
   accounts: Map<string, DraftAccount>;
-  /** Whether missing home folders are made. */
+  /** Whether svc creates missing home folders. */
   createsHomes: boolean;
   notes: Note[];
 }
@@ -52,26 +52,26 @@ export interface Draft {
 export interface InputFile {
   path: string;
   text: string;
-  /** Account that it belongs to (`alice=FILE`). */
+  /** Account to which the file belongs (`alice=FILE`). */
   account: string | undefined;
 }
 
-/** All that a source reads. */
+/** The input of an import. */
 export interface ImportInput {
   files: readonly InputFile[];
-  /** Folder with the old machine's files; its `/`. */
+  /** Folder that contains the files of the old machine, as its `/`. */
   root: string;
-  /** Home folder where the source has none, with `${USER}`. */
+  /** Home folder with `${USER}`, for accounts of a source that has no home folders. */
   home: string;
   port: number | undefined;
   nowMs: number;
 }
 
-/** Permits everything that svc knows. */
+/** The permission for everything that svc knows. */
 export const fullControl = 'allow-full-control';
 export const readOnly = ['allow-read', 'allow-list'];
 
-/** Makes an empty draft. */
+/** Creates an empty draft. */
 export function emptyDraft(): Draft {
   return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
 }
@@ -97,7 +97,7 @@ export function draftAccount(name: string, file: string, line: number): DraftAcc
   };
 }
 
-/** Adds an account. If there is one with the name already, the first one is kept and a note is added. @returns whether it was added */
+/** Adds an account. If the draft already has one with this name, that one is kept and a note is added. @returns whether it was added */
 export function addAccount(draft: Draft, account: DraftAccount): boolean {
   const { name, file, line } = account;
   if (!draft.accounts.has(name)) {
@@ -108,7 +108,7 @@ export function addAccount(draft: Draft, account: DraftAccount): boolean {
   return false;
 }
 
-/** Disables an account, because svc would be less strict with it than the old server. */
+/** Disables an account for which svc would be less strict than the old server. */
 export function disable(
   draft: Draft,
   account: DraftAccount,
@@ -120,12 +120,12 @@ export function disable(
   draft.notes.push({ file: place.file, line: place.line, account: account.name, what, instead: `The account is disabled. ${instead}` });
 }
 
-/** An expression that matches a folder and everything below it literally. */
+/** Returns an expression that matches everything below a folder literally. */
 export function belowFolder(path: string): string {
   return `e/^${quoted(path)}\\//`;
 }
 
-/** An expression that matches one path literally. */
+/** Returns an expression that matches one path literally. */
 export function exactly(path: string): string {
   return `e/^${quoted(path)}$/`;
 }

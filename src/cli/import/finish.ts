@@ -9,14 +9,14 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
-/** More accounts than these go to a file of their own: a configuration is read and checked whole at each reload. */
+/** Number of accounts above which they are written to a separate file. A configuration is read and checked as a whole at each reload. */
 const maxAccountsOfConfig = 1000;
 
 /** The texts that an import writes. */
 export interface Finished {
   /** The configuration. */
   config: string;
-  /** The file of its accounts, in JSON, which is read 20 times as fast as YAML; undefined where they stand in the configuration. */
+  /** The accounts as JSON, which is read 20 times as fast as YAML. Undefined if the configuration contains them. */
   accountsFile: string | undefined;
   /** The cases for `svc test`. */
   cases: string;
@@ -24,17 +24,17 @@ export interface Finished {
   accounts: DraftAccount[];
 }
 
-/** The options that accounts share by a group. */
+/** The options that accounts of a group share. */
 interface GroupKey {
   name: string;
   options: Record<string, unknown>;
 }
 
 /**
- * Writes the configuration and test cases for a draft. Names, hashes and keys that svc would refuse are omitted, each with a note.
+ * Writes the configuration and test cases of a draft. Names, hashes and keys that svc would refuse are omitted, each with a note.
  *
- * @param from what was imported, for the first line
- * @param names names of the files that are written, which lie in one folder
+ * @param from name of the imported server, for the first line
+ * @param names names of the written files, which are in one folder
  */
 export function finish(draft: Draft, from: string, names: { config: string; accountsFile: string }): Finished {
   const notes = [...draft.notes];
@@ -118,7 +118,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }
 
-/** The group with the common values of its accounts; the group has the home folder if the folder ends with the account's name. */
+/** Returns the group with the values that its accounts share. If the home folder ends with the account's name, the group defines it. */
 function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
@@ -130,7 +130,7 @@ function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupK
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
-    // With full control, accounts could share files with people outside once an HTTP service is added.
+    // Tokens and links are off. With full control, accounts could otherwise share files with outsiders once an HTTP service is added.
     ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);
@@ -157,7 +157,7 @@ function optionsOf(account: DraftAccount, group: GroupKey): Record<string, unkno
   };
 }
 
-/** SFTP and HTTP requests that create something, and sets of permissions that suffice for each. */
+/** SFTP and HTTP requests that create something, with the permissions that are sufficient for each of them. */
 const requests: readonly { needed: readonly string[]; ssh: (path: string) => string; http: (path: string) => string }[] = [
   { needed: ['allow-read'], ssh: (path) => `OPEN-READ ${path}x`, http: (path) => `GET /home${path}x` },
   { needed: ['allow-write', 'allow-create-file'], ssh: (path) => `OPEN-WRITE ${path}x`, http: (path) => `PUT /home${path}x` },
@@ -166,7 +166,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** Test cases for the account's rights on the old server: they must hold now, and after later changes of the configuration. */
+/** Creates test cases for the account's rights on the old server. They must pass now, and after later changes of the configuration. */
 function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

@@ -35,26 +35,26 @@ const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All permissions, one by one, without `allow-create-file`. */
+/** All permissions, listed one by one, without `allow-create-file`. */
 export const allRights: readonly string[] = [
   'allow-read',
   'allow-list',
   ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
 ];
 
-/** The permissions that commands need; `ALL` means all of them. */
+/** Returns the permissions that commands need. `ALL` means all permissions. */
 export function commandRights(commands: readonly string[]): string[] {
   return commands.flatMap((command) =>
     command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),
   );
 }
 
-/** A set of permissions in the notation of the configuration. */
+/** Returns a set of permissions in the notation of the configuration. */
 export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }
 
-/** Creates an account from one of the system: its home folder, and its password if that can be carried over. */
+/** Creates an account from a Unix account. It gets the home folder, and the password if that can be imported. */
 export function accountOf(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),

@@ -37,13 +37,13 @@ const readers: Readonly<Record<string, Reader>> = {
   vsftpd: importVsftpd,
 };
 
-/** Largest file that is read. */
+/** Maximum size, in bytes, of a file that is read. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Maximum size of a configuration that is read (config/reading/source.ts). */
+/** Maximum size, in bytes, of a configuration that svc reads (config/reading/source.ts). */
 const maxConfigBytes = 4 * 1024 * 1024;
 
-/** Creates a configuration from another server's files. @returns 0 when all is written, 1 when `--check` finds something */
+/** Creates a configuration from another server's files. @returns 0 if everything was written, 1 if `--check` found something */
 export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
   const outputs = outputPaths(options.out);
   if (!options.check) assertFree(outputs);
@@ -78,7 +78,7 @@ export async function importFrom(from: string, named: readonly string[], options
   return exitCode.done;
 }
 
-/** The files that are written; that of the accounts only where there are many. */
+/** Paths of the files to write. The accounts file is written only if there are many accounts. */
 type OutputPaths = Record<'config' | 'accountsFile' | 'cases' | 'notes', string>;
 
 function outputPaths(out: string): OutputPaths {
@@ -106,7 +106,7 @@ function readInput(given: string): InputFile {
   }
 }
 
-/** Checks that the result is a valid configuration, before anything is written. */
+/** Checks that the result is a valid configuration. Called before anything is written. */
 function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(
@@ -119,7 +119,7 @@ function assertValid(path: string, text: string): void {
     throw new ServiceError('unavailable', `The configuration would not be valid: ${first.path}: ${first.message}. Nothing was written.`);
 }
 
-/** A note as a line: `FILE:LINE: account alice: WHAT. INSTEAD`. */
+/** Formats a note as a line: `FILE:LINE: account alice: WHAT. INSTEAD`. */
 function noteText({ file, line, account, what, instead }: Note): string {
   const place = file === '' ? '' : `${file}${line > 0 ? `:${line}` : ''}: `;
   return visible(`${place}${account === undefined ? '' : `account ${account}: `}${what}. ${instead}`);

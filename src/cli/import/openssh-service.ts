@@ -5,7 +5,7 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords about features that svc does not have: shells, forwarding, other ways to log in, the machine's own log. */
+/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and the machine's own log. */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -70,7 +70,7 @@ function inRange(text: string, low: number, high: number): boolean {
   return /^\d+$/.test(text) && Number(text) >= low && Number(text) <= high;
 }
 
-/** A time of sshd_config(5) in seconds: `90`, `1m30s`. */
+/** Converts a time of sshd_config(5), such as `90` or `1m30s`, to seconds. */
 function seconds(text: string): number {
   if (!/^(?:\d+[smhdw]?)+$/i.test(text)) return Number.NaN;
   const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
@@ -92,7 +92,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
   }
 }
 
-/** A list without `+`, `-` or `^` is imported, as far as svc knows the names. */
+/** Imports lists without `+`, `-` or `^`, as far as svc knows the names in them. */
 function setAlgorithms(service: Record<string, unknown>, lists: readonly Directive[], tell: Tell): void {
   const names: string[] = [];
   for (const directive of lists) {
@@ -109,7 +109,7 @@ function setAlgorithms(service: Record<string, unknown>, lists: readonly Directi
   if (names.length > 0) service.ssh_cipher_list = names;
 }
 
-/** One service for each address and port. */
+/** Adds one service for each address and port. */
 function setAddresses(
   draft: Draft,
   service: Record<string, unknown>,
@@ -132,9 +132,9 @@ function setAddresses(
 }
 
 /**
- * Finds the keys that the server refuses for all accounts: those in RevokedKeys, and those of types that it does not accept.
+ * Finds the keys that the server refuses for all accounts. They are the keys in RevokedKeys, and keys of types that it does not accept.
  *
- * @returns whether a key is accepted
+ * @returns a function that returns whether a key is accepted
  */
 export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string): (type: string, blob: string) => boolean {
   const all = (pattern: RegExp) => blocks.flatMap((block) => block.directives.filter(({ keyword }) => pattern.test(keyword)));
@@ -160,7 +160,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
   return (type, blob) => !isUnknown && !revoked.has(blob) && lists.every(({ args }) => takesType(args[0] ?? '', type));
 }
 
-/** RSA keys can sign with several algorithms; svc accepts those with SHA-2. */
+/** Returns whether a list accepts keys of a type. RSA keys can sign with several algorithms, of which svc accepts those with SHA-2. */
 function takesType(list: string, type: string): boolean {
   const names = type === 'ssh-rsa' ? ['rsa-sha2-256', 'rsa-sha2-512'] : [type];
   const patterns = list.replace(/^[+^-]/, '').split(',');

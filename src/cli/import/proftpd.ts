@@ -19,19 +19,19 @@ import { accountOf, allRights, commandRights, permissionSet } from './ftp-rights
 import { matchesPattern, splitWords } from './sshd-config.ts';
 import { noShells, readUnixAccounts, type UnixAccount, unixFileKind } from './unix-accounts.ts';
 
-/** A directive, or a section with what is in it. */
+/** A directive, or a section with its entries. */
 interface Entry {
   name: string;
   args: string[];
   file: string;
   line: number;
-  /** Of a section. */
+  /** The entries of a section; undefined for a directive. */
   entries?: Entry[];
 }
 
 const maxDepth = 32;
 
-/** Directives for FTP, logs and the process without a counterpart in svc; ignoring them removes no restriction. */
+/** Directives without a counterpart in svc, for FTP, logs and the process. Ignoring them removes no restriction. */
 const withoutCounterpart =
   /^(?:access\w*|allowforeignaddress|allowlogsymlinks|allowretrieverestart|allowstorerestart|auth(?:aliasonly|groupfile|order|pam\w*|userfile)|ban\w*|commandbuffersize|controls\w*|createhome|debuglevel|default(?:address|chdir|server|transfermode)|deferwelcome|delay\w*|deleteabortedstores|displaychdir|displayquit|extendedlog|group|groupowner|hidden\w*|identlookups|include|langdefault|langengine|listoptions|loadmodule|logformat|masqueradeaddress|maxinstances|moduleControls\w*|modulepath|multilinerfc2228|passiveports|persistentpasswd|pidfile|port|quotaengine|rewrite\w*|rlimit\w*|rootrevoke|scoreboardfile|serveradmin|serverident|servername|servertype|setenv|sftp(?:acceptenv|ciphers|clientalive|clientmatch|compression|digests|engine|extensions|keyexchanges|log|options|passphraseprovider|rekey|traffic\w*)|showsymlinks|socketbindtight|storeuniqueprefix|syslog\w*|systemlog|tcpnodelay|times\w*|timeout(?:linger|notransfer|session|stalled)|tls\w*|transferlog|useipv6|useencoding|user|userowner|usesendfile|usereversedns|useutf8|wtmplog)$/i;
 
@@ -128,10 +128,10 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
   return top;
 }
 
-/** Sections that apply to all accounts, or if a module is loaded. */
+/** Sections that apply to all accounts, or that depend only on a loaded module. */
 const transparent = /^(?:global|virtualhost|ifmodule|ifdefine)$/i;
 
-/** The entries that apply to all accounts, without their sections. */
+/** Yields the entries that apply to all accounts, without the sections around them. */
 function* flattened(entries: readonly Entry[]): Generator<Entry> {
   for (const entry of entries) {
     if (entry.entries && transparent.test(entry.name)) yield* flattened(entry.entries);
@@ -192,7 +192,7 @@ function isListed(path: string, name: string): boolean {
   }
 }
 
-/** Whether an expression of groups or users matches: every item of `a,!b` must. */
+/** Returns whether an expression of groups or users is met. Every item of `a,!b` must be met. */
 function holds(expression: string, names: readonly string[]): boolean {
   return expression
     .split(',')
@@ -219,7 +219,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
 
 type Verdict = 'allow' | 'deny' | undefined;
 
-/** Whether a section of limits applies to an account; conditions on addresses and classes are unknown. */
+/** Returns whether a section of limits applies to an account. Conditions on addresses and classes cannot be evaluated. */
 function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
   let [verdict, isConditional, isListed]: [Verdict, boolean, boolean] = [undefined, false, false];
   for (const { name, args } of limit.entries ?? []) {
@@ -234,7 +234,7 @@ function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isCondi
       if (isMeant && verdict !== 'deny') verdict = 'allow';
     } else if (lower !== 'order' && lower !== 'ignorehidden') isConditional = true;
   }
-  // AllowUser counts before and after DenyAll.
+  // AllowUser counts both before and after DenyAll.
   const isExempt = (limit.entries ?? []).some(
     ({ name, args }) =>
       /^allow(?:user|group)$/i.test(name) && args.every((arg) => holds(arg, /group/i.test(name) ? unix.groups : [unix.name])),
@@ -306,7 +306,7 @@ function orNothing(granted: readonly string[]): string[] {
   return set.length > 0 ? set : ['deny-full-control'];
 }
 
-/** Converts path filters to expressions that paths must not match. */
+/** Converts path filters to expressions for paths that are refused. */
 function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[]): string[][] {
   const rules: string[][] = [];
   for (const entry of all) {
@@ -322,7 +322,7 @@ function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[])
   return rules;
 }
 
-/** Keys in the format of RFC 4716, one file for each account. */
+/** Reads keys in the format of RFC 4716, from one file per account. */
 function addKeys(draft: Draft, account: DraftAccount, unix: UnixAccount, { args }: Entry, root: string): void {
   const path = /^file:(.*)$/.exec(args[0] ?? '')?.[1];
   if (path === undefined) return;

@@ -15,7 +15,7 @@ import {
 
 type Members = Record<string, unknown>;
 
-/** The permissions of SFTPGo, and those of svc that grant no more. */
+/** The permissions of SFTPGo, each with permissions of svc that grant no more. */
 const rights: Readonly<Record<string, readonly string[]>> = {
   '*': [fullControl],
   list: ['allow-list'],
@@ -28,7 +28,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   delete_dirs: ['allow-delete-folder'],
   chmod: [],
   chtimes: [],
-  // svc has no links, owners and copies on the server, or needs other rights for them.
+  // svc has no links, owners or copies on the server, or it needs other permissions for them.
   create_symlinks: [],
   chown: [],
   copy: [],
@@ -39,7 +39,7 @@ function permissionsOf(given: readonly string[]): string[] {
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
-  // Two rights of SFTPGo correspond to one of svc: both are needed.
+  // Two permissions of SFTPGo correspond to one of svc, so both are needed.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');
   if (has('rename_files') && has('rename_dirs')) granted.push('allow-rename');
   return [...new Set(granted)];
@@ -51,7 +51,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 const members = (value: unknown): Members => (isObject(value) ? (value as Members) : {});
 
-/** Parts of a dump that svc represents differently, or lacks. */
+/** Parts of a dump that svc represents differently or does not have. */
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
   api_keys: 'Clients get new credentials of svc.',
@@ -63,7 +63,7 @@ const otherParts: Readonly<Record<string, string>> = {
   configs: 'See docs/operate/migrating.md for the settings of the server.',
 };
 
-/** Reads a dump of SFTPGo (`dumpdata`): users, their groups and virtual folders. */
+/** Reads a dump of SFTPGo (`dumpdata`) with users, their groups and virtual folders. */
 export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.sftp = { type: 'ssh', port: port ?? 2222 };
@@ -90,7 +90,7 @@ export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
 interface Reader {
   draft: Draft;
   file: string;
-  /** The line of a text in quotes. */
+  /** Returns the line that contains a text in quotes. */
   lineOf: (text: string) => number;
   groups: ReadonlyMap<string, Members>;
   folders: ReadonlyMap<string, Members>;
@@ -98,7 +98,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Finds the first line that contains a text; all texts are found in one pass. */
+/** Returns a function that finds the first line with a text. The content is searched only once for all texts. */
 function lineFinder(content: string): (text: string) => number {
   const lines = new Map<string, number>();
   let line = 1;
@@ -149,7 +149,7 @@ function addUser(reader: Reader, user: Members): void {
     [...texts(own.denied_protocols), ...texts(ofGroup.denied_protocols)],
   );
 
-  // Limits that svc does not have.
+  // Restrictions that svc does not have.
   const strict: [boolean, string, string][] = [
     [
       [user.filesystem, settings.filesystem].some((fs) => ![0, undefined].includes(members(fs).provider as number)),
@@ -226,7 +226,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** The smaller of two limits; 0 means no limit. SFTPGo uses the user's own limit if there is one. */
+/** Returns the limit that applies; 0 means no limit. SFTPGo uses the user's own limit if there is one. */
 function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
@@ -236,7 +236,10 @@ function dayOf(timeMs: number): string {
   return Number.isNaN(date.getTime()) ? 'a day that cannot be read' : date.toISOString().slice(0, 10);
 }
 
-/** SFTPGo's rights of a folder apply to its content; operations on the folder itself need the rights of its parent. */
+/**
+ * Converts permissions of folders. In SFTPGo they apply to the content of a folder; operations on the folder itself need the permissions of
+ * its parent.
+ */
 function setPermissions(account: DraftAccount, given: Members, expand: (path: string) => string): void {
   const sets = Object.entries(given).map(([path, names]) => ({
     path: expand(path).replace(/(.)\/+$/, '$1'),
@@ -258,7 +261,7 @@ function setPermissions(account: DraftAccount, given: Members, expand: (path: st
       : parent.filter((keyword) => keyword !== 'allow-list');
     account.permissions.push([exactly(path), ...listed, ...kept]);
   }
-  // A rule without permissions needs one that grants nothing.
+  // A rule must not be empty, so a rule without permissions gets one that grants nothing.
   account.permissions = account.permissions.map((rule, index) => (index > 0 && rule.length === 1 ? [...rule, 'deny-full-control'] : rule));
 }
 
@@ -287,7 +290,7 @@ function setVirtualFolders(
   }
 }
 
-/** Two credentials are required if each alone is denied. */
+/** Sets the required credentials. Two are required if each of them alone is denied. */
 function setCredentials(draft: Draft, account: DraftAccount, denied: readonly string[], protocols: readonly string[]): void {
   const has = (name: string) => !denied.includes(name);
   const byPassword = has('password') && has('password-over-SSH');

@@ -4,9 +4,9 @@ import type { InputFile, Note } from './draft.ts';
 
 /** A line of sshd_config(5). */
 export interface Directive {
-  /** In lower case. */
+  /** Name of the keyword in lower case. */
   keyword: string;
-  /** As it was written. */
+  /** Name of the keyword as it was written. */
   name: string;
   args: string[];
   file: string;
@@ -19,13 +19,13 @@ interface Criterion {
   patterns: string;
 }
 
-/** The directives of one `Match`, or the ones before the first `Match`, which have no conditions. */
+/** The directives of one `Match` block, or those before the first `Match`, which have no conditions. */
 export interface Block {
   criteria: Criterion[];
   directives: Directive[];
 }
 
-/** An account that conditions are asked about. */
+/** An account for which conditions are evaluated. */
 interface Subject {
   name: string;
   groups: readonly string[];
@@ -35,9 +35,9 @@ const maxDepth = 16;
 const maxFiles = 256;
 
 /**
- * Splits a line as OpenSSH does: words, quotes of both kinds, backslashes before quotes and blanks; `#` begins a comment.
+ * Splits a line like OpenSSH: words, both kinds of quotes, and backslashes before quotes and blanks. `#` begins a comment.
  *
- * @returns undefined where a quote is not closed
+ * @returns undefined if a quote is not closed
  */
 export function splitWords(line: string): string[] | undefined {
   const words: string[] = [];
@@ -62,7 +62,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration and the files that it includes. @param root the old machine's `/` */
+/** Reads a configuration and the files that it includes. @param root folder that contains the files of the old machine, as its `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;
@@ -86,7 +86,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions within the file are combined with those around it, and end with it.
+            // Conditions in an included file are combined with the conditions around it, and end with the file.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -95,7 +95,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // A command is all the rest of its line, comments too.
+        // A command is the whole rest of its line, including comments.
         const whole =
           keyword === 'forcecommand'
             ? [
@@ -134,12 +134,12 @@ function includedPaths(pattern: string, root: string): string[] {
       .sort()
       .map((entry) => join(folder, entry));
   } catch {
-    // As with sshd: a pattern that matches nothing.
+    // Like sshd, treat this as a pattern that matches nothing.
     return [];
   }
 }
 
-/** Whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. Takes linear time for each `*`. */
+/** Returns whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. It takes linear time for each `*`. */
 export function matchesPattern(text: string, pattern: string): boolean {
   let [at, of, star, kept] = [0, 0, -1, 0];
   while (at < text.length) {
@@ -158,14 +158,14 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return of === pattern.length;
 }
 
-/** Whether a list of patterns matches: at least one pattern does, and none with `!`. */
+/** Returns whether a list of patterns matches. At least one pattern must match, and none that begins with `!`. */
 export function matchesList(text: string, patterns: string): boolean {
   const all = patterns.split(',');
   if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
   return all.some((pattern) => !pattern.startsWith('!') && matchesPattern(text, pattern));
 }
 
-/** Whether a block is for an account: always, never, or for some of its connections (addresses, ports). */
+/** Returns whether a block applies to an account: always, never, or for some of its connections (addresses, ports). */
 export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'always' | 'never' | 'sometimes' {
   let result: 'always' | 'sometimes' = 'always';
   for (const criterion of criteria) {
@@ -183,8 +183,8 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * The possible values of a keyword for an account. The first one applies if no condition on addresses holds (sshd takes the first matching
- * `Match`, else the lines before); the others come from blocks that may match.
+ * Returns the possible values of a keyword for an account. The first value applies if no condition on addresses is met: sshd uses the first
+ * matching `Match` block, or the lines before. The other values come from blocks that may match.
  */
 export function valuesOf(
   blocks: readonly Block[],

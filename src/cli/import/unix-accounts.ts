@@ -9,16 +9,16 @@ export interface UnixAccount {
   shell: string;
   file: string;
   line: number;
-  /** Hash of passwd or shadow; undefined when no password is accepted. */
+  /** Hash from passwd or shadow; undefined if passwords are not accepted. */
   password: string | undefined;
-  /** Why the password must not be taken over. */
+  /** Reason why the password must not be imported. */
   passwordFault?: string;
-  /** Day since 1970 on which the account expires. */
+  /** Day on which the account expires, counted from 1970. */
   expiresOnDay?: number;
   groups: string[];
 }
 
-/** Shells that let nobody in. */
+/** Shells that do not allow a login. */
 export const noShells = /(?:^|\/)(?:nologin|false|true|sync|halt|shutdown)$/;
 
 interface Fields {
@@ -31,7 +31,7 @@ function* linesOf(text: string): Generator<Fields> {
     if (content.trim() !== '' && !content.startsWith('#')) yield { fields: content.split(':'), line: index + 1 };
 }
 
-/** The kind of a file of accounts, by its name and its lines. */
+/** Returns the kind of an account file, judged by its name and its lines. */
 export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | 'group' | undefined {
   const name = /[^/]*$/.exec(path)?.[0] ?? '';
   const named = /passwd/.test(name) ? 'passwd' : /shadow/.test(name) ? 'shadow' : /group/.test(name) ? 'group' : undefined;
@@ -41,7 +41,7 @@ export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | '
   return named === counted ? named : named && first === undefined ? named : undefined;
 }
 
-/** Reads passwd, shadow and group files the way the system does: accounts with their hashes and groups. */
+/** Reads passwd, shadow and group files as the system does. Returns accounts with their hashes and groups. */
 export function readUnixAccounts(files: readonly InputFile[], nowMs: number, notes: Note[]): Map<string, UnixAccount> {
   const accounts = new Map<string, UnixAccount>();
   const of = (kind: string) => files.filter((file) => unixFileKind(file) === kind);
@@ -80,7 +80,7 @@ function applyShadow(accounts: ReadonlyMap<string, UnixAccount>, fields: string[
   else if (dueDay + Number(inactive || 0) < today) account.passwordFault = 'the password is out of date';
 }
 
-/** The hash in a field; undefined for locked accounts and placeholders. */
+/** Returns the hash in a field; undefined for locked accounts and placeholders. */
 function usable(hash: string): string | undefined {
   return hash === '' || hash === 'x' || /^[!*]/.test(hash) ? undefined : hash;
 }

@@ -50,7 +50,7 @@ async function verified(named: string | undefined, options: VerifyOptions): Prom
   return { folder, result };
 }
 
-/** Checks a journal (docs/spec/evidence.md#verification). */
+/** Verifies a journal (docs/spec/evidence.md#verification). */
 export async function verify(named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);
   if (options.json) print(JSON.stringify({ folder, ...result }));
@@ -74,7 +74,7 @@ export const receiptResult = z.strictObject({
     .nullable(),
 });
 
-/** Checks that an event, such as that of an upload (`Event-Id`), is in a journal or an export that is complete up to it. */
+/** Checks that an event is in a journal or export that is complete up to it. It may be the event of an upload (`Event-Id`). */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);
   const place = isExport(folder) ? await findExported(folder, uuid) : await findJournalled(folder, uuid);
@@ -201,7 +201,7 @@ export async function showKey(options: ServiceOptions): Promise<number> {
   return exitCode.done;
 }
 
-/** Creates the next key; the service uses it from its next checkpoint on, which the old key signs. */
+/** Creates the next key. The service uses it from its next checkpoint on, which is signed with the old key. */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
   if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);
@@ -220,7 +220,7 @@ export async function rotateKey(options: ServiceOptions): Promise<number> {
   return exitCode.done;
 }
 
-/** The journal's folder of the service, or of its only node. */
+/** Returns the journal folder of the service, or of its only node. */
 async function findJournalFolder(options: ServiceOptions): Promise<string> {
   const dataFolder = await serviceFolder(options);
   const folder = journalFolder(dataFolder);
@@ -245,7 +245,7 @@ function makeEmptyFolder(out: string): void {
   throw new ServiceError('bad-request', `--out ${out} is not empty; name a new folder.`);
 }
 
-/** The public half of the key beside a journal; undefined where this account may not read it. */
+/** Returns the public part of the key next to a journal; undefined if this account may not read it. */
 function ownKey(path: string): KeyObject | undefined {
   try {
     const key = readKey(path);

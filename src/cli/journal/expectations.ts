@@ -16,7 +16,7 @@ import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 
 const dayMs = 86_400_000;
 
-/** Past that `list` and `history` show. */
+/** Length, in milliseconds, of the past that `list` and `history` show. */
 const shownMs = 31 * dayMs;
 
 export const occurrenceList = z.strictObject({
@@ -30,7 +30,10 @@ interface Options extends JournalOptions {
   since?: number;
 }
 
-/** Judges the expectations of the configuration by the journal. @throws ServiceError `bad-request` when there are none */
+/**
+ * Evaluates the expectations of the configuration with the events of the journal. @throws ServiceError `bad-request` if there are no
+ * expectations
+ */
 async function judged(options: JournalOptions, sinceMs: number) {
   const { config, file } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
   if (Object.keys(config.expectations).length === 0) throw new ServiceError('bad-request', `${file} has no "expectations".`);
@@ -59,7 +62,7 @@ export async function listExpectations(options: Options): Promise<number> {
   return exitCode.done;
 }
 
-/** Prints the state of each occurrence. @returns 3 when some are late, missing or malformed */
+/** Prints the state of each occurrence. @returns 3 if some are late, missing or malformed */
 export async function checkExpectations(options: Options): Promise<number> {
   const { past } = await judged(options, options.since ?? systemClock.nowMs() - 30 * dayMs);
   printOccurrences(past, options);
@@ -68,7 +71,7 @@ export async function checkExpectations(options: Options): Promise<number> {
   return bad.length > 0 ? exitCode.mismatch : exitCode.done;
 }
 
-/** Prints the occurrences of one expectation, and when its files came. */
+/** Prints the occurrences of one expectation, and the times at which its files arrived. */
 export async function expectationHistory(uuid: string, options: Options): Promise<number> {
   const { past, next, arrivals, all } = await judged(options, options.since ?? systemClock.nowMs() - shownMs);
   assertKnown(uuid, all);
@@ -81,7 +84,7 @@ export async function expectationHistory(uuid: string, options: Options): Promis
   return exitCode.done;
 }
 
-/** Excuses an occurrence at the running service. */
+/** Excuses an occurrence in the running service. */
 export async function excuseOccurrence(
   uuid: string,
   due: string,
@@ -94,7 +97,7 @@ export async function excuseOccurrence(
   return exitCode.done;
 }
 
-/** Expects an occurrence once more at the running service. */
+/** Expects an occurrence once more in the running service. */
 export async function expectAgain(uuid: string, due: string, options: ServiceOptions & { until: string; json?: boolean }): Promise<number> {
   const folder = await serviceFolder(options);
   const fromNow = durationSeconds(options.until);
@@ -105,13 +108,13 @@ export async function expectAgain(uuid: string, due: string, options: ServiceOpt
   return exitCode.done;
 }
 
-/** Says when files came, so that a due time can be chosen. */
+/** Describes when files arrived, as a help for choosing a due time. */
 function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_decile, latest }: Punctuality): string {
   const half = `half of them from ${offsetText(lower_quartile)} to ${offsetText(upper_quartile)}`;
   return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the last ${offsetText(latest)}`;
 }
 
-/** `-1:05:00` is an hour and five minutes before the due time. */
+/** Formats an offset from the due time. `-1:05:00` is an hour and five minutes before it. */
 function offsetText(seconds: number): string {
   const size = Math.abs(seconds);
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
@@ -140,7 +143,7 @@ function painted(state: ToldOccurrence['state']): string {
   return paint(process.stdout, colours[state], state);
 }
 
-/** Writes columns, separated by tabs if the output is not a terminal. */
+/** Joins columns. They are separated by tabs if the output is not a terminal. */
 function visibleLine(columns: readonly string[]): string {
   const shown = columns.map((column) => (column.includes('\u001b') ? column : visible(column)));
   return shown.join(process.stdout.isTTY ? '  ' : '\t');

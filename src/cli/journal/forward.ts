@@ -20,13 +20,14 @@ export interface ForwardOptions {
   json?: boolean;
 }
 
-/** How often the progress is checked. */
+/** Interval, in milliseconds, at which the progress is checked. */
 const checkEveryMs = 100;
 
 /**
- * Forwards to Redis the events of a node that no longer runs, from its data folder (docs/spec/command-line.md#events).
+ * Forwards the events of a node that no longer runs to Redis. It reads them from the data folder of the node
+ * (docs/spec/command-line.md#events).
  *
- * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` when a service uses the folder or Redis cannot be reached
+ * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` if a service uses the folder or Redis cannot be reached
  */
 export async function forwardEvents(options: ForwardOptions): Promise<number> {
   if (options.dataFolder === undefined) throw new ServiceError('bad-request', "--data-folder is missing: the dead node's.");

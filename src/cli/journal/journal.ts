@@ -26,12 +26,12 @@ import { type ReplayedJournal, stoppedHandlers } from '../../webhooks/replay/und
 import { defaultDataFolder } from '../control/service-folder.ts';
 import { complain, visible } from '../output.ts';
 
-/** The journal of a service or of all its nodes, with the configuration if there is one. */
+/** The journal of a service or of all its nodes, and the configuration if there is one. */
 export interface Journal extends ReplayedJournal {
   config: Config | undefined;
   /** The text of the configuration file. */
   source: Source | undefined;
-  /** Why there is no journal; undefined when there is one. */
+  /** Reason why there is no journal; undefined if there is one. */
   missing: string | undefined;
   serverUuid: string | undefined;
   /** Opens the log to which `svc webhook-replay` writes its deliveries. */
@@ -45,15 +45,15 @@ export interface JournalOptions {
   dataFolder?: string;
 }
 
-/** Size at which a new file of delivery records is started. */
+/** Size in bytes at which a new file of delivery records is started. */
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal in `--data-folder`; without that option the journal of the configuration, or else the one in `defaultDataFolder`.
- * The caller closes it.
+ * Opens the journal in `--data-folder`. Without that option it opens the journal of the configuration, or else the one in
+ * `defaultDataFolder`. The caller must close it.
  *
- * @param needsHandlers whether to read the configuration even with `--data-folder`, because its event handlers are needed
- * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
+ * @param needsHandlers whether the event handlers are needed, so that the configuration is read even with `--data-folder`
+ * @throws ConfigError for an invalid configuration, ServiceError `unavailable` if its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
   const { config, source } = (await findConfig(options, needsHandlers)) ?? {};
@@ -61,7 +61,7 @@ export async function findJournal(options: JournalOptions, needsHandlers: boolea
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
-/** Checks that there is a journal. @throws ServiceError `bad-request` when there is none */
+/** Checks that there is a journal. @throws ServiceError `bad-request` if there is none */
 export function assertJournal({ missing }: Journal): void {
   if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
@@ -103,7 +103,7 @@ async function findConfig(options: JournalOptions, needsHandlers: boolean): Prom
 
 const dayMs = 86_400_000;
 
-/** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` when Redis cannot be reached */
+/** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` if Redis cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = redisLinkOf(config.server.state, systemClock, silentLog);
   await link.start();
@@ -136,7 +136,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // No node delivers events for a handler without a lease, so none of its events counts as waiting.
+      // No node delivers the events of a handler without a lease, so none of its events counts as waiting.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

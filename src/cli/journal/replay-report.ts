@@ -14,7 +14,7 @@ export interface MalformedOptions {
 /** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/** Reports malformed lines at once and counts them. They fail the run; with `--strict` the first one ends it. */
+/** Reports malformed lines at once and counts them. They make the run fail; with `--strict` the first one ends it. */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;
@@ -29,7 +29,7 @@ export class BadLines {
     return this.count > 0 && !this.#options.skipMalformed;
   }
 
-  /** The count as text, for example `2 malformed lines skipped`. */
+  /** The number of malformed lines as text, for example `2 malformed lines skipped`. */
   get summary(): string {
     return `${count(this.count, 'malformed line')} ${this.#hasEnded ? 'ended the run' : 'skipped'}`;
   }
@@ -41,12 +41,12 @@ export class BadLines {
     if (this.#hasEnded) throw new RunEnded();
   }
 
-  /** Reports that a well-formed line names something that no longer exists. This does not fail the run. */
+  /** Reports that a well-formed line names something that no longer exists. This does not make the run fail. */
   missing(place: string, reason: string): void {
     complain(`${visible(place)}: ${visible(reason)}; skipped`);
   }
 
-  /** Waits for a run. @returns undefined when a malformed line ended it */
+  /** Waits for a run. @returns undefined if a malformed line ended it */
   async unlessEnded<T>(run: Promise<T>): Promise<T | undefined> {
     try {
       return await run;

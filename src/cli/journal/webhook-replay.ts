@@ -21,7 +21,7 @@ import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.t
 /**
  * Prints how the recorded requests differ from those that the current configuration would make. It sends nothing.
  *
- * @returns 0 when no request differs, 1 when one does or a line was malformed
+ * @returns 0 if no request differs; 1 if one does, or if a line was malformed
  */
 async function diffRequests(
   journal: Journal,
@@ -64,7 +64,7 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
   json?: boolean;
 }
 
-/** A command forwards files but never moves or deletes them, because it cannot write the journal. */
+/** The command forwards files but never moves or deletes them, because it cannot write to the journal. */
 const commandForwarding = { open: (event: ServiceEvent) => openForwarded(event, []), connectSftp };
 
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
@@ -129,7 +129,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if (options.failed && source === '-') refuse('--failed goes with the journal or a file.');
 }
 
-/** Selects the handlers to send to: the named ones, else all enabled ones; with `--url` exactly one. */
+/** Selects the handlers to send to. They are the named ones, or all enabled ones. With `--url`, there must be exactly one. */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];
@@ -166,7 +166,7 @@ function shownText(options: ReplayOptions, request: ShownRequest): string {
   return options.json ? JSON.stringify(request) : requestText(request);
 }
 
-/** Formats a request like an HTTP message, for people. */
+/** Formats a request in the style of an HTTP message, for people. */
 function requestText({ method, url, headers, body }: ShownRequest): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   return `${method} ${url}\n${lines.join('')}\n${body}\n`;

@@ -2,14 +2,14 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { exitCode } from '../exit-codes.ts';
 
-/** Maximum duration of the flush in milliseconds; short, because the supervisor waits for this process to end. */
+/** Maximum duration of the flush in milliseconds. It is short, because the supervisor waits for this process to end. */
 const flushWithinMs = 1000;
 
 /**
- * Makes the first uncaught fault end this process with code 70. Each request catches its own faults; any other fault leaves the process
- * in an unknown state.
+ * Makes the first uncaught fault end this process with code 70. Each request catches its own faults, so after any other fault the process
+ * is in an unknown state.
  *
- * @param flush saves, or starts to save, all changes that were reported to clients as done; its faults are logged
+ * @param flush saves, or starts to save, all changes that clients were told are done. Its own faults are logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

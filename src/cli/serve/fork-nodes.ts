@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Worker } from 'node:cluster';
 import { isSea } from 'node:sea';
 
-/** A connection on its way to a node, as node:cluster sends it. */
+/** A connection that is being passed to a node, in the form that node:cluster sends. */
 interface Handover {
   act: string;
   seq: number;
@@ -10,14 +10,14 @@ interface Handover {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
-/** Prepares this process to start nodes: the same script, without arguments that could reveal anything. */
+/** Prepares this process to start nodes. They run the same script, without arguments that could reveal anything. */
 export async function nodeForks(): Promise<() => ChildProcess> {
-  // Imported on demand: a static import would load the module for every command.
+  // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Round robin: otherwise the node that accepts fastest would get most of a burst.
+  // Distribute connections in turn. Otherwise the node that accepts fastest would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({
-    // A binary is its own script: its first argument stands at the position of the script's path.
+    // A binary is its own script, so its first argument is at the position of the script's path.
     ...(isSea() ? { exec: '__node', args: [] } : { exec: process.argv[1] ?? '', args: ['__node'] }),
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -34,8 +34,8 @@ export async function nodeForks(): Promise<() => ChildProcess> {
 }
 
 /**
- * Passes connections that a node did not accept before it ended to another node. node:cluster forgets them while they are open, and their
- * clients would wait for ever.
+ * Passes connections that a node did not accept before it ended to another node. node:cluster would forget these open connections, and
+ * their clients would wait for ever.
  */
 function rescueConnections(worker: Worker, listening: Set<Worker>): void {
   const { process: child } = worker;
@@ -59,7 +59,7 @@ function rescueConnections(worker: Worker, listening: Set<Worker>): void {
     }
     underWay.clear();
   };
-  // The two events come in either order, and connections may be handed over until the second.
+  // The two events may occur in either order, and connections may be passed to the node until the second one.
   worker.once('exit', rescue);
   worker.once('disconnect', rescue);
 }

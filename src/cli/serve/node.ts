@@ -13,17 +13,19 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Time in which a node that lost its supervisor cuts its transfers. */
+/** Time in milliseconds that a node without a supervisor has to cut its transfers. */
 const endWithinMs = 3000;
 
-/** Runs a node of `svc serve --workers`: an ordinary server that trusts the process that started it, and ends with it. */
+/**
+ * Runs a node of `svc serve --workers`. It is an ordinary server that trusts the process which started it, and that ends with that process.
+ */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
-  // Ctrl-C reaches the whole group; only the supervisor decides.
+  // Ctrl-C sends the signal to the whole process group, but only the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-  // Imported on demand: a static import would load the module for every command.
+  // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Otherwise Node.js ends this process before its work is done.
+  // Without this, Node.js would end the process before its work is done.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = once(process, 'disconnect');
   const makeLog = (options: NodeSetup['log'], fields = {}) =>
@@ -41,7 +43,7 @@ export async function node(): Promise<number> {
     endByFault(log, () => server?.flushNow());
     for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
     onOldFile((path) => log.warn('a file that only root may read cannot be read again; its content from the start is used', { path }));
-    // The supervisor reads it for all nodes, and logs its errors.
+    // The supervisor reads the file for all nodes and logs its errors.
     const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
     const figures = () => supervisor.ask<MetricFigures[]>('figures');
     const reload = () => supervisor.ask<ReloadReport>('reload');
@@ -60,7 +62,7 @@ export async function node(): Promise<number> {
   const supervisor = new Peer(process, answers, () => log.warn('a malformed or unexpected message of the supervisor is ignored'));
   supervisor.ask('hello').catch(() => {});
   await gone;
-  // Without a supervisor, the node cuts its transfers after this time.
+  // The supervisor has ended. The node has this time to cut its transfers.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   server?.hurry();
   await server?.stop();

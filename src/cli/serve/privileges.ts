@@ -13,13 +13,13 @@ type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: numb
 const allowRootVariable = 'SVC_ALLOW_ROOT';
 
 /**
- * Sets the umask and refuses to run as root unless that is allowed. Call it before any file is created.
+ * Sets the umask, and refuses to run as root unless that is allowed. Call it before any file is created.
  *
- * @throws ServiceError `unavailable` with a remedy in its message
+ * @throws ServiceError `unavailable`, whose message says what to do
  */
 export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Record<string, string | undefined>>, log: Log): void {
   const { user, group, umask } = config.server;
-  // Under the permission model, Node.js 20 disables fsync and other functions on file descriptors: durability could not be guaranteed.
+  // Under the permission model, Node.js 20 disables fsync and other functions on file descriptors, so durability could not be guaranteed.
   if ((process as ProcessWithGroups).permission !== undefined)
     throw new ServiceError('unavailable', 'svc serve does not run under the permission model of Node.js, which switches fsync off.');
   if (umask !== '') process.umask(Number.parseInt(umask, 8));
@@ -45,7 +45,7 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-/** Returns the account that this process becomes; undefined when it was not started as root or stays root. */
+/** Returns the account that this process changes to; undefined if it was not started as root or stays root. */
 function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
   const uid = user === '' ? 0 : systemId('/etc/passwd', user);
@@ -54,21 +54,21 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 }
 
 /**
- * Gives the data folder to the configured account and becomes that account permanently. Call it once all addresses are bound.
+ * Gives the data folder to the configured account, and changes to that account permanently. Call it once all addresses are in use.
  *
- * @throws ServiceError `unavailable` when there is no such account or group
+ * @throws ServiceError `unavailable` if there is no such account or group
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
   giveFolder(server, dataFolderPath);
   becomeAccount(server, log);
 }
 
-/** Makes the configured account the owner of a folder. @throws ServiceError `unavailable` when there is no such account or group */
+/** Makes the configured account the owner of a folder. @throws ServiceError `unavailable` if there is no such account or group */
 export function giveFolder(server: Config['server'], path: string): void {
   withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
 }
 
-/** Becomes the configured account permanently. */
+/** Changes to the configured account permanently. */
 function becomeAccount(server: Config['server'], log: Log): void {
   withAccount(server, ({ uid, gid }) => {
     const { user, group } = server;
@@ -98,7 +98,7 @@ function giveTree(path: string, uid: number, gid: number): void {
     try {
       lchownSync(join(entry.parentPath, entry.name), uid, gid);
     } catch (error) {
-      // Nodes are already serving and may have removed a temporary file meanwhile.
+      // Nodes are already serving, so one of them may have removed a temporary file meanwhile.
       if (systemErrorCode(error) !== 'ENOENT') throw error;
     }
   }

@@ -22,7 +22,7 @@ const checkEveryMs = 50;
 /**
  * Makes a running service read its configuration again, and prints the result.
  *
- * @returns 0 when the service uses the new configuration, 1 when it refused it and keeps the old one
+ * @returns 0 if the service uses the new configuration, 1 if it refused it and keeps the old one
  */
 export async function reload(options: ReloadOptions): Promise<number> {
   const folder =
@@ -59,7 +59,7 @@ async function reportAfter(
   const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
   for (;;) {
     const report = readReloadReport(folder);
-    // The report of an earlier reload may be about an older configuration file.
+    // The report of an earlier reload may refer to an older version of the file.
     if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
     if (peekDataFolder(folder).ownerPid !== pid)
       throw new ServiceError('unavailable', `The service (process ${pid}) ended before it answered.`);

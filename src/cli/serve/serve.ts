@@ -65,7 +65,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   return run(service, { log, afterStart });
 }
 
-/** Creates the supervisor of several nodes. @throws ServiceError `bad-request` when the configuration has no Redis for them to share */
+/** Creates the supervisor of several nodes. @throws ServiceError `bad-request` if the configuration has no Redis that they can share */
 async function makeSupervisor(
   nodes: number,
   options: ServeOptions,
@@ -114,7 +114,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     try {
       await service.start();
     } catch (error) {
-      // Another process uses this data folder. Several `svc serve` in one folder may run, so try the next data folder.
+      // Another process uses this data folder. Several `svc serve` may run in one folder, so try the next data folder.
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }
@@ -131,7 +131,7 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   return {
     files: { type: 'http', name: 'Files', address, port },
     ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOf(ssh) } }),
-    // `address` does not apply: the console stays on loopback, because its login link uses plain HTTP.
+    // `address` does not apply to the console. It stays on loopback, because its login link uses plain HTTP.
     ...(console !== undefined && {
       console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOf(console) },
     }),
@@ -179,7 +179,7 @@ interface Dependencies {
   afterStart?: () => Promise<void>;
 }
 
-/** After a second signal, the process has this time to record the cut transfers in the journal, in milliseconds. */
+/** Time in milliseconds after a second signal in which the process records the cut transfers in the journal. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
@@ -225,7 +225,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
     try {
       await service.start();
     } catch (error) {
-      // A stop signal during the start makes it fail; that is not an error.
+      // A stop signal makes a start fail, so this is not an error.
       if (!isStopping) throw error;
       return stopped;
     }
@@ -233,7 +233,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
-  // Set the code here too: if stdout closes before the process ends, the handler of EPIPE in main.ts exits with it.
+  // Set the code here as well. If stdout closes before the process ends, the EPIPE handler in main.ts exits with it.
   process.exitCode = code;
   return code;
 }

@@ -13,7 +13,7 @@ interface Candidate {
   meaning: string;
 }
 
-/** All completions of a word; `files` says whether file names are completions too. */
+/** All completions of a word. `files` says whether file names are completions, too. */
 interface Completions {
   candidates: Candidate[];
   files: boolean;
@@ -26,7 +26,7 @@ const files: Completions = { candidates: [], files: true };
  * Finds the completions of the last word of a command line.
  *
  * @param program the root command
- * @param words the words after the program's name; the last one is being typed and may be empty
+ * @param words the words after the program's name; the last one is being typed, and may be empty
  */
 async function completionsFor(program: Command, words: readonly string[]): Promise<Completions> {
   // bash splits `--option=value` at the equals sign.
@@ -103,7 +103,7 @@ function plain(words: readonly string[]): Completions {
   return { candidates: words.map((word) => ({ word, meaning: '' })), files: false };
 }
 
-/** Finds the possible values of an option: its choices, event IDs, names in the configuration, or files. */
+/** Returns the possible values of an option: its choices, event IDs, names in the configuration, or files. */
 async function optionValues(option: Option, words: readonly string[]): Promise<Completions> {
   if (option.argChoices) return plain(option.argChoices);
   const name = option.long ?? '';
@@ -154,13 +154,13 @@ const filesMark = ':files';
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** Prints the completion script of a shell. The script calls `svc` for each completion, so it knows UUIDs and is never out of date. */
+/** Prints the completion script of a shell. The script calls `svc` for each completion, so it knows UUIDs and stays up to date. */
 export async function completion(shell: Shell): Promise<number> {
   print(scripts[shell]);
   return exitCode.done;
 }
 
-/** Prints the completions of the last word, one per line: the word, a tab and its description. */
+/** Prints the completions of the last word, one per line with the word, a tab and its description. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const { candidates, files } = await completionsFor(program, words);
   const lines = candidates.map(({ word, meaning }) => `${visible(word)}\t${visible(meaning)}`);

@@ -12,7 +12,10 @@ import { fileFault } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 import { askHidden, readLine } from '../prompt.ts';
 
-/** Writes the starter configuration and prints the password of its account once, on stderr. @param file path, or `-` for stdout */
+/**
+ * Writes the starter configuration, and prints the password of its account on stderr. The password is shown only once. @param file path, or
+ * `-` for stdout
+ */
 export async function init(file: string): Promise<number> {
   const password = randomBytes(12).toString('base64url');
   const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));
@@ -34,7 +37,7 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// Writes the JSON Schema for editors. It replaces the schema of an older version, because all configurations have the same one.
+// Writes the JSON Schema for editors. It replaces the schema of an older version, because all configurations share the same one.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

@@ -56,7 +56,7 @@ function commandsBelow(command: Command): Command[] {
     .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
 }
 
-/** Whether a command can be run. A command that only groups other commands has no options. */
+/** Returns whether a command can be run. A command that only groups other commands has no options. */
 function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }
@@ -94,7 +94,7 @@ function addedHelp(command: Command): string {
   return text.trim();
 }
 
-/** Converts help text to roff: lines become paragraphs; indented lines (examples, tables) keep their layout. */
+/** Converts help text to roff. Lines become paragraphs, but indented lines, such as examples and tables, keep their layout. */
 function addedText(text: string): string[] {
   const lines = text.split('\n').map((line) => (line === '' ? '.PP' : line.startsWith(' ') ? `.nf\n${roff(line)}\n.fi` : roff(line)));
   return text === '' ? [] : ['.PP', ...lines];

@@ -16,10 +16,10 @@ export interface MockInspectionOptions {
   json?: boolean;
 }
 
-/** Largest file that is taken. */
+/** Maximum size, in bytes, of a file that is accepted. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Runs the endpoint of an inspection until it is told to stop; answers the test at the start with 204. */
+/** Runs the endpoint of an inspection until a signal ends it. It answers the test that svc sends at the start with 204. */
 export async function mockInspection(options: MockInspectionOptions): Promise<number> {
   const { record, reply, delay, body: answer } = options;
   if (record !== undefined) writeNamedFile(`--record ${record}`, record, '', { flag: 'a' });
@@ -38,7 +38,7 @@ export async function mockInspection(options: MockInspectionOptions): Promise<nu
   return serveMock(server, { name: 'mock inspection', port: options.port, path: '/', json: options.json ?? false });
 }
 
-/** The JSON about the file, from the header or the body; undefined if there is none. */
+/** Returns the JSON about the file, from the header or the body; undefined if there is none. */
 function factsOf(field: string | string[] | undefined, body: Buffer): unknown {
   const text = typeof field === 'string' ? Buffer.from(field.replace(/^:|:$/g, ''), 'base64').toString() : body.toString('utf8');
   try {

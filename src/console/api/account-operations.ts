@@ -81,13 +81,13 @@ export const accountOperations: Record<string, Operation> = {
   ),
 };
 
-/** A decision of reviewers. */
+/** An operation with which reviewers decide about held uploads. */
 function heldAction(id: string, summary: string, body: z.ZodType): Operation {
   const description = 'The role `reviewer` is enough. What was not done of it has an `error`.';
   return { id, summary, description, body, reply: ['What became of each.', heldResults] };
 }
 
-/** @param removed undefined for items that are not removed by DELETE */
+/** The operations on tokens or links. @param removed undefined if the items are not removed by DELETE */
 function grantOperations(kind: 'token' | 'link', name: string): Record<string, Operation> {
   const ofGrants = (verb: string) => `${verb}${kind === 'token' ? 'Tokens' : 'Links'}`;
   return {
@@ -131,7 +131,7 @@ function itemOperations(name: keyof typeof shownItems, listed: string, removed?:
   };
 }
 
-/** The name of the schema of an item. */
+/** Returns the name of an item's schema. */
 export function itemName(name: keyof typeof shownItems): string {
   return name === 'trash' ? 'TrashItem' : `${name[0]?.toUpperCase()}${name.slice(1, -1)}`;
 }

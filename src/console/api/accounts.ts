@@ -8,7 +8,7 @@ import { highestLimit, usualLimit } from './collections.ts';
 import { accountLimits } from './limits.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** `GET /api/accounts`: a page of the accounts, by name. */
+/** Answers `GET /api/accounts` with a page of accounts, sorted by name. */
 export async function listAccounts(c: ConsoleContext): Promise<Response> {
   const parameters = Parameters.fromQuery(c.env.query, ['search', 'group', 'limit', 'cursor']);
   const selection = {

@@ -10,15 +10,15 @@ import { answerJson, goneSignal } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
 
-/** Concurrent tests of all administrators together. */
+/** Maximum number of concurrent tests, of all administrators together. */
 export const testsAtOnce = 4;
 
-/** Longest time of a test, within the limits of the methods, in seconds. */
+/** Maximum duration of a test in seconds. The limits of the methods apply as well. */
 export const longestTestS = 30;
 
 const text = z.string().max(32_768);
 
-/** Credentials and their client; names are those of `svc auth-test`. */
+/** Credentials and their client. The names are those of the options of `svc auth-test`. */
 export const authTestRequest = z.strictObject({
   username: text.optional().describe('Name of the account; default: the name in the certificate.'),
   password: text.optional(),
@@ -33,14 +33,14 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
- * `POST /api/auth-test`: asks the running methods about credentials, which are stored nowhere; event `administratorAction` names only the
- * account.
+ * Answers `POST /api/auth-test`. It asks the running methods about credentials, which are not stored anywhere. Event `administratorAction`
+ * names only the account.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);
   const presented = presentedBy(asked);
   const { config } = c.env.service.sources.configuration.running();
-  // An endpoint may repeat them.
+  // An endpoint may repeat the credentials in its reply, so they are masked there.
   const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
   const target = { ...configTarget(config, asked.method, creatorTypeOf(asked) === 'ssh'), secrets };
   if (presented.length > 1 && target.sshService === undefined)
@@ -55,7 +55,7 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
   }
 }
 
-/** Aborts a test that takes too long, or whose client is gone. */
+/** Runs a test, and aborts it if it takes too long or its client has disconnected. */
 async function withinTime<T>({ env }: ConsoleContext, test: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   const giveUp = () => late.abort(new ServiceError('unavailable', `The authentication methods did not answer within ${longestTestS} s.`));
@@ -71,7 +71,7 @@ function creatorTypeOf({ creator_type, ssh_key }: AuthTestRequest): string {
   return creator_type ?? (ssh_key === undefined ? 'https' : 'ssh');
 }
 
-/** @throws ServiceError `bad-request` */
+/** Returns the credentials of a request. @throws ServiceError `bad-request` */
 function presentedBy(asked: AuthTestRequest): Credentials[] {
   const { username, password, ssh_key, certificate } = asked;
   if (certificate === undefined ? password === undefined && ssh_key === undefined : password !== undefined || ssh_key !== undefined)

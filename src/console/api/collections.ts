@@ -5,13 +5,13 @@ import { type ConsoleContext, recordAction, requireAdministrator } from '../envi
 import { readRequest } from '../request-body.ts';
 import { Parameters } from './parameters.ts';
 
-/** Limits of a list: the default, and the maximum. */
+/** Default and maximum number of items in a list. */
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** Removals as event `administratorAction` names them. */
+/** Names of the removals in event `administratorAction`. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -22,7 +22,7 @@ const removals: Readonly<Record<ConsoleCollection, string>> = {
 
 export const collectionNames = Object.keys(removals) as ConsoleCollection[];
 
-/** IDs that one event names. */
+/** Maximum number of IDs that one event names. */
 const maxIdsOfEvent = 20;
 
 /** `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads`, `/api/trash` and `/api/held`. */
@@ -40,7 +40,7 @@ export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext)
   };
 }
 
-/** `DELETE` of the items that the query names, or of all with `all=1`. Event `administratorAction`. */
+/** Answers `DELETE` of the items that the query names, or of all items with `all=1`. Emits `administratorAction`. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { name: by } = requireAdministrator(c);
@@ -50,7 +50,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Things in the trash that one request restores; their IDs fit into a body. */
+/** Maximum number of items of the trash that one request restores. Their IDs fit into a body. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -64,7 +64,10 @@ export const restoreResults = z.object({
   ),
 });
 
-/** `POST /api/trash/restore`: puts things back where they were, with all rights. Event `administratorAction` of those that were restored. */
+/**
+ * Answers `POST /api/trash/restore`. It restores items to their former paths, with all rights. Event `administratorAction` names the
+ * restored ones.
+ */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { ids } = await readRequest(c, restoreOrder);
   const { trash } = c.env.service.sources.collections;
@@ -80,7 +83,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Names items for people, at most twenty of them. */
+/** Names items for people. At most twenty are named. */
 export function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');

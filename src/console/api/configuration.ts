@@ -4,7 +4,7 @@ import { isObject } from '../../lib/json.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
 
-/** `GET /api/configuration`: the running configuration, secrets masked. */
+/** Answers `GET /api/configuration` with the running configuration. Secrets are masked. */
 export function showConfiguration(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const running = configuration.running();
@@ -13,7 +13,10 @@ export function showConfiguration(c: ConsoleContext): Response {
   return answerJson(c, { file: configuration.path() ?? null, configuration: masked, set });
 }
 
-/** The options that a file sets, with their values in force; an option that the file writes in another form is shown as a whole. */
+/**
+ * Returns only the options that a file sets, with their current values. An option that the file writes in another form is included as a
+ * whole.
+ */
 function onlySet(value: unknown, inFile: unknown): unknown {
   if (!isObject(value) || !isObject(inFile)) return value;
   return Object.fromEntries(
@@ -21,13 +24,16 @@ function onlySet(value: unknown, inFile: unknown): unknown {
   );
 }
 
-/** `GET /api/configuration/findings`: the report of `svc validate` about the file on disk; nothing without a file. */
+/**
+ * Answers `GET /api/configuration/findings` with the report of `svc validate` about the file on disk. Without a file, there are no
+ * findings.
+ */
 export function showFindings(c: ConsoleContext): Response {
   const checked = c.env.service.sources.configuration.checked();
   return answerJson(c, checked ? toValidation(checked) : { valid: true, file: null, findings: [] });
 }
 
-/** `GET /api/configuration/changes`: the changes that a reload would make, or why it would be refused. */
+/** Answers `GET /api/configuration/changes` with the changes that a reload would make, or the reason why it would be refused. */
 export function showChanges(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const checked = configuration.checked();
@@ -42,7 +48,7 @@ export function showChanges(c: ConsoleContext): Response {
   return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings });
 }
 
-/** `POST /api/configuration/reload`: like `svc reload`, on all nodes. Event `administratorAction`. */
+/** Answers `POST /api/configuration/reload`. It does the same as `svc reload`, on all nodes. Emits `administratorAction`. */
 export async function reloadConfiguration(c: ConsoleContext): Promise<Response> {
   const report = await c.env.service.sources.configuration.reload();
   const own = report.reloaded ? report.changes.join(', ') : 'refused';

@@ -11,10 +11,10 @@ import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
 import type { DeliveryView } from './schemas/deliveries.ts';
 
-/** IDs and UUIDs of one request. */
+/** Maximum number of IDs and UUIDs in one request. */
 const maxNamed = 10_000;
 
-/** `GET /api/deliveries`: the newest first. */
+/** Answers `GET /api/deliveries` with deliveries, newest first. */
 export async function listDeliveries(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const names = ['handler', 'outcome', 'kind', 'since', 'until', 'event_id', 'event_uuid', 'limit', 'cursor'];
@@ -43,14 +43,14 @@ export async function showDelivery(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { ...shownDelivery(delivery), request, reply: delivery.record.reply ?? null });
 }
 
-/** A delivery as lists show it. */
+/** Returns a delivery as lists show it. */
 export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
   const { time, handler, outcome, attempts, details = '', source = 'service', file } = record;
   const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
   return { id, time, handler, outcome, events, attempts, details, source, ...(file && { file }) };
 }
 
-/** `POST /api/replays`: sends events again, to the configured handlers at their current URLs. */
+/** Answers `POST /api/replays`. It sends events again to the configured handlers, at their current URLs. */
 export async function startReplay(c: ConsoleContext): Promise<Response> {
   const { replays } = c.env.service.sources.deliveries;
   const body = await readJsonObject(c);
@@ -85,23 +85,23 @@ function readFilter(value: unknown): ReplaySelection | undefined {
   return readEventSelection(new Parameters(value, selectionNames));
 }
 
-/** `GET /api/replays`: the replays of all nodes, newest first. */
+/** Answers `GET /api/replays` with the replays of all nodes, newest first. */
 export async function listReplays(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.replays.list());
 }
 
-/** `GET /api/replays/{id}`: the progress of a replay. */
+/** Answers `GET /api/replays/{id}` with the progress of a replay. */
 export async function showReplay(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.replays.find(pathPart(c, 'id')));
 }
 
-/** `GET /api/replays/{id}/results`: a line for each request so far. */
+/** Answers `GET /api/replays/{id}/results` with a line for each request sent so far. */
 export async function showReplayResults(c: ConsoleContext): Promise<Response> {
   const results = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
   return answerText(c, results, { headers: { 'content-type': 'application/x-ndjson' } });
 }
 
-/** `DELETE /api/replays/{id}`: cancels a replay that has not ended. */
+/** Answers `DELETE /api/replays/{id}`, which cancels a replay that has not ended. */
 export async function cancelReplay(c: ConsoleContext): Promise<Response> {
   const id = pathPart(c, 'id');
   await c.env.service.sources.deliveries.replays.cancel(id);

@@ -21,27 +21,27 @@ import { shownDelivery } from './deliveries.ts';
 import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
 import type { EventKinds } from './schemas/events.ts';
 
-/** Limits of the search for one page, and for one event. */
+/** Limits of the search for a page of events, and of the search for one event. */
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
 const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
-/** Other events of a request are searched within this time before and after the one that is opened, in milliseconds. */
+/** Time, in milliseconds, before and after an event in which other events of its request are searched. */
 const requestSpanMs = 3_600_000;
 const maxPerRequest = 500;
 
-/** An event is searched within this time before and after the `at` of the request, in milliseconds. */
+/** Time, in milliseconds, before and after `at` in which the event is searched. */
 const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
 
-/** Slots for searches; streams of all matches last long, so they have separate slots. */
+/** Slots for searches. Streams of all matching events have their own slots, because they take long. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
 const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
-/** Events are written to a stream in pieces of about this size, in bytes. */
+/** Approximate size, in bytes, of the pieces in which events are written to a stream. */
 const pieceBytes = 64 * 1024;
 
-/** `GET /api/events`: a page of events, the newest first; as NDJSON all that match. */
+/** Answers `GET /api/events` with a page of events, newest first. As NDJSON, the reply contains all matching events. */
 export async function listEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const parameters = Parameters.fromQuery(query, [...selectionNames, 'limit', 'cursor']);
@@ -53,7 +53,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // An event that arrives during the search may be found, and sent again by a live tail that starts at `begin`.
+  // An event that arrives during the search may be found, and then be sent again by a live tail that starts at `begin`.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -69,7 +69,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
 
 const dayMs = 86_400_000;
 
-/** `GET /api/events/histogram`: how many events there are in each part of a time range. */
+/** Answers `GET /api/events/histogram` with the number of events in each part of a time range. */
 export async function countEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const { clock } = service;
@@ -132,7 +132,7 @@ function spanAround(timeMs: number, spanMs: number): { since: number; until: num
   return { since: timeMs - spanMs, until: timeMs + spanMs };
 }
 
-/** Runs a search once it has a slot; it ends when the client is gone. */
+/** Waits for a slot, then runs a search. The search ends if the client disconnects. */
 async function inQueue<T>(c: ConsoleContext, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const release = await searches.take(requireAdministrator(c).name);
   try {
@@ -149,7 +149,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   const release = await streams.take(requireAdministrator(c).name);
   const pieces = Readable.from(read(cutWhenOver(c)));
   try {
-    // If the journal cannot be read, the reply must not begin with 200.
+    // Wait for the first piece: if the journal cannot be read, the status must not be 200.
     await once(pieces, 'readable');
     outgoing.writeHead(200, headers);
     await pipeline(pieces, outgoing);
@@ -162,7 +162,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   }
 }
 
-/** Joins the lines of many events to one piece. */
+/** Joins the lines of many events to larger pieces. */
 async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): AsyncGenerator<Buffer, void> {
   let lines: Buffer[] = [];
   let [bytes, count] = [0, 0];
@@ -178,17 +178,20 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
   if (lines.length > 0) yield Buffer.concat(lines);
 }
 
-/** Shared by all readers of a journal, on any console. */
+/** The live events of each journal, shared by all its readers on any console. */
 const live = new WeakMap<EventLog, LiveEvents>();
 
-/** `GET /api/events/live`: selected events as they happen. `lag` has the number of events omitted in a flood or for a slow reader. */
+/**
+ * Answers `GET /api/events/live` with selected events as they happen. A message `lag` has the number of events that were omitted in a flood
+ * or for a slow reader.
+ */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
   const parameters = Parameters.fromQuery(query, [...selectionNames, 'last_event_id']);
   const selection = readEventSelection(parameters);
   const asked = parameters.position('last_event_id');
   const last = incoming.headers['last-event-id'];
-  // When a browser reconnects, its header is newer than the URL.
+  // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
   // A live tail starts at the current end. If that cannot be determined, the last known end is used.
@@ -214,7 +217,7 @@ async function tell(stream: EventStream, batches: AsyncGenerator<LiveBatch>, { l
   }
 }
 
-/** Events as Server-Sent Events, many in one piece. */
+/** Writes events as Server-Sent Events, many of them in one piece. */
 function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   let [start, bytes] = [0, 0];
   for (const [index, { raw }] of events.entries()) {
@@ -225,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** The last piece that began with an event, so that readers of the same events get the same bytes. */
+/** The last piece that begins with an event. It is kept so that several readers of the same events get the same bytes. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {
@@ -238,7 +241,7 @@ function serialise(events: readonly RawEvent[]): Buffer {
   return bytes;
 }
 
-/** Replaces carriage returns, which would end a line of a message. svc writes none; in JSON from other programs they are white space. */
+/** Replaces carriage returns, which would end a line of a message. svc writes none. In JSON of other programs they are white space. */
 function oneLine(raw: Buffer): Buffer {
   return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
 }

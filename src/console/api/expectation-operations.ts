@@ -19,7 +19,7 @@ const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
   total: z.int().min(0),
 });
-/** A schema of its own: the description of the API cannot say that a schema with a name may be null. */
+/** This needs its own schema, because the API description cannot say that a named schema may be null. */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });

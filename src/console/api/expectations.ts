@@ -5,12 +5,12 @@ import { type ConsoleContext, recordAction, requireAdministrator } from '../envi
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** Days of the past: without `days`, and at most. */
+/** Number of past days in a reply: the default of `days`, and its maximum. */
 export const usualDays = 31;
 export const maxDays = 366;
 const dayMs = 86_400_000;
 
-/** Occurrences of one reply about all expectations. */
+/** Maximum number of occurrences in a reply about all expectations. */
 export const maxShown = 2000;
 
 /** `GET /api/expectations`. */
@@ -18,7 +18,7 @@ export async function listExpectations(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { expectations: await c.env.service.sources.expectations().list() });
 }
 
-/** `GET /api/occurrences`: those of all expectations. */
+/** Answers `GET /api/occurrences` with the occurrences of all expectations. */
 export async function listDue(c: ConsoleContext): Promise<Response> {
   const parameters = Parameters.fromQuery(c.env.query, ['since', 'until']);
   const nowMs = c.env.service.clock.nowMs();

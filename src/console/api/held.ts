@@ -19,7 +19,10 @@ export const heldResults = z.object({
   results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why it was not done; absent when it was.') })),
 });
 
-/** `POST /api/held/release`, `discard` and `inspect-again`. Event `administratorAction` of those that were done. */
+/**
+ * Answers `POST /api/held/release`, `discard` and `inspect-again`. Event `administratorAction` names the uploads for which the action
+ * succeeded.
+ */
 export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const order: z.infer<typeof discardOrder> = await readRequest(c, action === 'discard' ? discardOrder : heldOrder);
@@ -34,7 +37,10 @@ export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Re
   };
 }
 
-/** `GET /api/held/{id}/content`: the file, for those who review. Event `administratorAction`. @throws ServiceError `forbidden` for a viewer */
+/**
+ * Answers `GET /api/held/{id}/content` with the file, for reviewers. Emits `administratorAction`. @throws ServiceError `forbidden` for a
+ * viewer
+ */
 export async function sendHeldContent(c: ConsoleContext): Promise<Response> {
   if (!mayReview(requireAdministrator(c))) throw new ServiceError('forbidden', 'The role viewer may not see the content of files.');
   const { held } = c.env.service.sources.collections;

@@ -1,2 +1,2 @@
-/** Limits of one page of accounts: without `limit`, and the highest. */
+/** Number of accounts on one page: the default of `limit`, and its maximum. */
 export const accountLimits = { usual: 50, max: 500 };

@@ -11,12 +11,12 @@ export async function showOverview(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.overview());
 }
 
-/** `GET /api/samples`: the last hour. */
+/** Answers `GET /api/samples` with the samples of the last hour. */
 export function showSamples(c: ConsoleContext): Response {
   return answerJson(c, { interval_seconds: sampleIntervalS, samples: c.env.service.samples.kept });
 }
 
-/** `GET /api/live`: the overview whenever it changes, and each sample. */
+/** Answers `GET /api/live` with the overview each time it changes, and with each sample. */
 export function showLive(c: ConsoleContext): Response {
   return answerEvents(c, (stream) => c.env.service.live.add(stream));
 }
@@ -36,7 +36,7 @@ export function controlHandler(action: 'start' | 'pause' | 'resume'): (c: Consol
   };
 }
 
-/** `POST /api/handlers/{uuid}/test`: sends event `testEventSent` to the handler at once, and answers with the outcome. */
+/** Answers `POST /api/handlers/{uuid}/test`. It sends event `testEventSent` to the handler at once, and replies with the outcome. */
 export async function testHandler(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   await recordAction(c, 'handler-test', uuid);
@@ -44,12 +44,12 @@ export async function testHandler(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 
-/** `POST /api/handlers/{uuid}/lift-suspension`: a suspended URL may be used again at once. */
+/** Answers `POST /api/handlers/{uuid}/lift-suspension`. Afterwards, the handler may use a suspended URL again at once. */
 export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
-  // Clients know URLs only without their secrets.
+  // Clients know URLs only without their secrets, so several suspended URLs may match.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);

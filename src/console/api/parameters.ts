@@ -5,12 +5,12 @@ import { type EventSelection, eventStatuses } from '../../events/journal/search/
 import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
-/** The members of a filter of events. */
+/** The names of the members of an event filter. */
 export const selectionNames = ['since', 'until', 'id', 'not_id', 'group', 'status', 'account', 'path', 'address', 'request_id', 'text'];
 
 const maxItemsPerMember = 1000;
 
-/** Reads a filter of events. @throws ServiceError `bad-request` */
+/** Reads an event filter. @throws ServiceError `bad-request` */
 export function readEventSelection(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
   const ids = (name: string) =>
@@ -36,18 +36,18 @@ export function readEventSelection(parameters: Parameters): EventSelection {
   };
 }
 
-/** Reads the members of a request. An unknown name is refused: a mistyped one must not widen what a request does. */
+/** Reads the members of a request. Unknown names are refused, because a mistyped name must not widen what a request does. */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;
 
-  /** @throws ServiceError `bad-request` for a name that is not known */
+  /** @throws ServiceError `bad-request` for an unknown name */
   constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
     this.#values = values;
     for (const name of Object.keys(values))
       if (!known.includes(name)) throw badRequest(`"${name}" is not known here; known: ${known.join(', ')}.`);
   }
 
-  /** The parameters of a query; a repeated name has a list. */
+  /** Reads the parameters of a query. A repeated name becomes a list. */
   static fromQuery(query: URLSearchParams, known: readonly string[]): Parameters {
     return new Parameters(Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)])), known);
   }
@@ -60,12 +60,12 @@ export class Parameters {
     return first;
   }
 
-  /** Texts that may contain commas, such as names and paths. */
+  /** Returns texts that may contain commas, such as names and paths. */
   texts(name: string, max: number): string[] | undefined {
     return this.#items(name, max, (text) => [text]);
   }
 
-  /** Texts without commas, which may also be one comma-separated text. @returns and throws as `texts` */
+  /** Returns texts without commas, which may also be sent as one comma-separated text. @throws the same errors as `texts` */
   codes(name: string, max: number): string[] | undefined {
     return this.#items(name, max, (text) => text.split(',').map((code) => code.trim()));
   }
@@ -95,7 +95,7 @@ export class Parameters {
     return value;
   }
 
-  /** A number in the body of a request; 0 if it is missing. */
+  /** Returns a number in the body of a request; 0 if it is missing. */
   count(name: string, max: number): number {
     const value = this.#values[name] ?? 0;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max)
@@ -103,7 +103,7 @@ export class Parameters {
     return value;
   }
 
-  /** A time in ISO 8601 with an offset. @returns Unix time in milliseconds */
+  /** Returns a time, which must be ISO 8601 with an offset. @returns Unix time in milliseconds */
   timeMs(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -112,7 +112,7 @@ export class Parameters {
     return timeMs;
   }
 
-  /** A position in a journal. */
+  /** Returns a position in a journal. */
   position(name: string): LogPosition | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -134,7 +134,7 @@ function badRequest(message: string): ServiceError {
   return new ServiceError('bad-request', message);
 }
 
-/** A part of the path of a request, by its name in the route. */
+/** Returns a part of a request's path, by its name in the route. */
 export function pathPart(c: ConsoleContext, name: string): string {
   return c.req.param(name) ?? '';
 }

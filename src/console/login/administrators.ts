@@ -9,7 +9,7 @@ import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 export interface Administrator {
   readonly name: string;
   readonly role: AdministratorRole;
-  /** Hash of name, role and password: it changes when the configuration changes one of them. */
+  /** Hash of name, role and password. It changes if the configuration changes one of them. */
   readonly stamp: string;
 }
 
@@ -28,23 +28,23 @@ export class Administrators {
     this.#passwords = passwords;
   }
 
-  /** The administrator of a name in the running configuration. */
+  /** Returns the administrator with a name in the running configuration. */
   named(name: string): Administrator | undefined {
     if (!Object.hasOwn(this.#options, name)) return undefined;
     const { password, role } = this.#options[name] as ConsoleOptions['administrators'][string];
     return { name, role, stamp: hash('sha256', JSON.stringify([name, role, password]), 'base64') };
   }
 
-  /** Whether the configuration still has an administrator, unchanged since the login. */
+  /** Returns whether the configuration still has an administrator, without a change since the login. */
   knows({ name, stamp }: Administrator): boolean {
     return this.named(name)?.stamp === stamp;
   }
 
   /**
-   * The administrator of a name and a password; an unknown name takes as much work as a wrong password.
+   * Returns the administrator with a name and a password. An unknown name takes as much work as a wrong password.
    *
-   * @param turn the address of the client, and whether the same credentials were accepted from it recently
-   * @throws ServiceError `unavailable` when too many checks wait
+   * @param turn the address of the client, and whether the same credentials were recently accepted from it
+   * @throws ServiceError `unavailable` if too many checks are waiting
    */
   async check(name: string, password: string, turn: { address: string; isKnown: boolean }): Promise<Administrator | undefined> {
     if (!isUserName(name) || !isPassword(password)) return undefined;

@@ -8,14 +8,14 @@ import type { ConsoleExchange, ConsoleMiddleware } from '../environment.ts';
 /** Name of the session cookie. */
 export const sessionCookie = 'svc_console';
 
-/** Whether a request changes nothing (RFC 9110 §9.2.1). */
+/** Returns whether a request changes nothing (RFC 9110 §9.2.1). */
 export function isReading({ method }: ConsoleExchange): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
 /**
  * Refuses requests for a host name that is not the console's. Otherwise another site could let its own name resolve to the console's
- * address, and its page could read the replies (DNS rebinding). An IP address as host is not resolved.
+ * address, and its page could read the replies (DNS rebinding). An IP address is safe, because it is not resolved.
  *
  * @throws ServiceError `forbidden`
  */
@@ -28,8 +28,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes that a page of another site makes a browser send. The session cookie, which a browser adds by itself, is accepted only if
- * the browser states that the page belongs to the console.
+ * Refuses changes that a page of another site makes a browser send. Browsers add the session cookie by themselves. So it is accepted only
+ * if the browser states that the page belongs to the console.
  *
  * @throws ServiceError `forbidden`
  */

@@ -17,8 +17,8 @@ import { isReading, sessionCookie } from './check-origin.ts';
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, for held uploads
- * `reviewer` is enough, and a journal that can record it.
+ * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, and a
+ * journal that can record it. For held uploads, `reviewer` is enough.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not allow
  */
@@ -40,15 +40,15 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   return next();
 };
 
-/** The active session of a request's cookie. */
+/** Returns the valid session of a request's cookie. */
 function findSession({ incoming, service }: ConsoleExchange) {
   const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
   const session = id === undefined ? undefined : service.sessions.find(id);
-  // A reload may have changed who is an administrator.
+  // A reload may have removed or changed the administrator.
   return session && service.administrators.knows(session.administrator) ? session : undefined;
 }
 
-/** Reads Basic credentials (RFC 7617), UTF-8. */
+/** Reads Basic credentials (RFC 7617) as UTF-8. */
 async function checkBasic(exchange: ConsoleExchange, authorization: string): Promise<Administrator> {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
@@ -72,7 +72,7 @@ function checkLink(exchange: ConsoleExchange, token: string): Promise<Administra
 }
 
 /**
- * Checks credentials within the limits for guesses; event `administratorLogin`, for repeated Basic credentials only now and then.
+ * Checks credentials within the limits for guesses. Emits `administratorLogin`; for repeated Basic credentials only occasionally.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
  */
@@ -100,10 +100,10 @@ async function checkCounted(
   throw new ServiceError('unauthorized', way === 'link' ? ofLink : 'The name or the password is not correct.');
 }
 
-/** Longest body of a login, in bytes. */
+/** Maximum size of a login's body in bytes. */
 const loginBodyLimitBytes = 16 * 1024;
 
-/** `POST /api/login`: a session for a name and a password. */
+/** Answers `POST /api/login`. It creates a session for a name and a password. */
 export async function login(c: ConsoleContext): Promise<Response> {
   const { username, password } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof username !== 'string' || typeof password !== 'string')
@@ -111,14 +111,14 @@ export async function login(c: ConsoleContext): Promise<Response> {
   return beginSession(c, await checkPassword(c.env, username, password, 'password'));
 }
 
-/** `POST /api/login/link`: a session for the token of a login link, which is used up. */
+/** Answers `POST /api/login/link`. It creates a session for the token of a login link, which is then used up. */
 export async function loginByLink(c: ConsoleContext): Promise<Response> {
   const { token } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof token !== 'string') throw new ServiceError('bad-request', 'The body must be an object with the string "token".');
   return beginSession(c, await checkLink(c.env, token));
 }
 
-/** `POST /api/logout`: ends the session, if there is one. */
+/** Answers `POST /api/logout`. It ends the session, if there is one. */
 export async function logout(c: ConsoleContext): Promise<Response> {
   endSession(c.env);
   return answerNothing(c, { 'set-cookie': cookieLine(c.env, '') });
@@ -129,7 +129,7 @@ export function showMe(c: ConsoleContext): Response {
   return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// An earlier session must not outlive the login that replaces it (session fixation).
+// The new login replaces the earlier session, so that session must end (session fixation).
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);
@@ -145,7 +145,7 @@ function signedIn({ name, role }: Administrator): SignedIn {
   return { name, role };
 }
 
-/** The `Set-Cookie` line; an empty ID deletes the cookie. */
+/** Returns the `Set-Cookie` line. An empty ID deletes the cookie. */
 function cookieLine(exchange: ConsoleExchange, id: string): string {
   const { options } = exchange.service;
   const isSecure = usesTls(options) || header(exchange, 'origin')?.startsWith('https:') === true;

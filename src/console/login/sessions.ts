@@ -6,10 +6,10 @@ import type { Administrator, Administrators } from './administrators.ts';
 /** Lifetime of a login link, in milliseconds. */
 export const linkLifetimeMs = 5 * 60_000;
 
-/** Maximum number of valid links; one more invalidates the oldest. */
+/** Maximum number of valid links. Another one invalidates the oldest. */
 const maxLinks = 16;
 
-/** Links that log in without a password: once, within five minutes. Only hashes of their tokens are kept. */
+/** Links that log in without a password, once and within five minutes. Only hashes of their tokens are kept. */
 export class LoginLinks {
   readonly #clock: Clock;
   readonly #names = new ExpiringMap<string>(maxLinks);
@@ -18,26 +18,26 @@ export class LoginLinks {
     this.#clock = clock;
   }
 
-  /** Makes a token for an administrator, by name. */
+  /** Creates a token for an administrator, by name. */
   issue(name: string): string {
     const token = newSessionId();
     this.#names.set(sessionKey(token), name, this.#clock.monotonicMs() + linkLifetimeMs);
     return token;
   }
 
-  /** The name of the administrator that a token logs in; undefined for a token that was used or has expired. */
+  /** Returns the name of the administrator whom a token logs in; undefined if the token was used or has expired. */
   redeem(token: string): string | undefined {
     return this.#names.take(sessionKey(token), this.#clock.monotonicMs());
   }
 }
 
-/** Maximum number of sessions of an administrator; one more ends the one unused for longest. */
+/** Maximum number of sessions of an administrator. Another one ends the session that has been unused for the longest time. */
 export const maxSessionsPerAdministrator = 100;
 
-/** How often ended sessions are removed, in milliseconds. */
+/** Interval, in milliseconds, at which ended sessions are removed. */
 const sweepEveryMs = 5000;
 
-/** A valid session. `key` is the hash of its ID, which is not kept. */
+/** A valid session. `key` is the hash of its ID. The ID itself is not kept. */
 export interface AdministratorSession {
   readonly key: string;
   readonly administrator: Administrator;
@@ -52,17 +52,17 @@ interface Lifetimes {
 
 interface Entry {
   session: AdministratorSession;
-  /** Monotonic. */
+  /** Monotonic times in milliseconds. */
   createdMs: number;
   lastUsedMs: number;
 }
 
-/** Sessions of administrators, in the memory of this process: they end with the console. */
+/** Sessions of administrators, in the memory of this process. They end with the console. */
 export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
   readonly #onEnd: (session: AdministratorSession) => void;
-  /** By key, least recently used first. */
+  /** The sessions by key, least recently used first. */
   readonly #sessions = new Map<string, Entry>();
   readonly #sweeper: Timer;
 
@@ -90,7 +90,7 @@ export class AdministratorSessions {
     return id;
   }
 
-  /** The valid session of an ID, whose activity is recorded; undefined if there is none. */
+  /** Returns the valid session with an ID and records its activity; undefined if there is none. */
   find(id: string): AdministratorSession | undefined {
     const entry = this.#sessions.get(sessionKey(id));
     if (!entry || this.#endIfOver(entry)) return undefined;
@@ -112,7 +112,7 @@ export class AdministratorSessions {
     if (this.#sessions.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of administrators that were removed, or have another password or role. @returns how many */
+  /** Ends the sessions of administrators who were removed, or whose password or role was changed. @returns how many were ended */
   keepOnly(administrators: Administrators): number {
     const over = this.#find((administrator) => !administrators.knows(administrator));
     for (const session of over) this.end(session);

@@ -27,7 +27,7 @@ const assetPaths = {
   script: files.addScripts('page', pageScripts),
 };
 
-/** The frame of the one page of the console. Its script loads the content after the login. */
+/** Renders the frame of the console's only page. Its script loads the content after the login. */
 function shell(context: { language: Language; theme: Theme }): string {
   const { language } = context;
   return html`${pageStart(context)}
@@ -65,7 +65,7 @@ ${languageChoice(context)}
 
 const shellHeaders = {
   'content-type': 'text/html; charset=utf-8',
-  // Nothing from other origins, no inline code, no frames, no HTML from strings.
+  // The page may use nothing from other origins, no inline code, no frames, and no HTML from strings.
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -89,7 +89,7 @@ export function showShell(c: ConsoleContext, status = 200): Response {
   return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 
-/** `GET /assets/…`: a file that the page refers to. */
+/** Answers `GET /assets/…` with a file that the page refers to. */
 export function sendAsset(c: ConsoleContext): Response {
   const asset = files.all.get(c.env.path.slice(1));
   if (!asset) throw new ServiceError('not-found', 'There is nothing here.');

@@ -11,14 +11,14 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
-/** Time that a request waits for the journal, and for counts of files; both go on after it. */
+/** Times in milliseconds that a request waits for the journal, and for counts of files. Both continue after that. */
 const journalWithinMs = 1000;
 const countWithinMs = 1500;
 const countsAtOnce = 4;
 
 type MethodName = { readonly uuid: string; readonly type: string };
 
-/** All that is known about the account of a name. */
+/** Everything that is known about the account with a name. */
 interface Known {
   local: { account: LocalAccount; method: MethodName; isConfigured: boolean } | undefined;
   login: LastLogin | undefined;
@@ -27,13 +27,16 @@ interface Known {
 
 type ServiceSession = ListedSession & { service: string };
 
-/** The names of all accounts, kept until one comes or goes. */
+/** The sorted names of all accounts. They are kept until an account is added or removed. */
 interface Names {
   sources: readonly unknown[];
   sorted: readonly string[];
 }
 
-/** Lists the accounts of the configuration and of accounts files, and those that an endpoint accepted, as sessions and the journal tell. */
+/**
+ * Lists the accounts of the configuration and of accounts files. It also lists accounts that an endpoint accepted, which it knows from
+ * sessions and the journal.
+ */
 export function accountSource(view: () => ServerView, logins: LastLogins, clock: Clock): AccountSource {
   let names: Names = { sources: [], sorted: [] };
 
@@ -92,7 +95,7 @@ function applicationMethods({ methods }: RequestParts): ApplicationMethod[] {
   return [...methods.values()].filter((method) => method instanceof ApplicationMethod);
 }
 
-/** The account of a name that the first method has; open access has one account. */
+/** Returns the account with a name from the first method that has it. Open access has one account. */
 function localAccount(parts: RequestParts, name: string): Known['local'] {
   for (const method of applicationMethods(parts)) {
     const account = method.accounts.find(name);
@@ -116,7 +119,7 @@ async function sessionsByAccount(view: () => ServerView): Promise<Map<string, Se
   return byAccount;
 }
 
-/** The account as it would be at a login now. */
+/** Returns the account as it would be at a login now. */
 function viewOf(name: string, { local, login, sessions }: Known, parts: RequestParts) {
   const identity = sessions.findLast((session) => session.identity.configuration !== undefined)?.identity;
   const method = local?.method ?? identity?.method ?? { uuid: login?.method ?? '', type: '' };
@@ -146,7 +149,7 @@ function joined(name: string, configuration: AccountConfiguration, { groups }: R
     return { account: effectiveAccount(name, configuration, groups, method) };
   } catch (error) {
     if (!(error instanceof AccountError)) throw error;
-    // `enabled` tells it already.
+    // `enabled` already says that the group is disabled.
     return { problem: error.problem === 'group-disabled' ? '' : error.message };
   }
 }
@@ -160,7 +163,7 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
   return [...services].map(([service, { count, lastUsedMs }]) => ({ service, count, last_used: isoTime(lastUsedMs) }));
 }
 
-/** Counts what accounts with a quota hold, as far as there is time; a count that was begun is there the next time. */
+/** Counts the files of accounts with a quota, as far as time allows. A count that was begun will be available for the next request. */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof viewOf>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;

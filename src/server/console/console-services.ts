@@ -35,10 +35,10 @@ import { consoleSources } from './sources.ts';
 interface ServerParts {
   dataFolder: { path: string; serverUuid(): string };
   core: Core;
-  /** The way to other nodes. */
+  /** The connection to other nodes. */
   nodes: NodeLink | undefined;
   tally: () => TallyFigures;
-  /** All services of this process. */
+  /** Returns all services of this process. */
   listening: () => { uuid: string; name: string; url: string }[];
   collections: Collections;
   file: ServerFile;
@@ -50,10 +50,10 @@ interface ServerParts {
 }
 
 /**
- * The consoles of a server, not started yet. With several nodes, this one also begins to report its state and to answer consoles of other
- * nodes.
+ * Creates the consoles of a server without starting them. With several nodes, this node also begins to report its state and to answer
+ * consoles of other nodes.
  *
- * @param view the server at present; not called before this function has returned
+ * @param view returns the current state of the server; not called before this function has returned
  */
 export function makeConsoles(view: () => ServerView, dependencies: ServerParts): ConsoleServices {
   const { clock, log, file, dataFolder, core, nodes, ...rest } = dependencies;
@@ -96,13 +96,13 @@ interface Dependencies {
   events: EventDispatcher;
   bans: AddressBans;
   announce: Announce;
-  /** Ends the work that consoles have begun. */
+  /** Ends work that consoles have started. */
   stop: () => Promise<void>;
   clock: Clock;
   log: Log;
 }
 
-/** The `console` services of a server, whose code is loaded with the first of them. */
+/** The `console` services of a server. Their code is loaded when the first of them starts. */
 export class ConsoleServices {
   readonly #dependencies: Dependencies;
   readonly #running = new Map<string, ConsoleServer>();
@@ -114,9 +114,9 @@ export class ConsoleServices {
   }
 
   /**
-   * Prepares a configuration: new consoles listen already.
+   * Prepares a configuration. New consoles already listen afterwards.
    *
-   * @throws ServiceError `unavailable` when one cannot listen; then none of them does
+   * @throws ServiceError `unavailable` if a console cannot listen. In that case none of the new ones does
    */
   async prepare(config: Config): Promise<PreparedReload> {
     const wanted = new Map(consoleServices(config));
@@ -141,12 +141,12 @@ export class ConsoleServices {
     return [...this.#running].map(([uuid, { url, component }]) => ({ uuid, name: component.name, url }));
   }
 
-  /** For consoles with TLS, when their certificates expire. */
+  /** Returns when the certificates of consoles with TLS expire. */
   certificateEnds(): CertificateEnd[] {
     return [...this.#running].map(([service, { certificateEndMs: endMs }]) => ({ service, endMs }));
   }
 
-  /** A link that logs in an administrator, once and within five minutes; undefined without a console. */
+  /** Returns a link that logs in an administrator, once and within five minutes; undefined without a console. */
   loginLink(administrator: string): string | undefined {
     const [first] = this.#running.values();
     return first?.loginLink(administrator);
@@ -173,7 +173,7 @@ export class ConsoleServices {
     const { announce, bans, clock, log } = this.#dependencies;
     const component = serviceComponent(uuid, options);
     try {
-      // Loaded only when needed: other commands and servers start without it.
+      // Loaded on demand, because other commands and servers start faster without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');
       this.#attempts ??= new LoginAttempts(bans, clock, log);
       const { Samples } = await import('../../console/live-feed.ts');

@@ -21,15 +21,15 @@ const nothingKnown = {
   last_error_time: null,
 } satisfies Partial<HandlerView>;
 
-/** The event handlers of an installation, as consoles show them. */
+/** Lists the event handlers of an installation for consoles. */
 export class HandlerViews {
   readonly #view: () => ServerView;
   readonly #clock: Clock;
   readonly #hour: HourOfDeliveries;
-  /** The last known views. */
+  /** The last known views, by handler. */
   #known = new Map<string, HandlerView>();
 
-  /** @param view the server at present; called once its core is open */
+  /** @param view returns the current state of the server; called only after its core is open */
   constructor(view: () => ServerView, clock: Clock) {
     this.#view = view;
     this.#clock = clock;
@@ -37,9 +37,9 @@ export class HandlerViews {
   }
 
   /**
-   * All handlers; while Redis is unreachable the last known ones, shown as stopped.
+   * Returns all handlers. While Redis is unreachable, it returns the last known ones, shown as stopped.
    *
-   * @param readsHour whether the deliveries of the last hour are counted; else they are as at the last count
+   * @param readsHour whether to count the deliveries of the last hour; if false, the last counts are used
    */
   async list(others: Others, readsHour = true): Promise<HandlerView[]> {
     try {

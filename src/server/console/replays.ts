@@ -20,9 +20,9 @@ interface Dependencies {
 }
 
 /**
- * Answers consoles about deliveries, replays and event handlers.
+ * Answers the requests of consoles about deliveries, replays and event handlers.
  *
- * @param view the server at present; called once its core is open
+ * @param view returns the current state of the server; called only after its core is open
  */
 export function deliverySources(
   view: () => ServerView,
@@ -62,12 +62,12 @@ export function deliverySources(
   };
 }
 
-/** Time that another node has to answer for its replay. */
+/** Time in milliseconds that another node has to answer a question about its replay. */
 const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';
 
-/** The replays of all nodes: each runs on the node that received the request. */
+/** The replays of all nodes. Each one runs on the node that received the request. */
 export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
   readonly #dependencies: () => JobDependencies;
@@ -81,7 +81,7 @@ export class ConsoleReplays implements ReplaySource {
 
   async start(...[request, by]: Parameters<ReplaySource['start']>): Promise<string> {
     const id = this.#jobs.start(request, by, this.#dependencies());
-    // Other nodes find it from now on.
+    // After this report, other nodes can find the replay.
     await this.#installation.tell();
     return id;
   }
@@ -110,7 +110,7 @@ export class ConsoleReplays implements ReplaySource {
     else await this.#ask({ kind: 'replay-cancel', replay: id });
   }
 
-  /** Answers another node. @throws ServiceError `not-found` */
+  /** Answers a question of another node. @throws ServiceError `not-found` */
   async answer({ kind, replay }: Extract<Question, { kind: ReplayQuestion }>): Promise<Reply<ReplayQuestion>> {
     const own = this.#jobs.find(replay);
     if (!own) throw notFound('');
@@ -136,7 +136,7 @@ export class ConsoleReplays implements ReplaySource {
   }
 }
 
-/** A replay of this node. */
+/** Returns a replay of this node in the form that consoles show. */
 export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, 'node'> {
   const { request, progress, results, secondsLeft } = job;
   const { details, ...rest } = progress;

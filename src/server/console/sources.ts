@@ -23,14 +23,13 @@ import type { HandlerViews } from './handler-views.ts';
 /** The counts of one node since its start. */
 type NodeCounts = Pick<NodeReport, 'started' | 'counts'> & { uuid: string };
 
-/** The sum of the counts of all visible nodes; it never falls when a node joins, leaves or restarts. */
+/** The sum of the counts of all visible nodes. It never decreases when a node joins, leaves or restarts. */
 export class SummedCounts {
   readonly #total: Counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
   #before = new Map<string, NodeCounts>();
 
   /**
-   * @param nodes those visible now; counts from before a node was first seen are left out
-   * @param nodes those seen now; counts from before a node was first seen are left out
+   * @param nodes the nodes that are visible now. Counts from before a node was first seen are omitted
    */
   add(nodes: readonly NodeCounts[]): Counts {
     for (const { uuid, started, counts } of nodes) {
@@ -50,9 +49,9 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Finds the errors in the journal from before all nodes counted them; the first call starts that in the background.
+ * Finds errors in the journal from before the time when all nodes counted them. The first call starts the search in the background.
  *
- * @returns those found, the newest last. @param untilMs the oldest start of a node, Unix time in milliseconds
+ * @returns the errors found so far, the newest last. @param untilMs oldest start of a node, as Unix time in milliseconds
  */
 function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;
@@ -74,10 +73,10 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
   };
 }
 
-/** Time that other nodes have for a reload: the start of an authentication method may take long. */
+/** Time in milliseconds that other nodes have for a reload. It is long because the start of an authentication method may take long. */
 const reloadWithinMs = 15_000;
 
-/** `seen` has coarse steps, so that an unchanged overview stays the same text. */
+/** Step, in milliseconds, to which `seen` is rounded, so that an unchanged overview stays the same text. */
 const seenStepMs = 10_000;
 
 interface Dependencies extends Pick<ConsoleSources, 'collections'> {
@@ -90,13 +89,13 @@ interface Dependencies extends Pick<ConsoleSources, 'collections'> {
   configuration: ServerFile;
 }
 
-/** A running node, with its unique name. */
+/** A running node and its unique name. */
 type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
 
 /**
- * Answers consoles.
+ * Answers the requests of consoles.
  *
- * @param view the server at present; called once its core is open
+ * @param view returns the current state of the server; called only after its core is open
  */
 export function consoleSources(view: () => ServerView, dependencies: Dependencies): ConsoleSources {
   const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = dependencies;
@@ -112,7 +111,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     const { grants, server, files } = core();
     return new OperatorGrants({ grants, server, files, parts: () => view().parts });
   };
-  /** Counts what waits for a person. */
+  /** Counts the items that wait for a person. */
   const troubles = async () => {
     const records = await core().files.held.list().catch(unknown);
     const held = records?.filter((record) => record.held.state === 'held').length ?? null;
@@ -155,14 +154,14 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       };
     },
     async figures() {
-      // Starts together with the console, so that the result is there before an administrator asks.
+      // The search starts together with the console, so that its result is available when an administrator asks.
       const { others, told } = await askNodes();
       findEarlierErrors(oldestStart(told));
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);
       const handlers = await handlerViews.list(others, false);
       return {
         ...counts.add(told.map(({ uuid, report }) => ({ uuid, ...report }))),
-        // Nodes share their sessions.
+        // Nodes share their sessions, so those of one node are all.
         sessions: told[0].report.services.reduce((total, { sessions }) => total + sessions, 0),
         connections: sum('connections'),
         memory_bytes: sum('memory_bytes'),
@@ -176,7 +175,7 @@ function oldestStart(told: readonly Told[]): number {
   return Math.min(...told.map(({ report }) => Date.parse(report.started)));
 }
 
-// If the disk fails, all other figures are still shown.
+// A failing disk must not hide the other figures.
 const unknown = () => null;
 
 function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(

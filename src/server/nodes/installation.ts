@@ -6,10 +6,10 @@ import type { NodeBoard, ToldNode } from './node-board.ts';
 import type { Answer, NodeReport, Question } from './node-messages.ts';
 import type { Answerer, NodeQuestions, Request } from './node-questions.ts';
 
-/** How often a node reports to the others, in milliseconds. */
+/** Interval, in milliseconds, at which a node reports to the others. */
 const tellEveryMs = 2000;
 
-/** How nodes reach each other. */
+/** The means by which nodes reach each other. */
 export interface NodeLink {
   board: NodeBoard;
   questions: NodeQuestions;
@@ -17,13 +17,13 @@ export interface NodeLink {
 
 /** The node that this process is. */
 export interface OwnNode {
-  /** The server of its data folder. */
+  /** UUID of the server of its data folder. */
   uuid: string;
-  /** Of its events. */
+  /** Name of the server in its events. */
   name: string;
-  /** How it is. */
+  /** Returns the current state of the node. */
   report(): Promise<NodeReport>;
-  /** Answers a question of another node. @throws ServiceError which that node receives */
+  /** Answers a question of another node. @throws ServiceError, which the other node receives */
   answer: Answerer;
 }
 
@@ -33,15 +33,15 @@ export interface NamedNode extends ToldNode {
 }
 
 export interface Others {
-  /** Those that live first, by name. */
+  /** The other nodes, sorted by name. Running nodes come first. */
   nodes: NamedNode[];
-  /** The asked node's name among them. */
+  /** Name that distinguishes this node from the others. */
   ownName: string;
-  /** Why the nodes cannot be seen at present; empty when they can. */
+  /** Reason why the other nodes cannot be seen; empty if they can. */
   incomplete: string;
 }
 
-/** All nodes as this one sees them; a single process sees only itself. */
+/** All nodes, as this node sees them. A single process sees only itself. */
 export class Installation {
   readonly own: OwnNode;
   readonly #link: NodeLink | undefined;
@@ -57,7 +57,7 @@ export class Installation {
     this.#log = log;
   }
 
-  /** Begins to report this node to the others, and to answer them. */
+  /** Starts to report this node to the others, and to answer their questions. */
   begin(clock: Clock): void {
     if (!this.#link) return;
     this.#link.questions.begin(this.own.uuid, this.own.answer);
@@ -65,9 +65,9 @@ export class Installation {
     void this.tell();
   }
 
-  /** Reports the current state of this node to the others. Never throws: the report is repeated soon. */
+  /** Reports the current state of this node to the others. Never throws, because the report is repeated soon. */
   tell(): Promise<void> {
-    // A report under way may be outdated.
+    // A report under way may be outdated, so another one follows it.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();
@@ -76,7 +76,7 @@ export class Installation {
     return this.#next;
   }
 
-  /** Ends: the others see it no more. */
+  /** Ends the reports, so that the other nodes no longer see this one. */
   async end(): Promise<void> {
     this.#timer?.cancel();
     this.#link?.questions.end();
@@ -84,7 +84,7 @@ export class Installation {
     await this.#link?.board.leave(this.own.uuid).catch(() => {});
   }
 
-  /** Takes two seconds at most. */
+  /** Returns the other nodes. It takes at most two seconds. */
   async others(): Promise<Others> {
     const { name: ownName, uuid: ownUuid } = this.own;
     if (!this.#link) return { nodes: [], ownName, incomplete: '' };
@@ -103,9 +103,9 @@ export class Installation {
   }
 
   /**
-   * Asks other nodes, and waits until all have answered or the timeout ends.
+   * Asks other nodes, and waits until all have answered or the timeout has passed.
    *
-   * @returns the answers, by node; a node that did not answer has none
+   * @returns the answers by node. Nodes that did not answer are missing
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],
@@ -132,7 +132,7 @@ export class Installation {
   }
 }
 
-/** Distinct names of nodes: the configured name, with a suffix if several have the same. */
+/** Returns distinct names of nodes. They are the configured names, with a suffix if several nodes have the same name. */
 export function nodeNames(nodes: readonly { uuid: string; name: string; host: string }[]): Map<string, string> {
   const isOnly = (one: (node: (typeof nodes)[number]) => string, node: (typeof nodes)[number]) =>
     nodes.filter((other) => one(other) === one(node)).length === 1;

@@ -1,12 +1,12 @@
 import type { Log } from '../../lib/log.ts';
 import { maxReportBytes, type NodeReport, type NodeTexts, readReport } from './node-messages.ts';
 
-/** A node without a report for this time counts as gone. */
+/** Time in milliseconds without a report, after which a node counts as gone. */
 const goneAfterMs = 10_000;
 
-/** A node as it was heard of last. */
+/** The last known state of a node. */
 export interface ToldNode {
-  /** The server of its data folder. */
+  /** UUID of the server of its data folder. */
   uuid: string;
   /** Age of the report in milliseconds, by the clock of Redis. */
   ageMs: number;
@@ -18,7 +18,7 @@ export interface ToldNode {
 export class NodeBoard {
   readonly #texts: NodeTexts;
   readonly #log: Log;
-  /** Nodes whose last report could not be read. */
+  /** Nodes whose last report could not be read. It is logged once for each of them. */
   #bad = new Set<string>();
 
   constructor(texts: NodeTexts, log: Log) {
@@ -36,7 +36,10 @@ export class NodeBoard {
     return this.#texts.tell(uuid, writeReport(report));
   }
 
-  /** All nodes with a report, this one included; an unreadable report is omitted and logged. @throws ServiceError `unavailable` */
+  /**
+   * Returns all nodes that have a report, including this one. A report that cannot be read is omitted and logged. @throws ServiceError
+   * `unavailable`
+   */
   async read(): Promise<ToldNode[]> {
     const bad = new Set<string>();
     const nodes = (await this.#texts.read(maxReportBytes)).flatMap(({ node: uuid, ageMs, report: text }) => {
@@ -49,13 +52,13 @@ export class NodeBoard {
     return nodes;
   }
 
-  /** Reports to the other nodes that this one ends. @throws ServiceError `unavailable` */
+  /** Tells the other nodes that this one has ended. @throws ServiceError `unavailable` */
   leave(uuid: string): Promise<void> {
     return this.#texts.leave(uuid);
   }
 }
 
-/** Omits the transfers from a report that is too long: file names may be long. */
+/** Writes a report. If it is too long, it omits the transfers, because file names may be long. */
 function writeReport(report: NodeReport): string {
   const text = JSON.stringify(report);
   if (Buffer.byteLength(text) <= maxReportBytes) return text;

@@ -5,44 +5,47 @@ import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 
 /*
- * Messages between nodes. They are untrusted: everybody who may write to Redis may have written them. Unknown members are left out, so that
- * nodes of a newer version are understood.
+ * Messages between nodes. They are not trusted, because any program that may write to Redis may have written them. Unknown members are
+ * omitted, so that nodes of a newer version are understood.
  */
 
-/** Longest report, and longest question or answer, in bytes. */
+/** Maximum size of a report, and of a question or answer, in bytes. */
 export const maxReportBytes = 256 * 1024;
 export const maxMessageBytes = 8 * 1024 * 1024;
 
-/** Questions for a node, or answers to a question. */
+/** A box with questions to a node, or with answers to a question. */
 export type MessageBox = readonly [kind: 'node-questions' | 'node-answers', of: string];
 
-/** Messages between nodes. All methods except `silence` throw ServiceError `unavailable`. Implementation: state/redis. */
+/** Exchanges messages between nodes. All methods except `silence` throw ServiceError `unavailable`. Implemented in state/redis. */
 export interface NodeTexts {
-  /** Why nothing can be exchanged at present; empty when it can. */
+  /** Reason why nothing can be exchanged now; empty if messages can be exchanged. */
   readonly silence: string;
   /** Replaces the report of a node. */
   tell(node: string, report: string): Promise<void>;
-  /** Recent reports, newest first, with their age by a clock that all nodes share; a report that is too long is returned empty. */
+  /**
+   * Returns the recent reports, newest first, with their age by a clock that all nodes share. A report that is too long is returned as an
+   * empty text.
+   */
   read(maxBytes: number): Promise<{ node: string; ageMs: number; report: string }[]>;
   /** Removes the report of a node. */
   leave(node: string): Promise<void>;
   /** Adds a message to a box, unless the box is full. */
   put(box: MessageBox, message: string, keptMs: number): Promise<void>;
-  /** Takes the first message out of a box; a message that is too long is returned empty. */
+  /** Takes the first message out of a box. A message that is too long is returned as an empty text. */
   take(box: MessageBox, maxBytes: number): Promise<string | undefined>;
 }
 
 const id = z.uuid();
 
-/** One node at one moment, as consoles show it. */
+/** The state of one node at one moment, as consoles show it. */
 const nodeReport = z.object({
   name: text.min(1),
   host: text,
   version: text,
   phase: z.enum(['starting', 'ready', 'stopping']),
-  /** Distinguishes a process from the previous one. */
+  /** Start time, which distinguishes a process from the previous one. */
   started: time,
-  /** Since the start. */
+  /** Counts since the start. */
   counts,
   connections: count,
   memory_bytes: count,
@@ -62,7 +65,7 @@ const question = z.discriminatedUnion('kind', [
 ]);
 export type Question = z.infer<typeof question>;
 
-/** The replies, by kind of question. */
+/** The replies by kind of question. */
 const replies = { reload: reloadReport, 'replay-cancel': z.null(), 'replay-results': text };
 type Replies = typeof replies;
 export type Reply<Kind extends Question['kind']> = z.infer<Replies[Kind]>;
@@ -70,22 +73,22 @@ export type Reply<Kind extends Question['kind']> = z.infer<Replies[Kind]>;
 const answerHead = z.object({ node: text.max(200) });
 const refusal = answerHead.extend({ refused: z.object({ code: z.enum(errorCodes), message: text }) });
 
-/** The reply of a node, or its refusal. */
+/** The reply of a node, or the error with which it refused the question. */
 export type Answer<Kind extends Question['kind']> =
   | { node: string; reply: Reply<Kind> }
   | { node: string; refused: { code: (typeof errorCodes)[number]; message: string } };
 
-/** @returns undefined for a malformed one */
+/** @returns undefined if the message is malformed */
 export function readReport(message: string): NodeReport | undefined {
   return read(nodeReport, message);
 }
 
-/** @returns undefined for a malformed one */
+/** @returns undefined if the message is malformed */
 export function readQuestion(message: string): Question | undefined {
   return read(question, message);
 }
 
-/** @returns undefined for a malformed one, or one to another kind of question */
+/** @returns undefined if the message is malformed, or answers another kind of question */
 export function readAnswer<Kind extends Question['kind']>(kind: Kind, message: string): Answer<Kind> | undefined {
   return read(z.union([refusal, answerHead.extend({ reply: replies[kind] })]), message) as Answer<Kind> | undefined;
 }

@@ -13,26 +13,26 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** How often a node looks for questions, and a node that asked looks for answers. */
+/** Intervals in milliseconds: how often a node checks for questions, and how often a node that has asked checks for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
-/** Questions that a node answers at the same time; further ones wait. */
+/** Maximum number of questions that a node answers at the same time. Further ones wait. */
 const maxAtOnce = 10;
 
-/** Messages that are skipped in a row because they cannot be read. */
+/** Maximum number of successive messages that are skipped because they cannot be read. */
 const maxBad = 100;
 
-/** Time for which an answer waits until it is fetched. */
+/** Time in milliseconds for which an answer is kept until it is fetched. */
 const answerKeptMs = 30_000;
 
 /** A question without its ID. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
 
-/** Answers questions of other nodes. @throws ServiceError which is sent back as the answer */
+/** Answers a question of another node. @throws ServiceError, which is sent back as the answer */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** Questions between nodes: each is taken once, and answered if it is not too late. */
+/** Questions between nodes. Each one is taken only once, and is answered unless it is too late. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class NodeQuestions {
     this.#log = log;
   }
 
-  /** Begins to answer as a node. */
+  /** Starts to answer questions as a node. */
   begin(node: string, answer: Answerer): void {
     this.#timer = this.#clock.every(questionsEveryMs, () => void this.#check(node, answer));
   }
@@ -57,10 +57,10 @@ export class NodeQuestions {
   }
 
   /**
-   * Asks some nodes, and waits until all have answered or the timeout ends.
+   * Asks some nodes, and waits until all have answered or the timeout has passed.
    *
    * @returns the answers, by node
-   * @throws ServiceError `unavailable` when they cannot be reached; some may have received the question anyway
+   * @throws ServiceError `unavailable` if they cannot be reached. Some may have received the question anyway
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],
@@ -100,7 +100,7 @@ export class NodeQuestions {
         else bad++;
       }
     } catch {
-      // The store logs by itself that Redis cannot be reached.
+      // The store itself logs that Redis cannot be reached.
     } finally {
       this.#isChecking = false;
     }

@@ -10,16 +10,16 @@ import { methodFaults } from '../parts.ts';
 import type { NodeReport } from './node-messages.ts';
 
 interface Dependencies {
-  /** When the process started, ISO 8601, UTC. */
+  /** Start time of the process, in ISO 8601 and UTC. */
   started: string;
   tally: () => TallyFigures;
-  /** All services of this process. */
+  /** Returns all services of this process. */
   listening: () => { uuid: string; name: string; url: string }[];
   /** The replays of this node. */
   jobs: ReplayJobs;
 }
 
-/** How this node is at this moment. */
+/** Returns the current state of this node. */
 export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Dependencies): Promise<NodeReport> {
   const services = await view.listeners.figures();
   const { server, files } = view.core;
@@ -90,7 +90,7 @@ function describeServices(
   });
 }
 
-// A store that cannot be reached gives NaN.
+// A store that cannot be reached returns NaN, which a report cannot contain.
 function known(figure: number): number {
   return Number.isNaN(figure) ? 0 : figure;
 }

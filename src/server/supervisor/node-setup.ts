@@ -4,36 +4,36 @@ import type { LoadedConfig } from '../../config/reading/load.ts';
 import { type Config, isFileService } from '../../config/schema/schema.ts';
 import type { LogOptions } from '../../lib/log.ts';
 
-/** All data that a node gets from its supervisor at the start. */
+/** The data that a node gets from its supervisor when it starts. */
 export interface NodeSetup {
-  /** From 1; a replacement gets the same number, and so the same data folder and name. */
+  /** Number of the node, counted from 1. A replacement gets the same number, and with it the same data folder and name. */
   number: number;
-  /** How many nodes there are. */
+  /** Number of all nodes. */
   nodes: number;
-  /** Without `source`, which cannot be sent in a message. */
+  /** The configuration. It has no `source`, which cannot be sent in a message. */
   loaded: LoadedConfig;
-  /** The file that it was read from; undefined for a configuration without one. */
+  /** Path of the configuration file; undefined if the configuration has no file. */
   configPath: string | undefined;
-  /** The data folder of the configuration, with its links resolved. */
+  /** The data folder of the configuration, with its symbolic links resolved. */
   dataFolderPath: string;
   log: Pick<LogOptions, 'level' | 'format' | 'colour'>;
-  /** Of the keys of TLS tickets. */
+  /** Secret of the keys for TLS tickets. */
   ticketSecret: Buffer;
-  /** Files that only root may read, by path, with their content from the start. */
+  /** Content, read at the start, of files that only root may read, by path. */
   files: ReadonlyMap<string, Buffer>;
 }
 
-/** The data folder of one of several nodes. */
+/** Returns the data folder of one of several nodes. */
 export function nodeFolder({ dataFolderPath, number }: Pick<NodeSetup, 'dataFolderPath' | 'number'>): string {
   return join(dataFolderPath, 'nodes', String(number));
 }
 
-/** Each node gets an equal share of these limits. */
+/** Matches the limits of which each node gets an equal share. */
 const shared = /^maximum_(concurrent|unauthenticated)_connections/;
 
 /**
- * The configuration of one of several nodes on the same addresses: with its own name and data folder, and a share of the limits; unchanged
- * without a setup. Only the first node has the consoles, because their sessions are in its memory.
+ * Returns the configuration of one of several nodes on the same addresses. It has its own name and data folder, and a share of the limits.
+ * Only the first node has the consoles, because their sessions are in its memory. Without a setup, the configuration is unchanged.
  */
 export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
   if (!setup) return config;

@@ -6,7 +6,7 @@ const text = z.string().max(65_536);
 const message = z.union([
   z.tuple([z.literal('ask'), z.int(), text, z.unknown()]),
   z.tuple([z.literal('done'), z.int(), z.unknown()]),
-  // An error without a code was not a `ServiceError`.
+  // A `ServiceError` has a code; other errors have none.
   z.tuple([z.literal('failed'), z.int(), z.strictObject({ code: z.enum(errorCodes).optional(), message: text })]),
 ]);
 
@@ -16,17 +16,17 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Counts the questions to all processes, so that a reply of one never matches a question to another. */
+/** Number of the last question. All processes share the count, so that a reply of one never matches a question to another. */
 let lastId = 0;
 
-/** Questions to and from the process at the other end of a node's channel. */
+/** Exchanges questions with the process at the other end of a node's channel. */
 export class Peer {
   readonly #process: ChildProcess | NodeJS.Process;
   readonly #answers: ReadonlyMap<string, (value: never) => unknown>;
   readonly #waiting = new Map<number, Waiting>();
   #lost: ServiceError | undefined;
 
-  /** @param onIgnored called once, for a malformed message or a reply to nothing */
+  /** @param onIgnored called once, for a malformed message or for a reply without a question */
   constructor(process: ChildProcess | NodeJS.Process, answers: Record<string, (value: never) => unknown>, onIgnored: () => void) {
     this.#process = process;
     this.#answers = new Map(Object.entries(answers));
@@ -38,7 +38,7 @@ export class Peer {
     });
   }
 
-  /** @throws ServiceError of the other process; `unavailable` when it ends or its reply is malformed */
+  /** @throws the ServiceError of the other process; `unavailable` if it ends or its reply is malformed */
   ask<T>(name: string, value?: unknown, form: z.ZodType<T> = z.custom<T>()): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
@@ -47,14 +47,14 @@ export class Peer {
     });
   }
 
-  /** The other process has ended: pending and later requests to it fail. */
+  /** Called when the other process has ended. Pending and later questions to it fail. */
   end(reason: string): void {
     this.#lost = new ServiceError('unavailable', reason);
     for (const { reject } of this.#waiting.values()) reject(this.#lost);
   }
 
   #send(sent: unknown[]): void {
-    // A message to a process that is just ending is lost.
+    // A message to a process that is just ending is lost, so errors are ignored.
     if (this.#process.connected) this.#process.send?.(sent, undefined, undefined, () => {});
   }
 

@@ -17,25 +17,25 @@ import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { type NodeSetup, nodeFolder } from './node-setup.ts';
 import { Peer } from './peer.ts';
 
-/** A node that does not report its figures within this time is shown with its last ones. */
+/** Time in milliseconds in which a node must report its figures. If it does not, its last figures are shown. */
 const figuresWithinMs = 2000;
 
-/** Time that a node has to stop, in addition to its own limits. */
+/** Time in milliseconds that a node has to stop, in addition to its own limits. */
 const endWithinMs = 5000;
 
-/** A node that ends this soon after its start counts as unable to start. */
+/** Time in milliseconds after its start within which an ended node counts as unable to start. */
 const earlyEndMs = 5000;
 
-/** Longest pause before a node that keeps ending is replaced. */
+/** Maximum pause, in milliseconds, before a node that ends repeatedly is replaced. */
 const longestPauseMs = 10_000;
 
-/** Failed starts in a row after which the supervisor gives up, with no node left. */
+/** Number of successive failed starts after which the supervisor gives up, if no node is left. */
 const giveUpAfter = 6;
 
-/** Time in which the node of a killed supervisor must release its data folder. */
+/** Time in milliseconds in which the node of a killed supervisor must release its data folder. */
 const freeWithinMs = 10_000;
 
-/** Requests of one console to all nodes for a reload arrive within this time. */
+/** Time in milliseconds within which requests of all nodes for a reload belong to one request of a console. */
 const sameReloadMs = 15_000;
 
 const text = z.string().max(65_536);
@@ -52,17 +52,17 @@ const metric = z.object({
 const metricFigures = z.custom<MetricFigures>((value) => z.array(metric).safeParse(value).success);
 const listening = z.array(z.strictObject({ uuid: text, name: text, url: text }));
 
-/** A node, by its process. */
+/** A node and its process. */
 interface Member {
   readonly number: number;
   readonly process: ChildProcess;
   readonly peer: Peer;
   readonly startedMs: number;
-  /** Resolves with how it ended, for example `signal SIGKILL`. */
+  /** Resolves with the way it ended, for example `signal SIGKILL`. */
   readonly ended: Promise<string>;
-  /** Whether it answers requests. */
+  /** Whether the node answers requests. */
   isReady: boolean;
-  /** Its last report. */
+  /** The last figures that the node reported. */
   figures: MetricFigures;
 }
 
@@ -72,36 +72,36 @@ export interface SupervisorOptions {
   fork: () => ChildProcess;
   file: ConfigFile | undefined;
   nodeLog: NodeSetup['log'];
-  /** Prepares the data folder for the account that the nodes will run as. */
+  /** Gives the data folder to the account that the nodes will use. */
   prepareFolder: (dataFolderPath: string) => void;
   clock: Clock;
   log: Log;
 }
 
 /**
- * `svc serve --workers`: starts nodes of one configuration on the same addresses, replaces nodes that end, and reloads and stops all nodes
- * together.
+ * Implements `svc serve --workers`. It starts nodes of one configuration on the same addresses, replaces nodes that have ended, and reloads
+ * and stops all nodes together.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #members = new Set<Member>();
   readonly #file: ServerFile;
-  /** Starts and reloads come one after the other. */
+  /** Starts and reloads run one after the other. */
   readonly #lock = new ReadWriteLock();
   #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
   #ticketSecret = newTicketSecret();
   #ticketRenewal: Timer | undefined;
   #listening: z.output<typeof listening> = [];
-  /** The last that a node asked for. */
+  /** The last reload that a node requested. */
   #reload: { by: Set<Member>; atMs: number; report: Promise<ReloadReport> } | undefined;
-  /** Counters of nodes that are gone. */
+  /** Counters of nodes that have ended. */
   #remains: Promise<MetricFigures> = Promise.resolve([]);
   #failures = 0;
   #restarts = 0;
   #isStopping = false;
   #giveUp: (reason: string) => void = () => {};
-  /** Resolves with the reason when no node can be started. */
+  /** Resolves with the reason if no node can be started. */
   readonly givenUp = new Promise<string>((resolve) => {
     this.#giveUp = resolve;
   });
@@ -114,14 +114,14 @@ export class Supervisor {
     this.#file = new ServerFile({ file, running: () => this.#loaded, apply, isFolderShared: true, clock, log });
   }
 
-  /** Starts all nodes; throws ServiceError `unavailable` when one cannot, with nothing left running. */
+  /** Starts all nodes. @throws ServiceError `unavailable` if a node cannot start. In that case nothing is left running */
   async start(): Promise<void> {
     const { nodes, clock, prepareFolder } = this.#options;
     this.#dataFolder = openDataFolder(this.#loaded.config.server.data_folder_path);
     try {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#shareTickets(newTicketSecret()));
-      // The first one alone: an error of the configuration is then reported once.
+      // Start the first node alone, so that an error in the configuration is reported only once.
       this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
     } catch (error) {
@@ -130,17 +130,17 @@ export class Supervisor {
     }
   }
 
-  /** One line for each service that listened at the start: the first node has all of them. */
+  /** Returns the name and URL of each service that listened at the start. The first node has all of them. */
   listening(): z.output<typeof listening> {
     return this.#listening;
   }
 
-  /** Makes all nodes apply the current file, or none. */
+  /** Makes all nodes apply the current file, or none of them. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
 
-  /** Lets all requests finish, and ends all nodes. @returns whether all did in time */
+  /** Lets all requests finish, then ends all nodes. @returns whether all of them ended in time */
   async stop(): Promise<boolean> {
     this.#isStopping = true;
     this.#ticketRenewal?.cancel();
@@ -168,7 +168,7 @@ export class Supervisor {
     return [...this.#members].filter(({ isReady }) => isReady);
   }
 
-  /** @throws ServiceError when the node cannot start; its process is ended then */
+  /** @throws ServiceError if the node cannot start. In that case its process has been ended */
   async #launch(number: number): Promise<z.output<typeof listening>> {
     const { fork, nodes, file, nodeLog, clock, log } = this.#options;
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
@@ -178,7 +178,7 @@ export class Supervisor {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
     const process = fork();
     const member = this.#adopt(number, process);
-    // Messages before the first one of the node would be lost by node:cluster.
+    // node:cluster would lose messages that are sent before the node's first message.
     await Promise.race([new Promise((resolve) => process.once('message', resolve)), member.ended]);
     const ticketSecret = this.#ticketSecret;
     const loaded = { ...this.#loaded, source: undefined };
@@ -241,12 +241,12 @@ export class Supervisor {
     });
     await Promise.race([Promise.allSettled(told), this.#options.clock.sleep(figuresWithinMs, late.signal).catch(() => {})]);
     late.abort();
-    // In one step, so that a node that ended meanwhile is counted only once.
+    // This is done in one step, so that a node that has ended meanwhile is counted only once.
     const members = this.#ready();
     return Promise.all([...members.map(({ figures }) => figures), this.#remains, nodeFigures(members.length, this.#restarts)]);
   }
 
-  // A console asks all nodes for one reload; a node that asks again wants another one.
+  // A console asks all nodes for the same reload. A node that asks again wants another reload.
   #reloadFor(asking: Member): Promise<ReloadReport> {
     const nowMs = this.#options.clock.monotonicMs();
     if (!this.#reload || this.#reload.by.has(asking) || nowMs - this.#reload.atMs >= sameReloadMs)
@@ -255,7 +255,7 @@ export class Supervisor {
     return this.#reload.report;
   }
 
-  /** The first node decides for all; another node that cannot apply the configuration is replaced. */
+  /** The first node decides for all. Any other node that cannot apply the configuration is replaced. */
   async #apply(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { namedSchemas, operations } from '../operations.ts';
 import type { Operation } from './operation.ts';
 
-/** Refusals by status, with the headers that belong to them. */
+/** Refusals by status, with the headers that such replies have. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
   400: ['BadRequest', 'The request is not as it should be.'],
   401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
@@ -26,7 +26,7 @@ const headers = {
 
 type Json = Record<string, unknown>;
 
-/** The OpenAPI document of the console's API, made from the schemas of its requests and replies. */
+/** Builds the OpenAPI document of the console's API from the schemas of its requests and replies. */
 export function openapiDocument(): Json {
   const { describe, named } = describeSchemas();
   const paths: Record<string, Json> = {};
@@ -111,10 +111,10 @@ function headersOf(names: readonly string[]): Json {
   return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
 }
 
-/** The description of a schema; of one that the document names, a reference. */
+/** Returns the description of a schema. If the document names the schema, it is a reference. */
 type Describe = (schema: z.ZodType) => Json;
 
-/** Describes all schemas at once, so that they refer to each other. */
+/** Describes all schemas together, so that they can refer to each other. */
 function describeSchemas(): { describe: Describe; named: Json } {
   const registry = z.registry<{ id: string }>();
   for (const [name, schema] of Object.entries(namedSchemas)) registry.add(schema, { id: name });
@@ -132,8 +132,8 @@ function describeSchemas(): { describe: Describe; named: Json } {
 }
 
 /**
- * Omits parts without information: limits of exact integers, other members of any type, a choice between equal types, a list of one
- * reference.
+ * Omits parts that carry no information: limits of exact integers, further members of any type, a choice between equal types, and a list of
+ * one reference.
  */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,24 +1,24 @@
 import type * as z from 'zod';
 
-/** An operation at a path. Unless it is open, the document adds that it is for administrators, and the common refusals. */
+/** An operation at a path. Unless it is open, the document adds that it needs an administrator, and the common refusals. */
 export interface Operation {
   id: string;
   summary: string;
   description?: string;
-  /** For everybody. */
+  /** Whether the operation needs no administrator. */
   isOpen?: true;
-  /** Parameters, none of them required. */
+  /** The parameters of the query. None of them is required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** Description of a success, and the schema of its JSON or the type of another body; without either there is no body. */
+  /** The description of a success, then the schema of its JSON or the type of another body. Without the latter, there is no body. */
   reply: readonly [
     description: string,
     ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],
   ];
-  /** Status of a success, if it is neither 200 nor, without a body, 204. */
+  /** Status of a success. It is needed only if the status is neither 200 nor, without a body, 204. */
   status?: number;
   /** Names of the headers of a success. */
   headers?: readonly string[];
-  /** Statuses of refusals of its own. */
+  /** Statuses of refusals that only this operation has. */
   refusals?: readonly number[];
 }

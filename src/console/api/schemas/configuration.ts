@@ -3,7 +3,7 @@ import { finding, reloadReport } from '../../../config/report-shapes.ts';
 import { text } from '../../../control/shown-node.ts';
 import { incomplete } from './overview.ts';
 
-/** `GET /api/configuration`: the options in force, secrets masked. */
+/** `GET /api/configuration`: the current options, with masked secrets. */
 export const runningConfiguration = z.object({
   file: text.nullable(),
   configuration: z.record(text, z.unknown()),
@@ -39,7 +39,7 @@ const nodeReload = z.object({
 });
 export type NodeReload = z.infer<typeof nodeReload>;
 
-/** `POST /api/configuration/reload`: the result at the node that was asked, and at every node. */
+/** `POST /api/configuration/reload`: the result at the node that received the request, and at every node. */
 export const reloadOfAll = z.object({
   ...reloadReport.shape,
   nodes: z.array(nodeReload).describe('The node that answered this request.'),

@@ -3,7 +3,7 @@ import { count, counts, failure, method, service, text, time, transfer } from '.
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
-/** In replies about all nodes. */
+/** Part of replies about all nodes. */
 export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are.');
 
 /** An event handler. */
@@ -53,16 +53,16 @@ export type ServiceView = z.infer<typeof serviceView>;
 const methodView = method.extend({ node: text });
 export type MethodView = z.infer<typeof methodView>;
 
-/** `GET /api/overview`: all nodes at one moment. */
+/** `GET /api/overview`: the state of all nodes at one moment. */
 export const overview = z.object({
   server: z.object({ name: text, uuid: text, version: text, node: text, started: time }),
   services: z.array(serviceView),
   methods: z.array(methodView),
   handlers: z.array(handlerView),
-  /** Those that began first. */
+  /** The oldest transfers come first. */
   transfers: z.array(transferView),
   transfers_left_out: count.describe('The 100 oldest transfers under way are listed.'),
-  /** Newest first; of errors before the start only recent ones. */
+  /** Newest first. Of errors before the start, only recent ones are included. */
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
@@ -75,10 +75,10 @@ export const overview = z.object({
 export type Overview = z.infer<typeof overview>;
 
 const levels = z.object({ sessions: count, connections: count, memory_bytes: count, waiting_events: count });
-/** How much there is at present. */
+/** Current values, as opposed to counts. */
 export type Levels = z.infer<typeof levels>;
 
-/** One point of each chart: counts since the previous sample, and present figures. */
+/** One point of each chart, with counts since the previous sample and current values. */
 export const sample = z.object({ time, ...counts.shape, ...levels.shape });
 export type Sample = z.infer<typeof sample>;
 

@@ -5,7 +5,7 @@ import { incomplete } from './overview.ts';
 
 const texts = z.array(text);
 
-/** Which events are meant. */
+/** Selects the events of a replay. */
 export const eventFilter = z.strictObject({
   since: time.optional(),
   until: time.optional(),
