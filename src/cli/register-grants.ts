@@ -5,7 +5,7 @@ const linksHelp = `A link is a URL for people without an account, who download a
 
 ${serviceHelp}`;
 
-/** `svc links`: links to files of accounts. */
+/** Registers `svc links`, which handles links to files of accounts. */
 export const registerLinks: Register = (program, run) => {
   const group = program
     .command('links')
@@ -46,7 +46,7 @@ const tokensHelp = `A client presents a token as a bearer token (Authorization: 
 
 ${serviceHelp}`;
 
-/** `svc tokens`: access tokens of accounts. */
+/** Registers `svc tokens`, which handles access tokens of accounts. */
 export const registerTokens: Register = (program, run) => {
   const group = program
     .command('tokens')

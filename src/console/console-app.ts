@@ -39,7 +39,7 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
-  // For everybody.
+  // Whether the operation needs no administrator.
   app.get('/', (c) => showShell(c));
   app.get('/assets/*', sendAsset);
   app.get('/api/openapi.json', showOpenapi);

@@ -128,7 +128,7 @@ export async function createLink({ account, service, json, ...options }: LinkOpt
   return exitCode.done;
 }
 
-// Everybody on the machine can see a password among the arguments.
+// Other users of the machine can see the arguments of a command, so the password is read from a file.
 function firstLineOf(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/, 1)[0] ?? '';
 }

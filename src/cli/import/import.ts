@@ -130,7 +130,7 @@ function report(notes: readonly Note[], asJson = false): void {
   else for (const note of notes) complain(noteText(note));
 }
 
-/** Reads files of Apache's htpasswd and of nginx: names and hashes; they say nothing about permissions. */
+/** Reads the files of Apache's htpasswd and of nginx. They contain names and hashes, but no permissions. */
 export function importHtpasswd({ files, home, port }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.web = { type: 'http', port: port ?? 8080 };

@@ -28,7 +28,7 @@ export async function showAccount(c: ConsoleContext): Promise<Response> {
 
 const text = z.string().max(10_000);
 
-/** A question; names are those of `svc explain`. */
+/** A question. The names are those of the options of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
@@ -44,22 +44,25 @@ export const explainRequest = z.strictObject({
     .describe('For `LOGIN`: credentials in the order in which the client presents them.'),
 });
 
-/** `POST /api/explain`: explains how the running configuration decides about a request. It changes nothing and contacts no other server. */
+/**
+ * Answers `POST /api/explain`. It explains how the running configuration decides about a request. It changes nothing and contacts no other
+ * server.
+ */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
   const question = checkQuestion(await readRequest(c, explainRequest));
   const { config } = c.env.service.sources.configuration.running();
   return answerJson(c, decide(config, question));
 }
 
-/** Tokens and links that one request names. */
+/** Maximum number of tokens or links in one request. */
 const maxIds = 1000;
 
-/** IDs that one event names. */
+/** Maximum number of IDs that one event names. */
 const maxIdsOfEvent = 20;
 
 export const grantOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
 
-/** `GET /api/tokens` and `/api/links`: those in force, newest first. */
+/** Answers `GET /api/tokens` and `/api/links` with the valid ones, newest first. */
 export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = Object.fromEntries(c.env.query);
@@ -69,7 +72,7 @@ export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promi
   };
 }
 
-/** `POST /api/tokens/revoke` and `/api/links/revoke`. Event `administratorAction`. */
+/** Answers `POST /api/tokens/revoke` and `/api/links/revoke`. Emits `administratorAction`. */
 export function revokeGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { ids } = await readRequest(c, grantOrder);

@@ -103,7 +103,7 @@ async function oldestEventMs(journal: EventLog): Promise<number | undefined> {
   }
 }
 
-/** `GET /api/events/{uuid}`: an event, its deliveries, and the other events of its request. */
+/** Answers `GET /api/events/{uuid}` with an event, its deliveries, and the other events of its request. */
 export async function showEvent(c: ConsoleContext): Promise<Response> {
   const { clock, sources } = c.env.service;
   const atMs = Parameters.fromQuery(c.env.query, ['at']).timeMs('at');
@@ -252,7 +252,7 @@ const messageEnd = Buffer.from('\n\n');
 
 type Kind = EventKinds['events'][number];
 
-/** Events about routine work of the service, which would hide those about files and people. */
+/** Events about routine work of the service. They would hide the events about files and people. */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => kindOf(name, definition)) };
@@ -261,14 +261,17 @@ function kindOf(name: string, { id, groups }: EventDefinition): Kind {
   return { id: String(id), name: wordsOf(name), groups: [...groups], severity: severityOf(id, groups), is_routine: routine.has(id) };
 }
 
-/** A failure of the service itself is an error; a failed request, of which the client knows, is a warning. */
+/**
+ * Returns the severity of an event. A failure of the service itself is an error. A failed request is a warning, because its client knows
+ * about it.
+ */
 function severityOf(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
     return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';
   return groups.includes('success') ? 'success' : 'information';
 }
 
-/** The words of a name in the code: `sftpFileUploaded` becomes "SFTP file uploaded". */
+/** Splits a name of the code into words: `sftpFileUploaded` becomes "SFTP file uploaded". */
 function wordsOf(name: string): string {
   return name
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -43,7 +43,7 @@ export class ChallengeServer {
     });
   }
 
-  /** @throws ServiceError `unavailable` naming the address when it is in use or not permitted */
+  /** @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
   listen(): Promise<void> {
     const onError = (reason: Error) => this.#log.error('server error', { service: 'acme', reason });
     return listen(this.#server, { type: 'acme', ...this.#address }, onError);

@@ -92,51 +92,56 @@ export class HandlerViews {
   }
 }
 
-/** The hour in parts, in milliseconds. */
+/** The hour is divided into parts. Length of a part in milliseconds, number of parts, and length of the hour. */
 const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;
 
-/** After a pause longer than this the records are read backwards from their end: a busy service writes many in that time. */
+/**
+ * If the last reading is older than this, in milliseconds, the records are read backwards from their end. A busy service writes many
+ * records in that time.
+ */
 const longestRestMs = 120_000;
 
-/** Maximum bytes of records to read backwards from the end. */
+/** Maximum number of bytes of records that are read backwards. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** After this number of failures in a row a handler is shown as failing, even if it had a success within the hour. */
+/** Number of successive failures after which a handler is shown as failing, even if it had a success within the hour. */
 const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];
 
-/** The outcomes of one handler. */
+/** The results of one handler's deliveries. */
 export type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
 
 interface Handler {
-  /** By number of the part since 1970. */
+  /** Counts by number of the part, counted from 1970. */
   parts: Map<number, Counts>;
   failuresInRow: number;
   lastError: string;
   lastErrorTime: string | null;
 }
 
-/** Counts the deliveries of the last hour by handler, from their records, which all nodes share. Deliveries made by hand are left out. */
+/**
+ * Counts the deliveries of the last hour by handler. It reads their records, which all nodes share. Deliveries started by hand are omitted.
+ */
 export class HourOfDeliveries {
   readonly #records: () => DeliveryRecords;
   readonly #clock: Clock;
   readonly #reading = new SharedRuns(() => this.#read());
   #handlers = new Map<string, Handler>();
-  /** Where the next records begin, and the last one that was read. */
+  /** Position at which the next records begin, and position of the last record that was read. */
   #from: LogPosition | undefined;
   #last: LogPosition | undefined;
   #readMs = Number.NEGATIVE_INFINITY;
 
-  /** @param records called once the records are open */
+  /** @param records returns the records; called only after they are open */
   constructor(records: () => DeliveryRecords, clock: Clock) {
     this.#records = records;
     this.#clock = clock;
   }
 
-  /** Reads what is new; many callers share one reading. @throws ServiceError `unavailable` */
+  /** Reads the new records. Concurrent callers share one reading. @throws ServiceError `unavailable` */
   refresh(): Promise<void> {
     return this.#reading.run();
   }
@@ -164,7 +169,7 @@ export class HourOfDeliveries {
     for (const { parts: counted } of this.#handlers.values()) for (const part of counted.keys()) if (part <= oldest) counted.delete(part);
   }
 
-  /** Reads the records of the hour, or the newest of them, from the end. */
+  /** Reads the records of the hour from the end. If there are too many, it reads only the newest. */
   async #readBack(sinceMs: number): Promise<void> {
     const found: Pick<DeliveryRecord, 'handler' | 'outcome' | 'time' | 'details'>[] = [];
     let end: LogPosition | undefined;
@@ -188,7 +193,7 @@ export class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Reading starts with the last record that was read before.
+      // Reading starts with the last record that was read before, so that record is skipped.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;
@@ -214,7 +219,7 @@ export class HourOfDeliveries {
   }
 }
 
-/** Without bodies, which would fill the memory. */
+/** Returns a record without its bodies, which would need too much memory. */
 function shortRecord({
   handler,
   outcome,

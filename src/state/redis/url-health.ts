@@ -9,7 +9,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #clock: Clock;
   readonly #scope: string;
 
-  /** @param scope the method or handler that the URLs belong to */
+  /** @param scope the method or handler to which the URLs belong */
   constructor(link: RedisLink, clock: Clock, scope: string) {
     super(clock);
     this.#link = link;
