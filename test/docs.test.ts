@@ -86,7 +86,7 @@ test('every snippet of the documentation is run, or of a kind that is checked', 
       if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
-    // Whole files, which tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.test.ts.
+    // Whole files, which tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
     python: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
     javascript: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
     sh: (text) => {
