@@ -1,5 +1,6 @@
-import { escapeFormValue, Html, html, icon } from '../../lib/html.ts';
+import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Flash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
@@ -85,4 +86,28 @@ ${items.length > 0 && html`<button type="submit" class="primary${isDangerous && 
 </form>
 </main>`;
   return pageReply(context, 200, { title, body });
+}
+
+/** Renders a list without checkboxes, or a text if there are no items. */
+export function plainList({ hint, items, none }: Pick<SelectionList, 'hint' | 'items' | 'none'>): Html {
+  return html`<div id="members" tabindex="-1">
+${
+  items.length > 0
+    ? html`${hint}
+<ul id="recent" class="recent">
+${items}
+</ul>`
+    : html`<div class="empty closed">${icon(none.icon)}<p class="lead">${none.text}</p>${hint}</div>`
+}
+</div>`;
+}
+
+/** Renders a time in UTC, which the page's script replaces by local time. */
+export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
+  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
+}
+
+/** Renders the name of a folder; the home folder is shown as "Files". */
+export function folderHtml({ language }: Pick<PageContext, 'language'>, folder: VirtualPath): Html {
+  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }

@@ -1,6 +1,6 @@
 import type { ToldExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { bdi, type Html, html, icon } from '../../lib/html.ts';
+import { bdi, type Html, html } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parseVirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -8,6 +8,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
+import { accountPage, plainList, timeHtml } from './account-page.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
@@ -31,24 +32,13 @@ export function showDuePage(exchange: Exchange, expectations: readonly ToldExpec
   const context = pageContextOf(exchange);
   const { language } = context;
   const title = language.text('due');
-  const hint = html`<p class="hint">${language.text('dueHint')}</p>`;
-  const body = html`<main id="main" data-may="">
-<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
-<li><a href="${dueUrl}" aria-current="page">${title}</a></li></ol></nav>
-<h1 class="hidden">${title}</h1>
-<div id="notices" aria-live="polite"></div>
-<div id="members" tabindex="-1">
-${
-  expectations.length > 0
-    ? html`${hint}
-<ul id="recent" class="recent">
-${expectations.map((one) => expectationItem(exchange, context, one))}
-</ul>`
-    : html`<div class="empty closed">${icon('due')}<p class="lead">${language.text('dueNone')}</p>${hint}</div>`
-}
-</div>
-</main>`;
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'cache-control': 'no-store' }));
+  const content = plainList({
+    hint: html`<p class="hint">${language.text('dueHint')}</p>`,
+    items: expectations.map((one) => expectationItem(exchange, context, one)),
+    none: { icon: 'due', text: language.text('dueNone') },
+  });
+  const body = accountPage(context, { url: dueUrl, title, content });
+  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }));
 }
 
 function expectationItem(exchange: Exchange, context: PageContext, { name, last, next }: ToldExpectation): Html {
@@ -56,9 +46,9 @@ function expectationItem(exchange: Exchange, context: PageContext, { name, last,
   const files = last?.files.slice(0, maxFiles) ?? [];
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>
-${last !== null && html`<p class="hint">${language.text('dueLast')}: ${time(context, last.due)} &middot; ${stateOf(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
-${files.map(({ path, time: came, size }) => html`<p class="hint">${fileLink(exchange, path)} &middot; ${language.size(size)} &middot; ${time(context, came)}</p>`)}
-${next !== null && html`<p class="hint">${language.text('dueNext')}: ${time(context, next.due)}</p>`}
+${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; ${stateOf(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
+${files.map(({ path, time: came, size }) => html`<p class="hint">${fileLink(exchange, path)} &middot; ${language.size(size)} &middot; ${timeHtml(context, Date.parse(came))}</p>`)}
+${next !== null && html`<p class="hint">${language.text('dueNext')}: ${timeHtml(context, Date.parse(next.due))}</p>`}
 </li>
 `;
 }
@@ -66,11 +56,6 @@ ${next !== null && html`<p class="hint">${language.text('dueNext')}: ${time(cont
 function stateOf({ language }: PageContext, { state }: ToldOccurrence): Html {
   const words = language.text(stateTexts[state]);
   return state === 'met' || state === 'waiting' || state === 'excused' ? html`${words}` : html`<strong>${words}</strong>`;
-}
-
-function time({ language }: PageContext, iso: string): Html {
-  const timeMs = Date.parse(iso);
-  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
 }
 
 /** Renders the name of a file, as a link if the file still exists and the account may read it. */

@@ -12,7 +12,8 @@ import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { heldUrl, ownHeld } from '../rest/held.ts';
 import { eachResult } from '../rest/member-actions.ts';
-import { flashCookieLine, takeFlash } from './page-cookies.ts';
+import { accountPage, folderHtml, formLimitBytes, selectionList, timeHtml } from './account-page.ts';
+import { flashRedirect, takeFlash } from './page-cookies.ts';
 import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
@@ -21,9 +22,6 @@ const pageUrl = heldUrl('');
 
 /** Maximum number of items on a page, and of IDs in a form. */
 const itemsOfPage = 1000;
-
-/** Maximum size of form bodies in bytes. A thousand IDs take 40 KiB. */
-const formLimitBytes = 256 * 1024;
 
 const reasonTexts: Readonly<Record<HoldReason, PageTextName>> = {
   verdict: 'heldVerdict',
@@ -42,24 +40,10 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
   const hint = html`<p class="hint">${language.text('heldHint')}</p>`;
   const items: Html[] = [];
   for await (const upload of cooperatively(all.slice(0, itemsOfPage))) items.push(heldItem(context, upload));
-  const body = html`<main id="main" data-may="">
-<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
-<li><a href="${pageUrl}" aria-current="page">${title}</a></li></ol></nav>
-<h1 class="hidden">${title}</h1>
-<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
-${
-  items.length > 0
-    ? html`<form id="members" tabindex="-1" method="post" action="${pageUrl}">
-<div class="trash-tools"><button name="action" value="confirm-withdraw">${icon('close')}${language.text('withdraw')}</button></div>
-${hint}
-<ul id="recent" class="recent">
-${items}
-</ul>
-<p class="count">${language.text('items', { count: all.length })}</p>
-</form>`
-    : html`<div id="members" tabindex="-1"><div class="empty closed">${icon('eye')}<p class="lead">${language.text('heldNone')}</p></div></div>`
-}
-</main>`;
+  const tools = html`<button name="action" value="confirm-withdraw">${icon('close')}${language.text('withdraw')}</button>`;
+  const none = { icon: 'eye', text: language.text('heldNone') } as const;
+  const content = selectionList(context, { url: pageUrl, tools, hint: items.length > 0 && hint, items, count: all.length, none });
+  const body = accountPage(context, { url: pageUrl, title, flash, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
 }
 
@@ -69,19 +53,14 @@ function heldItem(context: PageContext, upload: HeldUpload): Html {
   const reason = held.state === 'inspecting' ? 'heldInspecting' : reasonTexts[held.reason];
   return html`<li>
 <label><input type="checkbox" name="selected" value="${id}"> ${nameOf(upload)}</label>
-<p class="hint">${language.text(reason)} &middot; ${folderOf(context, upload)} &middot; ${language.size(offsetBytes)} &middot; \
-${language.text('heldSince')} <span data-time="${Math.floor(held.sinceMs / 1000)}">${language.date(held.sinceMs)} UTC</span></p>
+<p class="hint">${language.text(reason)} &middot; ${folderHtml(context, parentPath(upload.path))} &middot; ${language.size(offsetBytes)} &middot; \
+${language.text('heldSince')} ${timeHtml(context, held.sinceMs)}</p>
 </li>
 `;
 }
 
 function nameOf({ path }: HeldUpload): Html {
   return html`<span class="i ${fileIconClasses(baseName(path))}">${bdi(baseName(path))}</span>`;
-}
-
-function folderOf({ language }: PageContext, { path }: HeldUpload): Html {
-  const folder = parentPath(path);
-  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
 /** Answers POST of a form of that page. The first form leads to a question; the second one withdraws the uploads. */
@@ -114,8 +93,7 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
     if (problem) failed.push({ target: byId.get(target)?.path ?? target, problem, status });
   const [only] = failed;
   if (only) return respond(exchange, messagePageReply(exchange, wanted.size === 1 ? only.status : 422, { results: failed }));
-  const headers = { location: pageUrl, 'set-cookie': flashCookieLine('withdrawn', wanted.size), 'cache-control': 'no-store' };
-  return respond(exchange, { status: 303, headers });
+  return respond(exchange, flashRedirect(pageUrl, 'withdrawn', wanted.size));
 }
 
 /** Renders the page that lists the selected uploads and asks before they are withdrawn. */
@@ -125,7 +103,7 @@ function questionPage(exchange: Exchange, uploads: readonly HeldUpload[]): Reply
   const shown = uploads.slice(0, itemsOfPage);
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('withdrawQuestion', { count: shown.length })}</h1>
-<ul class="doomed">${shown.map((upload) => html`<li>${nameOf(upload)} <span class="hint">${folderOf(context, upload)}</span></li>`)}</ul>
+<ul class="doomed">${shown.map((upload) => html`<li>${nameOf(upload)} <span class="hint">${folderHtml(context, parentPath(upload.path))}</span></li>`)}</ul>
 <p>${language.text('heldHint')}</p>
 <form method="post" action="${pageUrl}" class="row">
 <input type="hidden" name="action" value="withdraw">

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
+import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { cookie, type Exchange, header } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
@@ -86,6 +87,11 @@ export interface Flash {
 /** Builds the `Set-Cookie` line that makes the next page show a message. */
 export function flashCookieLine(code: FlashCode, count: number): string {
   return `${flashCookie}=${code}-${count}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
+}
+
+/** Builds the redirect to a page that shows the message. */
+export function flashRedirect(location: string, code: FlashCode, count: number): Reply {
+  return { status: 303, headers: { location, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
 
 /** Returns the message to show, and the `Set-Cookie` line that removes it. */

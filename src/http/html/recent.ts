@@ -3,12 +3,13 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { bdi, type Html, html, icon } from '../../lib/html.ts';
+import { bdi, type Html, html } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
+import { accountPage, folderHtml, plainList, timeHtml } from './account-page.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
@@ -37,23 +38,12 @@ export async function showRecent(exchange: Exchange): Promise<Response> {
   }
   finish();
   const title = language.text('recent');
-  const hint = html`<p class="hint">${language.text('recentHint')}</p>`;
-  const body = html`<main id="main" data-may="">
-<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
-<li><a href="/home/__svc__/recent" aria-current="page">${title}</a></li></ol></nav>
-<h1 class="hidden">${title}</h1>
-<div id="notices" aria-live="polite"></div>
-<div id="members" tabindex="-1">
-${
-  items.length > 0
-    ? html`${hint}
-<ul id="recent" class="recent">
-${items}
-</ul>`
-    : html`<div class="empty closed">${icon('recent')}<p class="lead">${language.text('recentNone')}</p>${hint}</div>`
-}
-</div>
-</main>`;
+  const content = plainList({
+    hint: html`<p class="hint">${language.text('recentHint')}</p>`,
+    items,
+    none: { icon: 'recent', text: language.text('recentNone') },
+  });
+  const body = accountPage(context, { url: '/home/__svc__/recent', title, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }));
 }
 
@@ -84,12 +74,12 @@ function groupItems(language: Language, files: AccountFiles, change: RecentChang
 ${items}
 </ul></details>
 <p class="hint">${folderLink(language, files, parentPath(shown))} &middot; \
-<span data-time="${Math.floor(atMs / 1000)}">${language.date(atMs)} UTC</span></p></li>`,
+${timeHtml({ language }, atMs)}</p></li>`,
   ];
 }
 
 function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
-  const name = folder === '/' ? html`${language.text('files')}` : bdi(folder);
+  const name = folderHtml({ language }, folder);
   return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
 }
 
@@ -111,7 +101,7 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
 ${isLinked ? html`<a class="${classes}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
 <p class="hint">${description(language, files, change, path)} &middot; \
 ${folderLink(language, files, parentPath(path))} &middot; \
-<span data-time="${Math.floor(atMs / 1000)}">${language.date(atMs)} UTC</span>\
+${timeHtml({ language }, atMs)}\
 ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}</p>
 </li>`;
   return [item];

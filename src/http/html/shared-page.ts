@@ -7,8 +7,8 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
-import { flashCookieLine, takeFlash } from './page-cookies.ts';
+import { accountPage, folderHtml, formLimitBytes, questionPage, selectionList } from './account-page.ts';
+import { flashRedirect, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -46,7 +46,7 @@ function linkItem(context: PageContext, grant: Grant): Html {
   ];
   return html`<li>
 <label><input type="checkbox" name="selected" value="${id}"> ${nameOf(context, grant)}</label>
-<p class="hint">${folderOf(context, grant)} &middot; ${facts.join(' · ')}</p>
+<p class="hint">${folderHtml(context, parentPath(pathOf(grant)))} &middot; ${facts.join(' · ')}</p>
 ${name !== '' && html`<p class="hint" dir="auto">${name}</p>`}
 </li>
 `;
@@ -64,11 +64,6 @@ function nameOf({ language }: PageContext, grant: Grant): Html {
   const name = baseName(pathOf(grant));
   const isFolder = grant.link?.kind === 'drop' || name === '';
   return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(name)}">${name === '' ? language.text('files') : bdi(name)}</span>`;
-}
-
-function folderOf({ language }: PageContext, grant: Grant): Html {
-  const folder = parentPath(pathOf(grant));
-  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
 /** Functions that act on the account's links. */
@@ -89,8 +84,7 @@ export async function postSharedForm(exchange: Exchange, actions: SharedActions)
       return respond(exchange, revokeQuestion(pageContextOf(exchange), selected));
     case 'revoke': {
       const count = await actions.revoke(selected.map(({ id }) => id));
-      const headers = { location: sharedUrl, 'set-cookie': flashCookieLine('revoked', count), 'cache-control': 'no-store' };
-      return respond(exchange, { status: 303, headers });
+      return respond(exchange, flashRedirect(sharedUrl, 'revoked', count));
     }
     default:
       throw new ServiceError('bad-request', `The action "${fields.get('action') ?? ''}" is not known.`);
@@ -103,7 +97,7 @@ function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
     url: sharedUrl,
     title: language.text('revoke'),
     question: language.text('revokeQuestion', { count: links.length }),
-    items: links.map((link) => html`${nameOf(context, link)} <span class="hint">${folderOf(context, link)}</span>`),
+    items: links.map((link) => html`${nameOf(context, link)} <span class="hint">${folderHtml(context, parentPath(pathOf(link)))}</span>`),
     warning: language.text('revokeWarning'),
     action: 'revoke',
     ids: links.map(({ id }) => id),

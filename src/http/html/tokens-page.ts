@@ -9,7 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
-import { flashCookieLine, takeFlash } from './page-cookies.ts';
+import { flashRedirect, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
@@ -117,8 +117,7 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
       return respond(exchange, revokeQuestion(context, selected));
     case 'revoke': {
       const count = await actions.revoke(selected.map(({ id }) => id));
-      const headers = { location: tokensUrl, 'set-cookie': flashCookieLine('tokensRevoked', count), 'cache-control': 'no-store' };
-      return respond(exchange, { status: 303, headers });
+      return respond(exchange, flashRedirect(tokensUrl, 'tokensRevoked', count));
     }
     case 'rotate': {
       const overlap = overlaps.find(({ seconds }) => String(seconds) === fields.get('overlap'))?.seconds ?? 0;

@@ -11,8 +11,8 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
-import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
-import { type FlashCode, flashCookieLine, takeFlash } from './page-cookies.ts';
+import { accountPage, folderHtml, formLimitBytes, questionPage, selectionList, timeHtml } from './account-page.ts';
+import { type FlashCode, flashRedirect, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -47,19 +47,14 @@ function trashItem(context: PageContext, trashed: Trashed): Html {
   const { id, deletedMs, isFolder, sizeBytes } = trashed;
   return html`<li>
 <label><input type="checkbox" name="selected" value="${id}"> ${nameOf(trashed)}</label>
-<p class="hint">${language.text('changeDeleted')} &middot; ${folderOf(context, trashed)} &middot; ${language.size(sizeBytes)}\
-${isFolder && html`, ${language.text('folder')}`} &middot; <span data-time="${Math.floor(deletedMs / 1000)}">${language.date(deletedMs)} UTC</span></p>
+<p class="hint">${language.text('changeDeleted')} &middot; ${folderHtml(context, parentPath(trashed.path))} &middot; ${language.size(sizeBytes)}\
+${isFolder && html`, ${language.text('folder')}`} &middot; ${timeHtml(context, deletedMs)}</p>
 </li>
 `;
 }
 
 function nameOf({ path, isFolder }: Trashed): Html {
   return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}">${bdi(baseName(path))}</span>`;
-}
-
-function folderOf({ language }: PageContext, { path }: Trashed): Html {
-  const folder = parentPath(path);
-  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
 /** Answers POST of a form of that page. It restores items, or asks for confirmation before it deletes them permanently. */
@@ -73,7 +68,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   if (action === 'confirm-empty') return respond(exchange, endQuestion(pageContextOf(exchange), all, 'empty'));
   if (action === 'empty') {
     const left = await files.trash.empty();
-    return respond(exchange, done('ended', all.length - left.length));
+    return respond(exchange, flashRedirect(trashUrl, 'ended', all.length - left.length));
   }
   const wanted = new Set(fields.getAll('selected'));
   const selected = all.filter(({ id }) => wanted.has(id));
@@ -94,10 +89,6 @@ async function restore(exchange: Exchange, id: string, path: string | null): Pro
   await restoreMember(signedIn(exchange).files, id, path || undefined);
 }
 
-function done(code: FlashCode, count: number): Reply {
-  return { status: 303, headers: { location: trashUrl, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
-}
-
 /** Runs an action on each item. If one fails, a page shows the reasons. If a name is taken, the page asks for another one. */
 async function forEach(
   exchange: Exchange,
@@ -113,7 +104,7 @@ async function forEach(
   });
   for await (const { target, problem, status } of results) if (problem) failed.push({ id: target, problem, status });
   const [only] = failed;
-  if (!only) return done(code, ids.length);
+  if (!only) return flashRedirect(trashUrl, code, ids.length);
   const context = pageContextOf(exchange);
   const { language } = context;
   const byId = new Map(all.map((trashed) => [trashed.id, trashed]));
@@ -156,7 +147,7 @@ function endQuestion(context: PageContext, items: readonly Trashed[], action: 'e
     url: trashUrl,
     title: language.text('endForGood'),
     question: language.text('endQuestion', { count: items.length }),
-    items: shown.map((trashed) => html`${nameOf(trashed)} <span class="hint">${folderOf(context, trashed)}</span>`),
+    items: shown.map((trashed) => html`${nameOf(trashed)} <span class="hint">${folderHtml(context, parentPath(trashed.path))}</span>`),
     warning: language.text('deleteWarning'),
     action,
     ids: action === 'end' ? shown.map(({ id }) => id) : [],

@@ -5,7 +5,7 @@ import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { html } from '../../lib/html.ts';
 import { isObject } from '../../lib/json.ts';
-import { flashCookieLine } from '../html/page-cookies.ts';
+import { flashRedirect } from '../html/page-cookies.ts';
 import { pageContextOf, pageReply } from '../html/page-replies.ts';
 import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
@@ -101,7 +101,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
   const isPage = replyFormat(exchange) === 'html';
   if (problems.length > 0) return isPage ? passwordPage(exchange, 422, problems) : problemsReply(problems);
   if (!isPage) return { status: 204 };
-  return { status: 303, headers: { location: '/home/', 'set-cookie': flashCookieLine('passwordChanged', 1), 'cache-control': 'no-store' } };
+  return flashRedirect('/home/', 'passwordChanged', 1);
 }
 
 /**
