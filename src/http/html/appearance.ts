@@ -3,6 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type AppearanceOptions, type Logo, readLogo } from '../appearance-options.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
+import { assetHeaders } from './pages/asset-files.ts';
 import type { Appearance } from './pages/page.ts';
 
 interface Prepared extends Appearance {
@@ -52,7 +53,7 @@ function version(content: string | Buffer): string {
 /** Answers GET of the style sheet with the configured colours. */
 export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
   const { style } = preparedAppearance(exchange.service.options.appearance);
-  return respond(exchange, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
+  return respond(exchange, { status: 200, headers: assetHeaders({ contentType: 'text/css; charset=utf-8' }), body: style });
 }
 
 /** Answers GET of the logo. An SVG may contain scripts, which must not run in this origin when it is opened as a page. */
@@ -60,8 +61,6 @@ export function sendLogo(exchange: Exchange): Promise<Response> {
   const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-  const headers = { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy };
+  const headers = { ...assetHeaders({ contentType: logo.type }), 'content-security-policy': policy };
   return respond(exchange, { status: 200, headers, body: logo.content });
 }
-
-const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' };

@@ -4,13 +4,15 @@ import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
 import type { Client, Exchange, HttpService } from '../request/exchange.ts';
 import { isOfLink, linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
 import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
+import { assetPaths } from './pages/assets.ts';
 import { layout, type PageModel } from './pages/layout.ts';
 import type { PageTextName } from './pages/locales/language.ts';
-import { type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';
+import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';
 import { problemWords } from './problem-message.ts';
 
 /** Collects the data about the user and the service that every page needs. */
@@ -172,4 +174,19 @@ export function words({ language }: PageContext, problem: Problem): Html {
   const known = [problem.relativePath, translated].filter((part) => part !== undefined);
   const english = own === undefined ? [] : [language.tag === 'en' ? nameHtml(own) : `<span lang="en">${nameHtml(own)}</span>`];
   return new Html([...known.map(nameHtml), ...english].join(': '));
+}
+
+/**
+ * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page needs no network. It has the frame of all
+ * pages.
+ */
+export function showOpenapiPage(exchange: Exchange): Promise<Response> {
+  const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">
+<link rel="stylesheet" href="${assetPaths.frameStyle}">
+<link rel="stylesheet" href="${assetPaths.apiStyle}">
+<script src="${assetPaths.swaggerScript}" defer></script>
+<script src="${assetPaths.apiScript}" defer></script>`;
+  const body = html`<div id="api" lang="en"></div>
+<noscript><p class="unscripted" lang="en">This page needs scripts. The description itself: <a href="/__svc__/openapi.yaml">openapi.yaml</a>.</p></noscript>`;
+  return respond(exchange, pageReply(pageContextOf(exchange), 200, { title: 'API', body, head }, apiPageHeaders()));
 }

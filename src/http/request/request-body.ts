@@ -3,9 +3,10 @@ import type { Socket } from 'node:net';
 import { catching } from '../../lib/catching.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { JsonLimitError, parseJson } from '../../lib/json.ts';
+import { isObject, JsonLimitError, parseJson } from '../../lib/json.ts';
 import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
+import { mediaTypeOfRequest } from './reply-format.ts';
 
 /** Maximum size, in bytes, of a refused body that is read to its end so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
@@ -171,4 +172,16 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     // Do not include the parser's message or the cause: they would show a part of the text, which may be a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
+}
+
+/**
+ * Reads a JSON object.
+ * @param typeMessage the message for another content type
+ * @throws ServiceError `media-type-unsupported`, and as `readJsonBody`
+ */
+export async function readJsonObject(exchange: Exchange, typeMessage: string): Promise<Record<string, unknown>> {
+  if (mediaTypeOfRequest(exchange) !== 'application/json') throw new ServiceError('media-type-unsupported', typeMessage);
+  const body = await readJsonBody(exchange);
+  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
+  return body;
 }

@@ -171,6 +171,11 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
   return undefined;
 }
 
+/** Returns the ID in the URL of an item, such as `/home/__svc__/tokens/<ID>`; empty for other targets. */
+export function itemId(target: RequestTarget): string {
+  return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
+}
+
 /**
  * Returns the value of a `server-path` header (docs/spec/http.md#server-path), which is the path in UTF-8 with one character per byte.
  * Headers cannot contain control characters or a final space. If the path has any of them, they and `%` are percent-encoded.

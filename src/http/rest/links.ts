@@ -3,7 +3,6 @@ import type { Grant } from '../../auth/grants/grant.ts';
 import { readLinkOrder } from '../../auth/grants/link-order.ts';
 import { requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isObject } from '../../lib/json.ts';
 import { pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { postSharedForm, showSharedPage } from '../html/shared-page.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -11,8 +10,8 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { publicOrigin } from '../request/own-origin.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
-import { readJsonBody } from '../request/request-body.ts';
-import { linkUrlPath, reservedName } from '../request/request-target.ts';
+import { readJsonObject } from '../request/request-body.ts';
+import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 
@@ -20,10 +19,7 @@ const uncached = { 'cache-control': 'no-store' };
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
   requireLinks(exchange);
-  if (mediaTypeOfRequest(exchange) !== 'application/json')
-    throw new ServiceError('media-type-unsupported', 'A link is described as application/json.');
-  const body = await readJsonBody(exchange);
-  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
+  const body = await readJsonObject(exchange, 'A link is described as application/json.');
   const { grants } = exchange.service;
   const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
   const [path] = order.paths;
@@ -87,8 +83,7 @@ export function postLinks(exchange: Exchange): Promise<Response> {
 
 /** Answers DELETE of a link with 204. Then the link has ended for all visitors, and their downloads are cut. */
 export async function revokeLink(exchange: Exchange): Promise<Response> {
-  const { target } = exchange;
-  const id = target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
+  const id = itemId(exchange.target);
   const own = await ownLinks(exchange);
   if (!own.some((link) => link.id === id)) throw new ServiceError('not-found', 'There is no such link.');
   await revoke(exchange, [id]);

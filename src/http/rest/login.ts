@@ -4,6 +4,8 @@ import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import { maskSecrets } from '../../lib/secrets.ts';
+import { takeLoginMessage } from '../html/page-cookies.ts';
+import { loginPageReply } from '../html/page-replies.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -105,4 +107,10 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
 /** Returns the URL of the page that the client requested before the login. */
 export function nextOfQuery(exchange: Exchange): string | undefined {
   return new URLSearchParams(exchange.target.query).get('next') ?? undefined;
+}
+
+/** Answers GET of the login page. */
+export function showLogin(exchange: Exchange): Promise<Response> {
+  const { message, clearLine } = takeLoginMessage(exchange);
+  return respond(exchange, loginPageReply(exchange, 200, { message, next: nextOfQuery(exchange) }, { 'set-cookie': clearLine }));
 }

@@ -5,14 +5,16 @@ import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { shownToken } from '../../auth/grants/shown-grant.ts';
 import { readTokenOrder } from '../../auth/grants/token-order.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { postTokensForm, showTokensPage } from '../html/tokens-page.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
-import { hasBody, readJsonBody } from '../request/request-body.ts';
+import { hasBody, readJsonObject } from '../request/request-body.ts';
+import { itemId } from '../request/request-target.ts';
+
+const notJson = 'A token is described as application/json.';
 
 const uncached = { 'cache-control': 'no-store' };
 
@@ -28,7 +30,7 @@ export async function listTokens(exchange: Exchange): Promise<Response> {
 export async function postTokens(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
-    return madeReply(exchange, await make(exchange, await readObject(exchange)));
+    return madeReply(exchange, await make(exchange, await readJsonObject(exchange, notJson)));
   const { account, context } = signedIn(exchange);
   return postTokensForm(exchange, {
     own: () => ownTokens(exchange),
@@ -41,7 +43,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
 /** Answers DELETE of a token. The token and all grants created with it have ended before the reply is sent. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
-  if (account.grant?.token !== requestedId(exchange)) requireTokens(exchange);
+  if (account.grant?.token !== itemId(exchange.target)) requireTokens(exchange);
   const grant = ownToken(exchange);
   await exchange.service.grants.end([grant.id], 'revoked', account.name, context);
   return respond(exchange, { status: 204 });
@@ -51,7 +53,7 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
 export async function rotateToken(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   const grant = ownToken(exchange);
-  const { overlap = 0, ...others } = hasBody(exchange) ? await readObject(exchange) : {};
+  const { overlap = 0, ...others } = hasBody(exchange) ? await readJsonObject(exchange, notJson) : {};
   const unknown = Object.keys(others)[0];
   if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
   if (typeof overlap !== 'number' || !(overlap >= 0) || !Number.isFinite(overlap))
@@ -114,7 +116,7 @@ function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undef
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);
   const { service } = exchange;
-  const id = requestedId(exchange);
+  const id = itemId(exchange.target);
   const grant = service.grants.inForce(id);
   const token = account.grant?.token;
   const isOwn = grant?.kind === 'token' && grant.account.uuid === account.uuid;
@@ -123,20 +125,8 @@ function ownToken(exchange: Exchange): Grant {
   return grant;
 }
 
-function requestedId({ target }: Exchange): string {
-  return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
-}
-
 function madeReply(exchange: Exchange, { grant, secret }: MadeGrant): Promise<Response> {
   const { id, ...shown } = shownToken(grant);
   const headers = { ...uncached, location: `/home/__svc__/tokens/${id}` };
   return respond(exchange, jsonReply(201, { id, token: secret, ...shown }, headers));
-}
-
-async function readObject(exchange: Exchange): Promise<Record<string, unknown>> {
-  if (mediaTypeOfRequest(exchange) !== 'application/json')
-    throw new ServiceError('media-type-unsupported', 'A token is described as application/json.');
-  const body = await readJsonBody(exchange);
-  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
-  return body;
 }

@@ -1,15 +1,14 @@
 import type { Trashed } from '../../files/trash/trash-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isObject } from '../../lib/json.ts';
 import { showTrashPage } from '../html/trash-page.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { signedIn } from '../request/exchange.ts';
-import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
-import { hasBody, readJsonBody } from '../request/request-body.ts';
-import { serverPathValue } from '../request/request-target.ts';
+import { replyFormat } from '../request/reply-format.ts';
+import { hasBody, readJsonObject } from '../request/request-body.ts';
+import { itemId, serverPathValue } from '../request/request-target.ts';
 import { restoreMember } from './member-actions.ts';
 
 /** Returns an item of the trash as replies show it (docs/spec/files.md#trash). `deleted` is in seconds, with milliseconds. */
@@ -39,30 +38,23 @@ export async function emptyTrash(exchange: Exchange): Promise<Response> {
 
 /** Answers DELETE of one item of the trash. */
 export async function endTrashed(exchange: Exchange): Promise<Response> {
-  await signedIn(exchange).files.trash.end(trashedId(exchange));
+  await signedIn(exchange).files.trash.end(itemId(exchange.target));
   return respond(exchange, { status: 204 });
 }
 
 /** Answers POST of a restoration with 201 and the path. If the body names another path, the item is restored there. */
 export async function restoreTrashed(exchange: Exchange): Promise<Response> {
   const wanted = await wantedPath(exchange);
-  const path = await restoreMember(signedIn(exchange).files, trashedId(exchange), wanted);
+  const path = await restoreMember(signedIn(exchange).files, itemId(exchange.target), wanted);
   return respond(exchange, { status: 201, headers: { 'server-path': serverPathValue(path) } });
 }
 
 async function wantedPath(exchange: Exchange): Promise<string | undefined> {
   if (!hasBody(exchange)) return undefined;
-  if (mediaTypeOfRequest(exchange) !== 'application/json')
-    throw new ServiceError('media-type-unsupported', 'The path of a restoration is sent as application/json.');
-  const body = await readJsonBody(exchange);
-  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
+  const body = await readJsonObject(exchange, 'The path of a restoration is sent as application/json.');
   const unknown = Object.keys(body).find((key) => key !== 'path');
   if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
   if (body.path === undefined) return undefined;
   if (typeof body.path !== 'string') throw new ServiceError('bad-request', '"path" must be a string.');
   return body.path;
-}
-
-function trashedId({ target }: Exchange): string {
-  return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
 }

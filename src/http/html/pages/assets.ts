@@ -1,6 +1,10 @@
 import pageScripts from 'svc:page-scripts';
 import * as swaggerUi from 'svc:swagger-ui';
-import { type Asset, AssetFiles, frameStyles, styleSheet, webFile } from './asset-files.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import { respond } from '../../reply/respond.ts';
+import { codingHeaders, wantsGzip } from '../../reply/send-chunks.ts';
+import type { Exchange } from '../../request/exchange.ts';
+import { type Asset, AssetFiles, assetHeaders, frameStyles, styleSheet, webFile } from './asset-files.ts';
 
 const files = new AssetFiles('/__svc__/');
 
@@ -26,3 +30,13 @@ export const assetPaths = {
 
 /** All assets, by their names below `/__svc__/`. */
 export const assets: ReadonlyMap<string, Asset> = files.all;
+
+/** Answers GET of a file that pages refer to. */
+export function sendAsset(exchange: Exchange): Promise<Response> {
+  const { target } = exchange;
+  const asset = target.kind === 'service' ? assets.get(target.name) : undefined;
+  if (!asset) throw new ServiceError('not-found', 'Path not found.');
+  const isCompressed = wantsGzip(exchange);
+  const headers = { ...assetHeaders(asset), ...codingHeaders(isCompressed) };
+  return respond(exchange, { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() });
+}
