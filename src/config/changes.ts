@@ -11,7 +11,11 @@ import type { Config } from './schema/schema.ts';
 const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 
-/** Identifies a configuration without name, data folder and addresses of the node. @returns 12 hexadecimal digits of a SHA-256 */
+/**
+ * A hash that identifies a configuration. Ignores UUID, name, data folder and addresses of the node.
+ *
+ * @returns 12 digits of a SHA-256 (hex)
+ */
 export function configHash(config: Config): string {
   const services = Object.fromEntries(
     Object.entries(config.services).map(([uuid, service]) => [uuid, without(service, serviceOptionsOfNode)]),
@@ -32,17 +36,17 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]));
 }
 
-/** Changes that are listed one by one. */
+/** Maximum number of changes that are listed. */
 const maxListed = 100;
 
-/** Lists the options that differ as paths (`services.web.port`), without their values, which may be secrets. */
+/** Lists the paths of changed options, such as `services.web.port`. Leaves out the values, because they may be secrets. */
 export function changesBetween(before: Config, after: Config): string[] {
   return differences(before, after).map((path) => path.join('.'));
 }
 
 export interface MaskedChange {
   path: string;
-  /** Undefined where there is none. */
+  /** Undefined if there is no value. */
   old?: unknown;
   new?: unknown;
 }
@@ -57,7 +61,7 @@ export function maskedChanges(before: LoadedConfig, after: LoadedConfig): Masked
   }));
 }
 
-/** Explains why changes of these options need a restart; undefined when a reload is enough. */
+/** Explains why changes of these options need a restart; undefined if a reload is enough. */
 export function needsRestart(changes: readonly string[]): string | undefined {
   const isFixed = (path: string) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid';
   return changes.some(isFixed) ? 'data_folder_path, state and uuid of the server only change with a restart.' : undefined;
@@ -77,7 +81,7 @@ function differences(before: Config, after: Config): string[][] {
   return changes;
 }
 
-/** The masked value at a path; a parent may be masked as a whole. */
+/** The masked value at a path. If a whole parent is masked, returns the mask. */
 function maskedAt(masked: unknown, path: readonly string[]): unknown {
   let value = masked;
   for (const name of path) {
@@ -88,8 +92,8 @@ function maskedAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * A configuration for operators who must not know its secrets: without passwords, hashes, keys, values of headers, user names and queries in
- * URLs, and all that comes from a variable or a file (`${env:…}`, `${file:…}`).
+ * A configuration for operators who must not know its secrets. Masks passwords, hashes, keys, values of headers, user names and queries in
+ * URLs, and all values from a variable or a file (`${env:…}`, `${file:…}`).
  */
 export function maskedConfig({ config, source }: LoadedConfig): Record<string, unknown> {
   const masked = masksIn(config, []) as Record<string, unknown>;
@@ -100,7 +104,7 @@ export function maskedConfig({ config, source }: LoadedConfig): Record<string, u
 function masksIn(value: unknown, path: readonly string[]): unknown {
   if (typeof value === 'string') return maskedText(value, path);
   if (Array.isArray(value)) {
-    // `[name, value]` pairs.
+    // A list of headers has `[name, value]` pairs.
     if (isHeaderList(path)) return value.map(([name]) => [name, mask]);
     return value.map((item) => masksIn(item, path));
   }
@@ -111,13 +115,13 @@ function masksIn(value: unknown, path: readonly string[]): unknown {
 /** Finds the paths of options whose texts refer to a variable or a file. */
 function findReferences(value: unknown, path: readonly string[]): string[][] {
   if (typeof value === 'string') return hasReference(value) ? [[...path]] : [];
-  // An option may reorder its list.
+  // The whole list is returned, because an option may reorder its items.
   if (Array.isArray(value)) return value.some((item) => findReferences(item, path).length > 0) ? [[...path]] : [];
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Masks the value of a path in the file, or the whole option that it became. */
+/** Masks the value at a path of the file. If the loaded option has another form, the whole option is masked. */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {

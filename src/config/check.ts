@@ -23,20 +23,20 @@ import type { Finding, FindingCode } from './report-shapes.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
 interface LintOptions {
-  /** Paths that were removed because of errors; findings that only follow from a removal are not reported. */
+  /** Paths that were removed because of errors. Findings that are only consequences of a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
   /** Whether the configuration is checked for a running service, which may no longer be able to read files that it read when it started. */
   isRunning?: boolean;
-  /** Whether the nodes share a data folder, as those of `--workers` do, or may share one. */
+  /** Whether the nodes share or may share a data folder, as the nodes of `--workers` do. */
   isFolderShared?: boolean;
-  /** Whether accounts files are read, too: those of 100,000 accounts take a second, and a start reads them anyway. */
+  /** Whether accounts files are also checked. A file with 100,000 accounts takes a second; a start reads the files anyway. */
   readsAccounts?: boolean;
 }
 
 /**
- * Finds problems that the schema cannot see: references to nothing, unusable files, addresses used twice, and risks. `svc serve` does not
- * start with errors.
+ * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks.
+ * `svc serve` does not start if there are errors.
  */
 export function lintConfig(
   loaded: LoadedConfig,
@@ -83,7 +83,7 @@ export function lintConfig(
 /** Maximum number of findings that suggest the nearest name. It is limited because the search compares a name with all known ones. */
 const maxHints = 50;
 
-/** Findings that may be mere consequences of an invalid entry, which was left out, with the section of that entry. */
+/** Findings that may only be consequences of an invalid entry that was left out, with the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',
@@ -91,7 +91,7 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-/** Whether a finding only follows from the invalid parts that were left out. */
+/** Creates a function that tells whether a finding is only a consequence of invalid parts that were left out. */
 function createGapFilter(removed: readonly (readonly PropertyKey[])[]) {
   const paths = new Set(removed.map(joinPath));
   const wholeEntries = removed.filter((path) => path.length <= 2);
@@ -161,13 +161,13 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** Time that the result for an unchanged file is used again: a check may take long and be asked for often. */
+/** The result for an unchanged file is reused for this time, because a check may take long and be requested often. */
 const holdsForMs = 2000;
 
 /**
  * Creates a check of the current file of a running service.
  *
- * @throws ServiceError `bad-request`, by the check, when the file cannot be read
+ * @returns the check. It throws ServiceError `bad-request` if the file cannot be read
  */
 export function createFileCheck(path: string, env: Environment, clock: Clock, options: CheckOptions): () => Checked {
   let last: { checked: Checked; version: string; atMs: number } | undefined;
@@ -183,24 +183,24 @@ function fileVersion(path: string): string {
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeNs}-${stats.ctimeNs}` : '';
 }
 
-/** The problems of a configuration file, and the configuration when there are no errors. */
+/** The problems of a configuration file, and the configuration if there are no errors. */
 export interface Checked {
-  /** Undefined when there are errors. */
+  /** Undefined if there are errors. */
   loaded: LoadedConfig | undefined;
   file: string;
-  /** Text of the file, for showing the line at fault. */
+  /** Text of the file, from which the faulty lines are shown. */
   text: string;
-  /** In the order of the file. */
+  /** The findings in the order of the file. */
   findings: readonly Finding[];
 }
 
 export type CheckOptions = Omit<LintOptions, 'removed'>;
 
 /**
- * Checks a configuration file in every way: all problems of the schema, of the variables and of the whole, in one run.
+ * Checks a configuration file completely: against the schema, for its variables, and with `lintConfig`.
  *
  * @param file path, or `-` for stdin
- * @throws ServiceError `bad-request` when it cannot be read
+ * @throws ServiceError `bad-request` if it cannot be read
  */
 export function checkConfigFile(file: string, env: Environment, options: CheckOptions = {}): Checked {
   let source: Source;
@@ -229,14 +229,14 @@ export interface LoadedSafely {
   text: string;
 }
 
-/** Loads a file without errors; see `checkConfigFile`. @throws ConfigError with everything that `svc validate` would print */
+/** Loads a file that must have no errors; see `checkConfigFile`. @throws ConfigError with all findings that `svc validate` would print */
 export function loadConfigFile(file: string, env: Environment, options: CheckOptions = {}): LoadedSafely {
   const { loaded, findings, text } = checkConfigFile(file, env, options);
   if (!loaded) throw new ConfigError(findings, text);
   return { loaded, warnings: findings, text };
 }
 
-/** Finds the configuration as `findConfigFile` does. @throws ServiceError `bad-request` when there is none */
+/** Finds the configuration with `findConfigFile`. @throws ServiceError `bad-request` if there is none */
 export async function requireConfigFile(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<string> {
   const file = await findConfigFile(options);
   if (!file)
@@ -245,9 +245,9 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 }
 
 /**
- * Finds and loads the configuration for a command that serves nothing and does not know the number of nodes.
+ * Finds and loads the configuration for a command that starts no services and does not know the number of nodes.
  *
- * @throws ServiceError `bad-request` when there is none or it cannot be read; ConfigError when it has errors
+ * @throws ServiceError `bad-request` if there is none or it cannot be read; ConfigError if it has errors
  */
 export async function loadConfig(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<LoadedConfig> {
   return loadConfigFile(await requireConfigFile(options), options.env, { isFolderShared: true }).loaded;

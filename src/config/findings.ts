@@ -1,10 +1,10 @@
 import type { Finding, FindingCode } from './report-shapes.ts';
 
-/** A configuration with errors: nothing is started with it. */
+/** Thrown for a configuration with errors, with which no service is started. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
-  /** The text of the file, for showing the line at fault. */
+  /** The text of the file, from which the faulty lines are shown. */
   readonly source: string;
 
   constructor(findings: readonly Finding[], source: string) {
@@ -24,17 +24,17 @@ function countsText(findings: readonly Finding[]): string {
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
 
 /**
- * Collects problems of a check, with the path of the option at fault. A hint that takes long to find is a function, called only for the
- * first ones.
+ * Collects the problems that a check finds, with the path of the faulty option. A hint that takes long to compute is a function, which is
+ * called only for the first problems.
  */
 export type Report = Readonly<Record<Finding['severity'], Add>>;
 
-/** Writes the path of an option: `services.web.triggers[0]`. */
+/** Formats the path of an option, such as `services.web.triggers[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`)).join('');
 }
 
-/** Compares findings by their place in the file. */
+/** Compares findings by their position in the file. */
 export function byPosition(a: Finding, b: Finding): number {
   return a.line - b.line || a.column - b.column;
 }

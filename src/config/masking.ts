@@ -24,7 +24,7 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text only refers to a variable or file, so that it is not a secret. One with a default does not count: that may be secret. */
+/** Whether a text only refers to a variable or file, so that it is not a secret. A reference with a default may contain a secret. */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }

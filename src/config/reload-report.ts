@@ -13,7 +13,7 @@ export async function writeReloadReport(dataFolderPath: string, report: ReloadRe
   await writeFileAtomically(pathIn(dataFolderPath), `${JSON.stringify(report)}\n`, { mode: 0o600 });
 }
 
-/** Reads the last report in a data folder. @returns undefined when there is none, or it is not JSON */
+/** Reads the last report in a data folder. @returns undefined if there is none, or if it is not JSON */
 export function readReloadReport(dataFolderPath: string): ReloadReport | undefined {
   try {
     return JSON.parse(readFileSync(pathIn(dataFolderPath), 'utf8')) as ReloadReport;

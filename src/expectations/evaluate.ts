@@ -13,19 +13,24 @@ export interface ReadableJournal {
   since(sinceMs: number | undefined): LogPosition | undefined;
 }
 
-/** The events that expectations are judged by. */
+/** The IDs of the events from which the states of expectations follow. */
 export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.expectationReopened];
 
-/** Creates the enabled expectations, without any files yet. @param fromMs the first due time that counts @throws as `Expectation` */
+/**
+ * Creates the enabled expectations, which have no files yet.
+ *
+ * @param fromMs returns the earliest due time that counts
+ * @throws as `Expectation`
+ */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
   return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, fromMs(uuid))] : []));
 }
 
 /**
- * Feeds the events of a journal to expectations, up to its current end.
+ * Passes the events of a journal to expectations, up to its current end.
  *
- * @param onState called for the events that reported a state
- * @returns where the journal ended
+ * @param onState called for each event that reported a state
+ * @returns the end of the journal
  */
 export async function readExpectations(
   journal: ReadableJournal,
@@ -51,14 +56,14 @@ export async function readExpectations(
   }
 }
 
-/** An event that reported the state of an occurrence, or that it is expected once more. */
+/** An event that reported the state of an occurrence, or that its files are expected again. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
   id: number;
 }
 
-/** Feeds one event to expectations: a file, an excuse, or that a file is expected once more. */
+/** Passes an event to expectations. It reports a file, an excuse, or that files are expected again. */
 export function takeEvent(
   expectations: readonly Expectation[],
   logged: Parameters<Expectation['add']>[0],
@@ -81,17 +86,17 @@ export function takeEvent(
   }
 }
 
-/** Occurrences of some time, in the order of their due times. */
+/** The occurrences of a period. */
 export interface Judged {
-  /** Those of the period. */
+  /** The occurrences in the period, in the order of their due times. */
   past: ToldOccurrence[];
-  /** The first one after the period of each expectation that is enabled. */
+  /** For each enabled expectation, the first occurrence after the period. */
   next: Map<string, ToldOccurrence>;
-  /** When the files of the past came, in milliseconds after the due times, by expectation. */
+  /** For each expectation, when the files of `past` arrived, in milliseconds after the due times. */
   arrivals: Map<string, number[]>;
 }
 
-/** The newest occurrence that was due, and the next one, of each expectation. */
+/** Returns each expectation with the newest occurrence that was due, and the next one. */
 export function summarise(
   options: Readonly<Record<string, ExpectationOptions>>,
   { past, next }: Pick<Judged, 'past' | 'next'>,
@@ -109,15 +114,18 @@ export function summarise(
 
 interface Period {
   sinceMs: number;
-  /** Now, where it is not given. */
+  /** End of the period; by default `nowMs`. */
   untilMs?: number;
   nowMs: number;
-  /** Since when expectations are in force: what was due before takes no file from what is due since then. */
+  /**
+   * The time since which each expectation is watched. Earlier occurrences are judged separately, so that they take no files from later
+   * ones.
+   */
   inForce?: ReadonlyMap<string, number>;
   onBadLine?: (bad: BadLine) => void;
 }
 
-/** An expectation, which judges a part of a period. */
+/** An expectation, and the part of the period that it judges. */
 interface Part {
   expectation: Expectation;
   sinceMs: number;

@@ -10,7 +10,7 @@ import { type ExpectationOptions, parseHolidays } from './options.ts';
 import { DueTimes, isPathOfDay, pathOfDay } from './schedule.ts';
 import type { OccurrenceState, ToldOccurrence } from './told-occurrence.ts';
 
-/** The events that tell of a state. */
+/** The event that reports each state. */
 export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, number>> = {
   met: eventIds.expectationMet,
   late: eventIds.expectationLate,
@@ -21,10 +21,10 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** How long a file of a named day may be late, and may be expected once more. */
+/** Maximum time for which a file whose path contains the date may be late, or files may be expected again. */
 export const latestMs = 31 * dayMs;
 
-/** Occurrences before a period whose late files are told from those of the period. */
+/** Number of occurrences before a period that are also known, because a late file may belong to them. */
 const earlierKnown = 2;
 
 interface Arrival {
@@ -40,30 +40,30 @@ export interface Occurrence {
   readonly dueMs: number;
   readonly opensMs: number;
   graceEndsMs: number;
-  /** No file counts from here on, but for an occurrence that is expected once more. */
+  /** Time from which files no longer count, unless the files of the occurrence are expected again. */
   readonly closesMs: number;
   readonly path: Expression;
   readonly arrivals: Arrival[];
-  /** Why somebody excused it. */
+  /** The reason for which somebody excused the occurrence. */
   excuse: string | undefined;
 }
 
-/** One expectation with its occurrences from a given time on; it assigns files to occurrences as they arrive. */
+/** One expectation with its occurrences from a given time on. It assigns arriving files to occurrences. */
 export class Expectation {
   readonly uuid: string;
   readonly options: ExpectationOptions;
-  /** In the order of their due times. */
+  /** The occurrences in the order of their due times. */
   readonly occurrences: Occurrence[] = [];
   readonly #dueTimes: DueTimes;
   readonly #metadata: ((event: ServiceEvent) => boolean)[];
   #fromMs: number;
-  /** Those that are expected once more, in the order of their due times. */
+  /** The occurrences whose files are expected again, in the order of their due times. */
   #reopened: readonly Occurrence[] = [];
 
   /**
-   * @param fromMs the first due time that counts (Unix time in milliseconds)
-   * @param earliestMs two occurrences before it are known, too, if they were due since then: a late file may be theirs
-   * @throws ServiceError when the holidays cannot be read
+   * @param fromMs the earliest due time that counts (Unix time in milliseconds)
+   * @param earliestMs up to two earlier occurrences are also known if they were due since this time, because a late file may belong to them
+   * @throws ServiceError if the holidays cannot be read
    */
   constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {
     this.uuid = uuid;
@@ -89,7 +89,7 @@ export class Expectation {
     return this.options.name || this.uuid;
   }
 
-  /** The first due time after another; undefined when there is none in ten years. */
+  /** The first due time after a given time; undefined if there is none within ten years. */
   dueAfter(timeMs: number): number | undefined {
     return this.#dueTimes.after(timeMs);
   }
@@ -100,7 +100,7 @@ export class Expectation {
     return Math.min(this.#fromMs, this.occurrences[0]?.opensMs ?? this.#fromMs);
   }
 
-  /** Creates the occurrences whose windows are open at a time, and the one after them. */
+  /** Creates all occurrences whose windows have opened by a given time, and the next one. */
   advance(nowMs: number): void {
     for (let last = this.occurrences.at(-1); !last || last.opensMs <= nowMs; last = this.occurrences.at(-1)) {
       const dueMs = this.#dueTimes.after(last?.dueMs ?? this.#fromMs - 1);
@@ -109,7 +109,7 @@ export class Expectation {
     }
   }
 
-  /** Forgets occurrences whose state can no longer change. */
+  /** Removes occurrences whose state can no longer change. */
   forget(nowMs: number): void {
     for (let first = this.occurrences[0]; first; first = this.occurrences[0]) {
       if (Math.max(first.closesMs, first.graceEndsMs) + dayMs >= nowMs) break;
@@ -118,19 +118,19 @@ export class Expectation {
     this.#reopened = this.#reopened.filter((one) => this.occurrences.includes(one));
   }
 
-  /** Excuses the occurrence of a due time. */
+  /** Excuses the occurrence with a given due time. */
   excuse(dueMs: number, reason: string): void {
     this.advance(dueMs);
     const occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (occurrence) occurrence.excuse = reason;
   }
 
-  /** Expects the files of an occurrence once more: those that came do not count. @param untilMs end of its grace */
+  /** Expects the files of an occurrence again. Files that have already arrived do not count. @param untilMs end of its grace */
   reopen(dueMs: number, untilMs: number): void {
     this.advance(dueMs);
     let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
     if (!occurrence) {
-      // One of before the first that counts; due times that the schedule no longer has are none.
+      // The occurrence is earlier than the known ones, so it is created. A due time that is no longer in the schedule is ignored.
       const isEarlier = this.occurrences.every((one) => one.dueMs > dueMs);
       if (!isEarlier || this.#dueTimes.after(dueMs - 1) !== dueMs) return;
       occurrence = this.#occurrence(dueMs, undefined);
@@ -161,7 +161,7 @@ export class Expectation {
     };
   }
 
-  /** Takes an event about an arrived file. @returns the occurrence for which the file counts */
+  /** Assigns a file that has arrived to an occurrence. @returns that occurrence; undefined if the file does not count */
   add({ event, group }: Pick<LoggedEvent, 'event' | 'group'>): Occurrence | undefined {
     const { account, group: wantedGroup, minimum_size } = this.options;
     if (!arrivalIds.includes(Number(event.id)) || typeof event.data.path !== 'string') return undefined;
@@ -172,7 +172,8 @@ export class Expectation {
     this.advance(timeMs);
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
     const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.#reopened.includes(one);
-    // Where it is said when the next one opens, its file is not a late one of before: each would be late for ever after one is missing.
+    // With `opens`, a file that is in time for one occurrence does not count as the late file of an earlier one. Otherwise, after one
+    // missing file, every later file would count as late.
     const inTime = this.options.opens === undefined ? [] : open.filter(({ graceEndsMs }) => timeMs <= graceEndsMs);
     const isTaker = (one: Occurrence) => this.#takes(one, timeMs);
     const taker = inTime.find(isTaker) ?? open.find(isTaker) ?? open.find(isSurplus);
@@ -182,7 +183,7 @@ export class Expectation {
     return taker;
   }
 
-  /** The occurrences whose windows contain a time; occurrences are sorted by both ends of their windows. */
+  /** The occurrences whose windows contain a time. A binary search works, because occurrences are sorted by both ends of their windows. */
   #openAt(timeMs: number): Occurrence[] {
     let low = 0;
     for (let high = this.occurrences.length; low < high; ) {
@@ -195,19 +196,19 @@ export class Expectation {
     return open;
   }
 
-  // One that has what it needs takes no file that comes after its grace: that file is early for the next one.
+  // After its grace, an occurrence takes only files that it still needs. A further file is an early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     const fit = one.arrivals.filter(({ isFit }) => isFit).length;
     return fit < (timeMs <= one.graceEndsMs && !this.#reopened.includes(one) ? maximum : minimum);
   }
 
-  /** When the last of the files that are needed came; undefined while they are not all there. */
+  /** The time at which the last needed file arrived; undefined while files are missing. */
   arrivalMs({ arrivals }: Occurrence): number | undefined {
     return arrivals.filter(({ isFit }) => isFit)[this.options.count.minimum - 1]?.timeMs;
   }
 
-  /** The state of an occurrence at a time, and why. */
+  /** The state of an occurrence at a given time, and the reason. */
   judge({ arrivals, graceEndsMs, excuse }: Occurrence, nowMs: number): { state: OccurrenceState; reason?: string } {
     const { minimum, maximum } = this.options.count;
     const fit = arrivals.filter(({ isFit }) => isFit);

@@ -17,7 +17,7 @@ function duration(longest: string) {
   });
 }
 
-/** `1..`, `3` or `2..5`. */
+/** A number of files, such as `1..`, `3` or `2..5`. */
 const countRange = z.union([z.number().transform(String), z.string()]).transform((text, context): { minimum: number; maximum: number } => {
   const match = /^\s*(\d{1,6})(\.\.(\d{1,6})?)?\s*$/.exec(text);
   const minimum = Number(match?.[1]);
@@ -27,7 +27,7 @@ const countRange = z.union([z.number().transform(String), z.string()]).transform
   return { minimum, maximum };
 });
 
-/** A file that is due (docs/spec/expectations.md). */
+/** The options of an expectation: a file that is due at certain times (docs/spec/expectations.md). */
 export const expectationOptions = z
   .strictObject({
     name: z.string().default('').describe('Name for people; default: the UUID.'),
@@ -75,7 +75,7 @@ export const expectationOptions = z
   .describe('A file that is due at certain times.');
 export type ExpectationOptions = z.infer<typeof expectationOptions>;
 
-/** Reads the days of a holiday file. @throws ServiceError `bad-request` that names the line */
+/** Parses the days in a holiday file. @throws ServiceError `bad-request` with the number of the malformed line */
 export function parseHolidays(text: string): Set<string> {
   const days = text.split('\n').map((line) => line.replace(/#.*/, '').trim());
   for (const [index, day] of days.entries())

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const seconds = z.int().describe('Seconds after the due time; negative before it.');
 
-/** When files come, by which a due time can be chosen. */
+/** Statistics about when files arrive. They help to choose a due time. */
 export const punctuality = z.strictObject({
   count: z.int().describe('Occurrences whose files came.'),
   earliest: seconds,
@@ -15,13 +15,15 @@ export const punctuality = z.strictObject({
 export type Punctuality = z.infer<typeof punctuality>;
 
 /**
- * @param offsetsMs when files came, in milliseconds after their due times
- * @returns null when none came
+ * Computes the statistics of an expectation.
+ *
+ * @param offsetsMs arrival times, in milliseconds after the due times
+ * @returns null if no files arrived
  */
 export function punctualityOf(offsetsMs: readonly number[]): Punctuality | null {
   if (offsetsMs.length === 0) return null;
   const sorted = [...offsetsMs].sort((one, other) => one - other);
-  // The nearest rank: each figure is that of a file that came.
+  // The nearest-rank method is used, so that each value is the value of a real arrival.
   const at = (share: number) => Math.round((sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)] as number) / 1000);
   return {
     count: sorted.length,

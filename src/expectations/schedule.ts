@@ -4,21 +4,21 @@ import { clockOf, instantOf } from '../lib/time-zones.ts';
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** Days to search for the next due time: a schedule may name the 29th of February. */
+/** Numbers of days to search back for a due time. The last is over four years, because a schedule may be for the 29th of February. */
 const searchedDays = [2, 8, 32, 367, 1500];
 
-/** When a file is due: a cron expression, or a period with a time of day, in a time zone. */
+/** The times at which a file is due: a cron expression, or a period with a time of day, in a time zone. */
 export interface Schedule {
   cron: string | undefined;
   everyMs: number | undefined;
-  /** `HH:MM` at which the period begins. */
+  /** Time of day (`HH:MM`) at which the period begins. */
   from: string;
   timeZone: string;
   /** Days (YYYY-MM-DD) on which nothing is due. */
   holidays: ReadonlySet<string>;
 }
 
-/** Explains why a cron expression cannot be used. @returns undefined when it can */
+/** Explains why a cron expression cannot be used. @returns undefined if it can */
 export function checkSchedule(cron: string): string | undefined {
   try {
     if (cron.startsWith('@')) throw new Error('a name, not fields');
@@ -44,10 +44,10 @@ export class DueTimes {
     this.#cron = schedule.cron === undefined ? undefined : newCron(schedule.cron);
   }
 
-  /** The first due time after a given time; undefined when there is none within ten years. */
+  /** The first due time after a given time; undefined if there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // `instantOf` rises with the clock, and never returns a later time for the currently shown one.
+    // The result of `instantOf` increases with the wall time. For the current wall time, it is never later than the current time.
     let wall = clockOf(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);
@@ -59,7 +59,7 @@ export class DueTimes {
     }
   }
 
-  /** The last due time before a given time; undefined when there is none within four years. */
+  /** The last due time before a given time; undefined if there is none within four years. */
   before(timeMs: number): number | undefined {
     for (const days of searchedDays) {
       let found: number | undefined;
@@ -94,7 +94,7 @@ export function pathOfDay(path: string, wall: Date): string {
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** Seconds of a duration: a number, or a text such as `30m`. @returns undefined for anything else */
+/** Parses a duration, which is a number of seconds or a text such as `30m`. @returns seconds; undefined for other values */
 export function durationSeconds(value: number | string): number | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$/.exec(String(value));
   return match ? Number(match[1]) * (units[match[2] || 's'] as number) : undefined;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 export const occurrenceStates = ['waiting', 'met', 'late', 'missing', 'malformed', 'excused'] as const;
 export type OccurrenceState = (typeof occurrenceStates)[number];
 
-/** An occurrence as it is shown (docs/spec/expectations.md#states). */
+/** An occurrence in the form in which it is shown (docs/spec/expectations.md#states). */
 export const toldOccurrence = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
@@ -24,7 +24,7 @@ export const toldOccurrence = z.strictObject({
 });
 export type ToldOccurrence = z.infer<typeof toldOccurrence>;
 
-/** One expectation with its last due occurrence and its next one. */
+/** An expectation with the last occurrence that was due, and the next one. */
 export const toldExpectation = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),

@@ -27,36 +27,38 @@ import type { OccurrenceState, ToldExpectation, ToldOccurrence } from './told-oc
 
 const dayMs = 86_400_000;
 
-/** How often the journal is read on. */
+/** Interval at which new events are read from the journal. */
 const readEveryMs = 1000;
 
-/** How long a fault is waited for. */
+/** Pause after an error, and between checks whether this process reports. */
 const retryAfterMs = 5000;
 
-/** Older occurrences are no longer reported. */
+/** Occurrences that were due longer ago than this are not reported. */
 const oldestMs = 32 * dayMs;
 
-/** Time back in which a list looks for the last occurrence. */
+/** A list looks back for this time to find the last occurrence. */
 const shownMs = 31 * dayMs;
 
-/** Shared by the processes that watch the same expectations. */
+/** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Since when each expectation is watched (Unix time in milliseconds): new ones from now on; ones that are not listed are forgotten.
+   * Records the given expectations as watched; new ones from now on. Removes all others.
+   *
+   * @returns the time since which each is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
    */
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
-  /** The same of all that are known, which it does not change. @throws ServiceError `unavailable` */
+  /** Returns the time since which each known expectation is watched. Changes nothing. @throws ServiceError `unavailable` */
   inForce(): Promise<ReadonlyMap<string, number>>;
-  /** Whether this process is the one that tells, at least for the next seconds. @throws ServiceError `unavailable` */
+  /** Whether this process is the one that reports, at least for the next seconds. @throws ServiceError `unavailable` */
   isTeller(): Promise<boolean>;
 }
 
-/** The newest occurrence of an expectation, for figures. */
+/** The newest occurrence of an expectation, for statistics. */
 export interface ExpectationFigures {
   expectation: string;
   state: OccurrenceState;
-  /** Seconds since the due time of a missing file; 0 when none is overdue. */
+  /** Seconds since the due time of the oldest overdue file; 0 if none is overdue. */
   overdueS: number;
 }
 
@@ -71,7 +73,7 @@ interface Dependencies {
 
 type AllOptions = Readonly<Record<string, ExpectationOptions>>;
 
-/** Reports by events how the expectations of a configuration turn out. It keeps no state beside the journal. */
+/** Emits events with the outcomes of the expectations of a configuration. All outcomes follow from the journal. */
 export class ExpectationWatch {
   readonly #dependencies: Dependencies;
   #options: AllOptions = {};
@@ -82,7 +84,7 @@ export class ExpectationWatch {
     this.#dependencies = dependencies;
   }
 
-  /** Applies other expectations from now on. */
+  /** Replaces the watched expectations. */
   async apply(options: AllOptions): Promise<void> {
     await this.stop();
     this.#options = options;
@@ -98,7 +100,7 @@ export class ExpectationWatch {
     this.#watched = [];
   }
 
-  /** Figures of the process that reports; the others have none. */
+  /** Statistics of the process that reports. Other processes have none. */
   figures(): ExpectationFigures[] {
     const nowMs = this.#dependencies.clock.nowMs();
     return this.#watched.flatMap((expectation) => {
@@ -118,7 +120,7 @@ export class ExpectationWatch {
     return summarise(wanted, await this.#judge(wanted, shownMs));
   }
 
-  /** Those that expect files of an account, or of its group, with its own files alone. @throws ServiceError `unavailable` */
+  /** The expectations for an account or its group. They show only the account's own files. @throws ServiceError `unavailable` */
   async ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
     const found = await this.list(
       ({ account, group, enabled }) => enabled && (account === undefined ? group === groupUuid : [name, uuid].includes(account)),
@@ -129,7 +131,7 @@ export class ExpectationWatch {
   }
 
   /**
-   * One expectation: its occurrences in the last days, the newest first, with the next one, and when its files came.
+   * The occurrences of one expectation in the last days, newest first, including the next one; and statistics about when its files arrive.
    *
    * @throws ServiceError `not-found`, `unavailable`
    */
@@ -138,7 +140,7 @@ export class ExpectationWatch {
     return { occurrences: [...past, ...next.values()].reverse(), punctuality: punctualityOf(arrivals.get(uuid) ?? []) };
   }
 
-  /** The occurrences of all that are due in a time, also to come. @throws ServiceError `unavailable` */
+  /** The occurrences of all expectations that are due in a period, even in the future. @throws ServiceError `unavailable` */
   async between(sinceMs: number, untilMs: number): Promise<ToldOccurrence[]> {
     return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
   }
@@ -160,7 +162,7 @@ export class ExpectationWatch {
     return options;
   }
 
-  /** Finds an occurrence by its due time, RFC 3339. @throws ServiceError `not-found` when nothing is due then, `bad-request` */
+  /** Finds an occurrence by its due time (RFC 3339). @throws ServiceError `not-found` if nothing is due then, `bad-request` */
   async #occurrenceAt(uuid: string, due: string): Promise<ToldOccurrence> {
     const options = this.requireKnown(uuid);
     const dueMs = timeOf('due', due);
@@ -173,8 +175,8 @@ export class ExpectationWatch {
   /**
    * Excuses an occurrence (docs/spec/expectations.md#excuses).
    *
-   * @param due its due time, RFC 3339
-   * @throws ServiceError `not-found` when nothing is due then, `exists` when the files are there, `bad-request` for a bad time or reason
+   * @param due due time of the occurrence, RFC 3339
+   * @throws ServiceError `not-found` if nothing is due then, `exists` if the files have arrived, `bad-request` for a bad time or reason
    */
   async excuse(uuid: string, due: string, reason: string, administrator?: string): Promise<ToldOccurrence> {
     if (reason.trim() === '' || reason.length > 1000) throw new ServiceError('bad-request', 'Give a reason of up to 1,000 characters.');
@@ -184,11 +186,11 @@ export class ExpectationWatch {
   }
 
   /**
-   * Expects the files of an occurrence once more; those that came do not count (docs/spec/expectations.md#once-more).
+   * Expects the files of an occurrence again. Files that have already arrived do not count (docs/spec/expectations.md#once-more).
    *
-   * @param due its due time, RFC 3339
-   * @param until when they are missing or late, RFC 3339
-   * @throws ServiceError `not-found` when nothing is due then, `exists` while it waits, `bad-request` for a bad time
+   * @param due due time of the occurrence, RFC 3339
+   * @param until time after which the files are late or missing, RFC 3339
+   * @throws ServiceError `not-found` if nothing is due then, `exists` if the files are already expected, `bad-request` for a bad time
    */
   async expectAgain(uuid: string, due: string, until: string, administrator?: string): Promise<ToldOccurrence> {
     const nowMs = this.#dependencies.clock.nowMs();
@@ -224,7 +226,7 @@ export class ExpectationWatch {
     }
   }
 
-  /** Watches while this process is the one that reports. */
+  /** Watches the expectations while this process is the one that reports. */
   async #watch(signal: AbortSignal): Promise<void> {
     const { journal, store, clock } = this.#dependencies;
     const nowMs = clock.nowMs();
@@ -268,14 +270,14 @@ export class ExpectationWatch {
   }
 }
 
-/** Whether a state is reported: a state that a file or a person decided does not revert when retention removes the file's event. */
+/** Whether a new state is reported. A state set by a file or a person stays, even if retention removes the event of that file. */
 function isNews(before: number | undefined, next: number): boolean {
   if (before === undefined) return true;
   const isDecided = before === stateIds.met || before === stateIds.late || before === stateIds.excused;
   return before !== next && !(isDecided && (next === stateIds.missing || next === stateIds.malformed)) && next !== stateIds.missing;
 }
 
-/** The context of its events: handlers filter by the name of the account. */
+/** The context of an expectation's events. It names the account, so that handlers can filter by it. */
 function contextOf({ account, group }: Pick<ExpectationOptions, 'account' | 'group'>, component: EventServer) {
   const named = account === undefined ? processAccount() : { ...processAccount(), name: account };
   return { account: named, component, ...(group !== undefined && { group }) };

@@ -16,7 +16,7 @@ export interface AuthAnswer {
 /**
  * Describes a method's answer: the outcome and the effective account.
  *
- * @param groups all groups by UUID; undefined without a configuration: then the account is shown as the method returned it
+ * @param groups all groups by UUID; undefined if there is no configuration. The account is then shown as the method returned it
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

@@ -11,7 +11,7 @@ import type { Config } from '../schema/schema.ts';
 
 type StepName = Decision['steps'][number]['step'];
 
-/** Ends a decision with a refusal. */
+/** Thrown to end a decision with a refusal. */
 export class Refused extends Error {
   readonly code: ErrorCode;
   readonly step: StepName;
@@ -23,13 +23,13 @@ export class Refused extends Error {
   }
 }
 
-/** Records a step that was passed. */
+/** Records a step of the decision that succeeded. */
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
- * Finds the account that would be effective after a login.
+ * Finds the effective account after a login.
  *
- * @throws Refused when it cannot log in
+ * @throws Refused if the account cannot log in
  */
 export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, addStep: AddStep): Account {
   const groups = withDefaultGroup(config.groups);
@@ -58,7 +58,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   }
 }
 
-/** Accounts files that were read for a configuration, by path: many cases ask about one, which may be large. */
+/** The accounts files of a configuration, by path. They are cached, because many cases may use the same large file. */
 const accountsFiles = new WeakMap<Config, Map<string, AccountsFile>>();
 
 function accountsFileOf(config: Config, path: string): AccountsFile {

@@ -28,9 +28,9 @@ interface LoginQuestion {
   user: string;
   /** Group of the account, if it is not in the configuration but comes from the authentication callout. */
   group?: string | undefined;
-  /** UUID of the SSH service; default: the first one. */
+  /** UUID of the SSH service; by default the first one. */
   service?: string | undefined;
-  /** Kinds of valid credentials that the client presents, in this order; default: all. */
+  /** Kinds of valid credentials that the client presents, in this order; by default all kinds. */
   credentials?: readonly CredentialKind[] | undefined;
 }
 
@@ -38,7 +38,7 @@ interface LoginQuestion {
  * Explains a login over SSH from the configuration only. It assumes that the client presents valid credentials of each kind that the
  * account has, and that authentication endpoints accept them.
  *
- * @throws Refused when there is no such service, or the account cannot log in
+ * @throws Refused if there is no such service, or if the account cannot log in
  */
 function explainLogin(config: Config, question: LoginQuestion, decision: Decision): void {
   const addStep: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
@@ -97,7 +97,7 @@ function describeMethod({ authentications }: Config, user: string, known: Return
   return `${known.method} decides${passing}`;
 }
 
-/** Explains why a local account has no usable credentials of a kind. @returns undefined when it has some */
+/** Explains why a local account has no usable credentials of a kind. @returns undefined if it has some */
 function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): string | undefined {
   if (kind === 'password') return passwordHash === undefined ? 'the account has no password' : undefined;
   if (sshKeys.length === 0) return 'the account has no key';
@@ -108,7 +108,7 @@ function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): st
 /** A question that is not checked yet. A login has no path. */
 type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 
-/** Checks a question for `decide`. @throws ServiceError `bad-request` when `decide` cannot answer it */
+/** Checks a question for `decide`. @throws ServiceError `bad-request` if `decide` cannot answer it */
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
@@ -136,7 +136,7 @@ export interface Question extends LoginQuestion {
  * Decides about a request from the configuration only, without reading served files or asking authentication endpoints. It assumes that
  * the account has logged in.
  *
- * @throws ServiceError `unavailable` when the accounts file cannot be used
+ * @throws ServiceError `unavailable` if the accounts file cannot be used
  */
 export function decide(config: Config, question: Question): Decision {
   const made: Decision = {
@@ -207,7 +207,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   addJudged(destination.path);
 }
 
-/** Narrows an account to the rights of its token. @throws Refused when the account cannot log in with the token */
+/** Limits an account to the rights of its token. @throws Refused if the account cannot log in with the token */
 function byToken(config: Config, account: Account, token: KeptToken, addStep: AddStep): Account {
   const isOthers = token.grant.account.name !== account.name || token.grant.account.uuid !== account.uuid;
   const isOff = account.tokens.enabled ? undefined : 'the account has no tokens (option "tokens")';
@@ -231,7 +231,7 @@ export function isSftpRequest(method: string): boolean {
   return Object.hasOwn(sftpOperations, method);
 }
 
-/** Parses an SFTP path. A slash at the end makes it a folder, because the disk is not read. */
+/** Parses an SFTP path. A path with a slash at the end counts as a folder, because the disk is not read. */
 function parseSftpTarget(path: string): Target {
   try {
     return { path: requestedPath(path), isFolder: path.endsWith('/') };
@@ -242,9 +242,9 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. Reserved URLs are refused later, when the account is known, as in the service.
+ * Parses the path of a URL. As in the service, reserved URLs are refused later, when the account is known.
  *
- * @throws Refused when the URL is not that of a file or folder
+ * @throws Refused if it is not the URL of a file or folder
  */
 function parseHttpTarget(path: string): Target {
   try {
@@ -277,7 +277,7 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   addStep('rule', `${path}: ${describeRule(set)}`);
-  // Either of two rights permits creating a file; the message names only the usual one.
+  // Either of two rights is enough to create a file. The message names only the usual one.
   const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) {
@@ -298,7 +298,7 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 /**
  * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
  *
- * @param overwriting the right to replace an existing file; when it is undefined, no step about taken names is added
+ * @param overwriting the right to replace an existing file; if it is undefined, no step about taken names is added
  */
 function addFate(account: Account, path: VirtualPath, overwriting: ConditionalRight | undefined, addStep: AddStep): void {
   const { permissions, onNameTaken, retainDays } = account;

@@ -19,7 +19,7 @@ interface Inspected {
   isFolder: boolean;
 }
 
-/** Lists the inspections that apply to the file of a request: `Decision.inspections`, and a step for people. */
+/** Adds to a decision the inspections of the file of a request: in `Decision.inspections`, and as a step for people. */
 export function addInspections(
   { account, mounts, needs, path, destination, isFolder }: Inspected,
   decision: Decision,
@@ -47,17 +47,21 @@ export function addInspections(
   decision.inspections = isJudged ? uuids : [];
 }
 
-/** A verdict of a test case; `late` means none within `answer_within`. */
+/** A verdict in a test case; `late` means that there is no verdict within `answer_within`. */
 export const mockedVerdicts = ['accept', 'refuse', 'hold', 'failure', 'larger', 'late'] as const;
 export type MockedVerdict = (typeof mockedVerdicts)[number];
 
-/** A decision with the outcome of inspections whose verdicts are given. */
+/** A decision with the outcome of the inspections. */
 export interface JudgedDecision extends Omit<Decision, 'allowed'> {
   outcome: 'allowed' | 'refused' | 'held';
   held_reason?: HoldReason;
 }
 
-/** Judges an allowed request by mocked verdicts; an inspection without one accepts. @returns also verdicts of inspections that do not judge it */
+/**
+ * Applies mocked verdicts to an allowed request. An inspection without a verdict accepts.
+ *
+ * @returns the decision, and the UUIDs with a verdict whose inspection does not apply to the file
+ */
 export function judgeMocked(
   { inspections, server }: Config,
   { allowed, ...decision }: Decision,

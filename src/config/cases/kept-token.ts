@@ -11,20 +11,20 @@ import { readSecret } from '../../lib/secrets.ts';
 import { grantFileName, readGrants } from '../../state/memory/grant-file.ts';
 import { GrantIndex } from '../../state/memory/grant-index.ts';
 
-/** A token of a data folder, with those that made it. */
+/** A token in a data folder. */
 export interface KeptToken {
   grant: Grant;
-  /** The token and those that made it, the last first. */
+  /** The token, then the token with which it was created, and so on. */
   chain: readonly Grant[];
-  /** Why it is not in force, as a sentence; undefined for one that is. */
+  /** The reason why the token is not valid, as a sentence; undefined if it is valid. */
   over: string | undefined;
 }
 
 /**
- * Finds a token in the data folder of a service, which may run.
+ * Finds a token in the data folder of a service, even while the service runs.
  *
- * @param given its secret or its ID
- * @throws ServiceError `bad-request` when there is none, or the folder cannot be read
+ * @param given secret or ID of the token
+ * @throws ServiceError `bad-request` if there is no such token, or if the folder cannot be read
  */
 export function keptToken(dataFolderPath: string, given: string): KeptToken {
   const index = new GrantIndex();
@@ -46,7 +46,7 @@ export function keptToken(dataFolderPath: string, given: string): KeptToken {
   return { grant, chain: grantChain(grant, get), over: why && refusalText(grant, why) };
 }
 
-/** Why a method of the configuration lets no token of its accounts in; undefined when it does. */
+/** The reason why the method of a token's account does not accept the token; undefined if it does. */
 export function methodRefusal(
   { method }: Grant,
   methods: readonly (readonly [uuid: string, options: AuthenticationOptions])[],
@@ -56,12 +56,12 @@ export function methodRefusal(
   return options.type === 'http' && !options.tokens ? `the method "${method.uuid}" takes no tokens (option "tokens")` : undefined;
 }
 
-/** The account as the holder of a token has it. */
+/** The account with the limits of a token. */
 export function narrowedBy(account: Account, { grant, chain }: KeptToken): Account {
   return narrowAccount(account, narrowingsOf(chain), grantName(grant));
 }
 
-/** A token in one line for people. */
+/** Describes a token in one line for people. */
 export function describeToken({ grant }: KeptToken): string {
   const { id, name, path, permissions, services, addresses, expires } = shownToken(grant);
   const parts = [

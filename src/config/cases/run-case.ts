@@ -28,7 +28,7 @@ export interface CaseOutcome {
   actual: unknown;
 }
 
-/** Runs one case. Nothing is sent anywhere. */
+/** Runs one case. Sends no requests. */
 export function runCase(config: Config, item: ConfigCase): CaseOutcome {
   if ('request' in item) return runRequest(config, item);
   return 'event' in item ? runEvent(config, item) : runReply(config, item);

@@ -24,8 +24,8 @@ interface Cover {
 }
 
 /**
- * Collects the rules of one list and finds the earlier rule that makes a later one unreachable. Lists may be long, so rules are indexed by
- * the start or the end of their globs.
+ * Collects the rules of one list, and finds for each rule the earlier rule that makes it unreachable. Lists may be long, so rules are
+ * indexed by the start or the end of their globs.
  */
 class EarlierRules {
   readonly #expressions: string[] = [];
@@ -33,12 +33,12 @@ class EarlierRules {
   readonly #byPrefix = new Map<string, Cover[]>();
   readonly #bySuffix = new Map<string, Cover[]>();
 
-  /** Adds the next rule. @returns the text of the earlier rules that cover it; undefined when none do */
+  /** Adds the next rule. @returns the text of the earlier rules that cover it; undefined if there are none */
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
     // A covered rule need not be indexed, because the earlier rule also covers everything that this rule would cover.
-    // Globs that begin with "*" are the exception: "/*.csv" covers "*.csv", but only with "*.csv" is "?.csv" found to be covered.
+    // Globs that begin with "*" are the exception: "/*.csv" covers "*.csv", but only "*.csv" in the index shows that "?.csv" is covered.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -48,7 +48,7 @@ class EarlierRules {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
     const globs = splitGlobs(expression) ?? [];
-    // An expression with a class or `?` is not indexed: neither can match the character that replaces wildcards.
+    // An expression with a class or `?` is not indexed, because neither can match the character that replaces wildcards.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 
@@ -74,7 +74,7 @@ class EarlierRules {
     return orders.sort((a, b) => a - b)[0];
   }
 
-  /** Finds several rules that together match everything an expression matches. @returns them, as text */
+  /** Finds several rules that together match everything an expression matches. @returns the text of these rules */
   #coveredTogether(expression: string): string | undefined {
     const globs = splitGlobs(expression);
     if (!globs || globs.length < 2) return undefined;
@@ -84,8 +84,8 @@ class EarlierRules {
   }
 
   /**
-   * Finds rules with a glob that matches everything another glob matches. It may miss some, but finds no wrong ones: it replaces each
-   * wildcard by a private-use character, which only a `*` can match. Classes and regular expressions are only compared as text.
+   * Finds rules with a glob that matches everything that another glob matches. Each wildcard of the other glob is replaced by a private-use
+   * character, which only a `*` can match. So all results are correct, but some rules may be missed.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
@@ -116,7 +116,7 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders that share a path or show the same files. */
+/** Finds permissions that grant more than expected, unreachable rules, and virtual folders with the same path or the same files. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
@@ -152,7 +152,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds `allow-create-file`, `on_name_taken`, `retain` and `trash` where they have no effect, or where another right defeats them. */
+/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right defeats. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -230,7 +230,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds accounts files that cannot be used, and weak hashes in them. All weak hashes of a file are reported as one finding. */
+/** Finds unusable accounts files, and weak hashes in accounts files. All weak hashes of a file are reported as one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;
@@ -252,7 +252,7 @@ function replacementOf(isReplaced: boolean): string {
   return isReplaced ? 'the first login puts a hash of svc in its place' : 'create a hash with svc hash-password';
 }
 
-/** Finds a group by UUID. @returns undefined for the default group when it is not configured, null for a group that does not exist */
+/** Finds a group by UUID. @returns undefined for the default group if it is not configured, null for a group that does not exist */
 function findGroup(config: Config, uuid: string): GroupConfiguration | undefined | null {
   if (Object.hasOwn(config.groups, uuid)) return config.groups[uuid];
   return uuid === defaultGroupUuid ? undefined : null;

@@ -17,7 +17,7 @@ interface Place {
   links: LinkOptions;
 }
 
-/** Finds options of tokens and links that mean nothing, and links whose URL leads nowhere. */
+/** Finds options of tokens and links that have no effect, and links whose URL visitors cannot reach. */
 export function lintGrants(config: Config, report: Report): void {
   const places = placesOf(config);
   for (const place of places) {
@@ -29,7 +29,7 @@ export function lintGrants(config: Config, report: Report): void {
   lintOrigins(config, places, report);
 }
 
-/** Groups and accounts with options that are in force there. */
+/** The groups, and the accounts with own options, each with its effective options. */
 function placesOf({ groups, accounts }: Config): Place[] {
   const ofGroups = Object.entries(groups).map(([uuid, group]) => placeOf(['groups', uuid], group, group));
   return [
@@ -47,7 +47,7 @@ function placeOf(path: string[], own: Holder, group: Holder | undefined): Place 
   return { path, own, permissions: own.permissions ?? group?.permissions ?? defaultPermissions, tokens, links };
 }
 
-/** The lists of permissions that name a keyword, by their place; full control has all, and says nothing of this one. */
+/** The indexes of the permission lists that contain a keyword. Full control does not count, because it does not show an intention. */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];
   return lists.flatMap((list, index) => (list.includes(keyword) ? [index] : []));
@@ -66,14 +66,14 @@ function lintOff(place: Place, report: Report): void {
 
 function lintLinks(config: Config, { path, own, permissions, links }: Place, report: Report): void {
   if (!own.links || !links.enabled) return;
-  // Who only shortens maximum_days means the usual life, too.
+  // If only `maximum_days` was set, the default of `default_days` is not reported.
   if (links.default_days > links.maximum_days && links.default_days !== defaultLinks.default_days)
     report.warning(
       'no-effect',
       [...path, 'links', 'default_days'],
       `links live ${links.maximum_days} days at most (maximum_days), so ${links.default_days} days have no effect`,
     );
-  // Groups have the option without being asked for it; an endpoint may send other permissions.
+  // With an authentication endpoint, the option of a group may still have an effect, because the endpoint may return other permissions.
   const isMeant = path[0] === 'accounts' || Object.values(config.authentications).every((method) => method.type !== 'http');
   const isUsual = isDeepStrictEqual(links, defaultLinks);
   const isShared = new Permissions(permissions, '').mayGive('allow-share');
@@ -94,7 +94,7 @@ function lintServicesOfTokens({ services }: Config, { path, own }: Place, report
   }
 }
 
-/** Finds endpoints that are not asked about tokens, though accounts are meant to make some. */
+/** Finds endpoints that are not asked about tokens, although groups let accounts create tokens or links. */
 function lintCallouts({ authentications }: Config, places: readonly Place[], report: Report): void {
   const isMeant = places.some(
     (place) => listsWith(place, 'allow-create-token').length + listsWith(place, 'allow-share').length > 0 && place.path[0] === 'groups',
@@ -109,7 +109,7 @@ function lintCallouts({ authentications }: Config, places: readonly Place[], rep
   }
 }
 
-/** Finds services whose links begin with an address that visitors do not have. */
+/** Finds services whose links begin with an address that visitors may not be able to reach. */
 function lintOrigins({ services }: Config, places: readonly Place[], report: Report): void {
   const sharing = places.filter(({ permissions, links }) => links.enabled && new Permissions(permissions, '').mayGive('allow-share'));
   const isMeant = sharing.some((place) => listsWith(place, 'allow-share').length > 0);

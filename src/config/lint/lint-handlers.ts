@@ -39,7 +39,7 @@ export function lintHandlers(config: Config, report: Report): void {
 
 type At = (...path: PropertyKey[]) => PropertyKey[];
 
-/** Whether an event is about the process itself, so that it has no account and no client address. */
+/** Whether an event is about the process itself. Such an event has no account and no client address. */
 function isOfProcess({ groups }: EventDefinition): boolean {
   return groups.includes('process');
 }
@@ -65,12 +65,12 @@ function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly Event
 
 interface KnownNames {
   user_groups: ReadonlySet<string>;
-  /** UUIDs of all components; undefined when that of the server is not configured. */
+  /** UUIDs of all components; undefined if the UUID of the server is not configured. */
   components: ReadonlySet<string> | undefined;
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // The server is a component too. Without a configured UUID it gets one that is not known here.
+  // The server is also a component. If its UUID is not configured, the data folder has one, which is not known here.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
@@ -124,7 +124,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Lists the variables in all texts and names of a value. Inside a secret, only known ones are listed, so that no finding reveals it. */
+/** Lists the variables in all texts and names of a value. In a secret, only known variables are listed, so that no finding reveals it. */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);

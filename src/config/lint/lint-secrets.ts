@@ -6,7 +6,7 @@ import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import { isCredentialHeader } from './lint-remotes.ts';
 
-/** Finds secret files that every user of the machine can read: keys, files of `${file:…}`, accounts files and the configuration. */
+/** Finds files with secrets that every user of the machine can read: keys, files of `${file:…}`, accounts files and the configuration. */
 export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
   const check = (path: PropertyKey[], target: string, what: string) => {
     if (isReadableByAll(target))
@@ -46,7 +46,7 @@ function isReadableByAll(file: string): boolean {
   }
 }
 
-/** Whether a text is a secret that the configuration file itself contains, instead of an `${env:…}` or `${file:…}` variable. */
+/** Whether a text is a secret that is written in the configuration file itself, not as `${env:…}` or `${file:…}`. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;

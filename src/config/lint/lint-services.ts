@@ -62,8 +62,8 @@ function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Re
   }
 }
 
-// Records the address of a service and returns a service that it collides with. A listener on `::` also accepts IPv4, because Node.js
-// leaves IPV6_V6ONLY off; one on `0.0.0.0` does not accept IPv6.
+// Records the address of a service, and returns a service with which it collides. A listener on `::` also accepts IPv4, because Node.js
+// leaves IPV6_V6ONLY off. A listener on `0.0.0.0` does not accept IPv6.
 function claim(taken: Port, service: Taken): Taken | undefined {
   const { family, text, isAll4, isAll6 } = parseAddress(service.address);
   const other =
@@ -84,10 +84,10 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 }
 
 /**
- * Finds host keys that cannot be used or are never offered to a client, and algorithms that the list `secure` leaves out.
+ * Finds host keys that are unusable or never offered to a client, and algorithms that the list `secure` does not contain.
  *
- * @param options.isRunning whether the service is running: then keys that it read as root earlier may be unreadable now
- * @param options.isFolderShared whether nodes share the data folder, and with it the host keys created there
+ * @param options.isRunning whether the service is running. It may no longer be able to read keys that it read as root earlier
+ * @param options.isFolderShared whether nodes share the data folder, including the host keys that are created there
  */
 export function lintSsh(
   config: Config,
@@ -137,7 +137,7 @@ function lintKeys(
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
 
-/** Finds consoles without administrators, and consoles to which passwords would go unencrypted. */
+/** Finds consoles without administrators, and consoles to which passwords would be sent unencrypted. */
 export function lintConsoles(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (!service.enabled || service.type !== 'console') continue;

@@ -51,7 +51,7 @@ function checkUrl(url: string, report: Report): void {
   }
 }
 
-/** Finds accounts files that nodes do not share: a password change on one node would not reach the others. */
+/** Finds accounts files that the nodes do not share. A password change on one node would not reach the others. */
 function lintAccountsFiles(config: Config, report: Report, isFolderShared: boolean): void {
   const configured = Object.entries(config.authentications);
   const changeable = Object.entries(config.groups).find(([, group]) => group.allow_own_password_change)?.[0];
@@ -66,7 +66,7 @@ function lintAccountsFiles(config: Config, report: Report, isFolderShared: boole
       report.warning('accounts-file-own', path, `${where}: if other machines share this Redis, ${effect} them`, hint);
     else report.error('accounts-file-own', path, `${where}: ${effect} the other nodes`, hint);
   };
-  // Without configured methods the service uses one of type application with default options.
+  // Without configured methods, the service uses a method of type application with default options.
   if (configured.length === 0) check('', ['server', 'state']);
   for (const [uuid, method] of configured)
     if (method.enabled && method.type === 'application')

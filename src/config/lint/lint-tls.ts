@@ -63,7 +63,7 @@ function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowM
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }
 
-/** Finds ACME options that lead to no certificate, or to one that no client trusts. @param nowMs Unix time in milliseconds */
+/** Finds ACME options with which no certificate, or no trusted certificate, can be obtained. @param nowMs Unix time in milliseconds */
 export function lintAcme(config: Config, report: Report, nowMs: number): void {
   const { state } = config.server;
   const kept = Object.entries(config.services).flatMap(([uuid, service]) => {

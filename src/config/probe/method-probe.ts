@@ -30,7 +30,7 @@ import { isFileService } from '../schema/schema.ts';
 /** Maximum length of a 401 body without a warning, in bytes. */
 const shortTextBytes = 200;
 
-/** A reply that takes longer than this fraction of the timeout is reported as slow. */
+/** A reply that takes more than this fraction of the timeout is reported as slow. */
 const slowPart = 0.5;
 
 /** Warns the developer of an endpoint about unusual properties of its reply. @param timeoutMs timeout of the method */
@@ -62,7 +62,7 @@ export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined without a configuration: then any group is accepted. */
+  /** All groups by UUID; undefined if there is no configuration. Then any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
   /** Secrets of the request. The report masks them if the endpoint's reply repeats them. */
@@ -90,7 +90,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 /**
  * Creates the target from a configuration: the named method, or the chain of the first file service.
  *
- * @param isOverSsh prefers the first SSH service over other file services
+ * @param isOverSsh whether the first SSH service is preferred to other file services
  */
 export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
   const all = methodsInForce(config.authentications);
@@ -114,7 +114,7 @@ function orderedChain(all: [string, AuthenticationOptions][], order: string[] | 
  * Asks the methods in order until one accepts or rejects.
  *
  * @returns one report for each method that was asked
- * @throws the reason of the signal when that aborts
+ * @throws the reason of the signal, if it aborts
  */
 export async function probe(target: Target, credentials: Credentials, signal?: AbortSignal): Promise<MethodReport[]> {
   const [first] = target.chain;
@@ -129,7 +129,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Creates the report that no method was asked. It names the first method of the chain. */
+/** Creates the report for credentials about which no method is asked. It names the first method of the chain. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
@@ -203,7 +203,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // The endpoint accepts a login with status 200. If the login is rejected all the same, the body is invalid.
+  // Status 200 accepts a login. If the login is rejected nevertheless, the body of the reply is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,
@@ -217,12 +217,12 @@ async function probeEndpoint(
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
 
-/** A shorter text may occur by chance. */
+/** Minimum length of a secret that is searched for within other text. A shorter text may occur by chance. */
 const shortestSearched = 4;
 
 /**
- * A report about an endpoint's reply without the secrets that the reply repeats. What the service says itself is never searched, so that a
- * secret that is an ordinary word hides no word of a message: of a sentence only what it quotes.
+ * Masks in a report the secrets that the endpoint's reply repeats. In sentences of the service, only quoted parts of the reply are
+ * searched. So a secret that is an ordinary word does not hide words of a message.
  */
 export function withoutEchoes(
   report: MethodReport,
@@ -244,12 +244,12 @@ export function withoutEchoes(
   };
 }
 
-/** A body with JSON inside a text has the secret with escapes. */
+/** The forms in which a reply may contain a secret. JSON inside a text contains it with escapes. */
 function formsOf(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }
 
-/** @param withNames whether an endpoint chose the names of members, too */
+/** Cleans all texts in a value. @param withNames whether the names of members also come from the endpoint */
 function clean(part: unknown, cleaned: (text: string) => string, withNames = false): unknown {
   if (typeof part === 'string') return cleaned(part);
   if (Array.isArray(part)) return part.map((item) => clean(item, cleaned, withNames));
@@ -258,7 +258,7 @@ function clean(part: unknown, cleaned: (text: string) => string, withNames = fal
   return Object.fromEntries(members);
 }
 
-/** Long secrets are hidden anywhere in a text, short ones only as the whole of it. */
+/** Masks secrets in a text. Long secrets are masked anywhere in the text; a short secret only if it is the whole text. */
 function cleanText(text: string, secrets: readonly string[]): string {
   let cleaned = text;
   for (const secret of secrets) {
@@ -268,7 +268,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   return cleaned;
 }
 
-/** A sentence of the service quotes a reply behind its first colon or quotation mark. */
+/** Masks secrets in the quoted part of a sentence, which begins at its first colon or quotation mark. */
 function cleanQuotes(sentence: string, secrets: readonly string[]): string {
   const at = sentence.search(/[:"]/);
   return at < 0 ? sentence : sentence.slice(0, at) + cleanText(sentence.slice(at), secrets);

@@ -11,19 +11,19 @@ import { probe, type Target } from './method-probe.ts';
 /** The result for the credentials of one client. */
 export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
-  /** The asked methods, for one kind of credentials after the other. */
+  /** Reports of the methods that were asked, for each kind of credentials in turn. */
   methods: MethodReport[];
   /** The answer about the credentials that decided. */
   last: MethodReport;
-  /** The course of the login; undefined when no SSH service is asked. */
+  /** The steps of the login; undefined if no SSH service is asked. */
   login: LoginReport | undefined;
 }
 
 /**
  * Asks the methods about credentials that a client presents one after the other.
  *
- * @param presented at least one
- * @throws the reason of the signal when that aborts
+ * @param presented at least one set of credentials
+ * @throws the reason of the signal, if it aborts
  */
 export async function probeLogin(target: Target, presented: readonly Credentials[], signal?: AbortSignal): Promise<ProbedLogin> {
   const asked: MethodReport[][] = [];
@@ -61,13 +61,13 @@ function decideOutcome(last: MethodReport, login: LoginReport | undefined): Prob
   }
 }
 
-/** Reads the common name of a certificate in PEM; undefined when it has none. @throws as `X509Certificate` for other texts */
+/** The common name of a certificate in PEM; undefined if it has none. @throws the error of `X509Certificate` for other texts */
 export function certificateCommonName(pem: string): string | undefined {
   const name = new X509Certificate(pem).toLegacyObject().subject.CN;
   return typeof name === 'string' ? name : undefined;
 }
 
-/** The request that is sent to each endpoint in turn, with every secret masked. Names are those of `--json`. */
+/** The request that is sent to each endpoint in turn, with all secrets masked, and the member names of `--json`. */
 export function maskRequest(target: Target, credentials: Credentials): MaskedRequest {
   const endpoints = target.chain.flatMap(([, options]) => {
     if (options.type !== 'http') return [];

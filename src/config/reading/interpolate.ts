@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json.ts';
 
 export interface Interpolated {
   value: unknown;
-  /** Paths (joined with NUL) of texts in which a variable was replaced, so that they may contain secrets. */
+  /** Paths (joined with NUL) of texts in which a variable was replaced. These texts may contain secrets. */
   secretPaths: Set<string>;
   problems: { path: PropertyKey[]; message: string }[];
 }
@@ -16,7 +16,7 @@ const variable = /\$\{(env|file):([^}]*)\}/g;
  * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts.
  * Other variables, such as `${USER}`, are kept.
  *
- * @param folder folder to which paths in `${file:…}` are relative
+ * @param folder base folder for relative paths in `${file:…}`
  */
 export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, folder: string): Interpolated {
   const secretPaths = new Set<string>();

@@ -14,7 +14,7 @@ const maxRounds = 20;
 /**
  * Removes the parts of a configuration that do not fit the schema, so that later checks can run and all problems are reported at once.
  *
- * @returns the valid rest and the removed paths; no `config` when too little is valid
+ * @returns the valid rest and the removed paths; `config` is undefined if too little is valid
  */
 function salvage(value: unknown): { config: Config | undefined; removed: PropertyKey[][] } {
   const rest = structuredClone(value);
@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about one option. For the second, the option is already removed, and this also returns true.
+  // Two issues may be about the same option. For the second one, the option is already removed, and this returns true, too.
   return Reflect.deleteProperty(holder, last);
 }
 
@@ -62,10 +62,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file: the named one (`-` is stdin), else the one in `SVC_CONFIG`, else the first known name in the folder.
+ * Finds the configuration file: the named file (`-` is stdin), else the file in `SVC_CONFIG`, else the first known name in the folder.
  * Parent folders are not searched, so that a server never starts with somebody else's file.
  *
- * @returns undefined when there is none
+ * @returns undefined if there is none
  */
 export async function findConfigFile(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<string | undefined> {
   const named = options.file ?? options.env.SVC_CONFIG;
@@ -82,7 +82,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   return found?.filepath;
 }
 
-// Parses package.json, so that cosmiconfig ignores one without the member `svc`.
+// package.json is parsed, so that cosmiconfig ignores it if it has no member `svc`.
 function jsonOrNothing(path: string, content: string): unknown {
   if (!path.endsWith('package.json')) return content;
   try {
@@ -100,7 +100,7 @@ export function parseConfig(source: Source, env: Environment): Config {
 }
 
 export interface Examined {
-  /** The valid part; undefined when too little is valid. */
+  /** The valid part of the configuration; undefined if too little is valid. */
   config: Config | undefined;
   /** Problems of the schema and of variables, sorted by their position in the file. */
   findings: Finding[];
@@ -117,7 +117,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value, once);
-  // A text whose variable could not be replaced has a finding already, so it is not also reported as a bad value.
+  // A text whose variable could not be replaced already has a finding. So it is not reported again as a bad value.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
   findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));
@@ -126,7 +126,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   return { ...salvaged, findings: findings.sort(byPosition) };
 }
 
-/** Creates a configuration in memory, for `svc serve` without a file. @param folder folder to which its paths are relative */
+/** Creates a configuration in memory, for `svc serve` without a file. @param folder base folder for its relative paths */
 export function configFromObject(value: unknown, folder: string): LoadedConfig {
   const config = configSchema.parse(value, once);
   resolvePaths(config, folder);

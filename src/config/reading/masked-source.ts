@@ -55,7 +55,7 @@ function* namesIn(schema: unknown): Generator<string> {
   }
 }
 
-/** A line of a file that does not parse. */
+/** Masks a line of a file that does not parse. */
 function maskedLine(line: string): string {
   const [begin = '', , name = ''] = /^[\s{[-]*(?:(["']?)([\w-]+)\1\s*:)?/.exec(line) ?? [];
   const shown = name === '' || optionNames().has(name) ? begin.length : line.search(/[^\s{[-]/);
@@ -73,7 +73,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** @param path names from the section on, without positions in lists */
+  /** Visits a node. @param path names beginning with the section, without positions in lists */
   node(node: unknown, path: readonly string[]): void {
     if (isScalar(node)) this.#value(node, path);
     else if (isSeq(node)) for (const item of node.items) this.node(item, path);
@@ -82,7 +82,7 @@ class Walk {
       const isInSecret = hidesMembers(path);
       for (const { key, value } of node.items) {
         const name = isScalar(key) ? String(key.value) : '';
-        // The member of a package.json.
+        // The member `svc` of a package.json is the configuration.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
         // In an unquoted secret, the text after a comma parses as one more key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
@@ -114,12 +114,12 @@ function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }
 
-/** Whether a map may be a secret or part of one: then only names of options are shown. */
+/** Whether a map may be a secret or part of one. Only names of options in it are then shown. */
 function hidesMembers(path: readonly string[]): boolean {
   return hasSecretName(path) || !optionPath(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
 }
 
-/** Whether an option in the path is secret by its name. Outside sections all names count as options. */
+/** Whether the name of an option in the path marks it as secret. Outside sections, all names count as options. */
 function hasSecretName(path: readonly string[]): boolean {
   return isSecret(isInSection(path) ? path : ['', '', ...path]);
 }
@@ -128,7 +128,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is rather a piece of text after a misplaced quote. */
+/** Whether a key is probably a piece of text after a misplaced quote. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }
@@ -141,7 +141,7 @@ function isShown({ value }: Scalar, path: readonly string[]): boolean {
   return isKnown && maskedText(String(value), path) === String(value);
 }
 
-/** Assembles the text: the shown parts, and placeholders of the same layout. */
+/** Assembles the text from the shown parts, and placeholders with the same layout. */
 function assembled(text: string, { shown, scalars }: Walk): string {
   const [layout, masked, asIs] = [0, 1, 2];
   const kinds = new Uint8Array(text.length).fill(layout);

@@ -26,9 +26,8 @@ export const stdinName = '-';
  * Reads a configuration file in YAML or JSON, or the `svc` member of a `package.json`.
  *
  * @param file path, or `-` for stdin
- * @param mayWait whether a pipe may be read, which blocks the process until another one writes to it
- * @throws ServiceError `bad-request` when the file cannot be read
- * @throws ConfigError when it does not parse
+ * @param mayWait whether a pipe may be read. This blocks the process until another process writes to the pipe
+ * @throws ServiceError `bad-request` if the file cannot be read; ConfigError if it does not parse
  */
 export function readSource(file: string, mayWait = true): Source {
   const isStdin = file === stdinName;
@@ -39,7 +38,7 @@ export function readSource(file: string, mayWait = true): Source {
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
     if (stats && !stats.isFile() && !mayWait)
       throw new ServiceError('bad-request', `${file} is a pipe or a device: it is read at the start, and a reload cannot read it again.`);
-    // Check the size before reading, so that a huge file is not read into memory.
+    // The size is checked first, so that a huge file is not read into memory.
     if (stats && stats.size > maxFileBytes) throw tooLarge(name);
     bytes = isStdin ? readBounded(0) : readFile(file);
   } catch (error) {
@@ -88,12 +87,12 @@ function decode(file: string, bytes: Buffer): string {
     const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
     const message = 'The file is not valid UTF-8.';
-    // The error gets no source text, so that bytes which are not text are not printed.
+    // The error contains no source text, because bytes that are not text must not be printed.
     throw new ConfigError([{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message, hint }], '');
   }
 }
 
-/** Parses a configuration text. @throws ConfigError when it does not parse */
+/** Parses a configuration text. @throws ConfigError if it does not parse */
 export function parseSource(file: string, text: string): Source {
   const refuse = (code: FindingCode, message: string, line = 1, column = 1): never => {
     throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
@@ -125,7 +124,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    // Code that copies members would set the prototype of the copy with this key.
+    // With this key, code that copies members would set the prototype of the copy.
     if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }

@@ -6,7 +6,7 @@ import { tlsOptions } from '../../certificates/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
 import type { AdministratorRole } from '../report-shapes.ts';
 
-/** A viewer changes nothing. */
+/** The roles of administrators, in ascending order. A viewer can change nothing. */
 const administratorRoles = ['viewer', 'reviewer', 'operator'] as const satisfies AdministratorRole[];
 
 const administratorOptions = z.strictObject({
@@ -63,7 +63,7 @@ export const consoleOptions = z.strictObject({
 });
 export type ConsoleOptions = z.infer<typeof consoleOptions>;
 
-/** Whether the console is reached by https. */
+/** Whether the console uses https. */
 export function usesTls({
   tls_certificate_path,
   tls_key_path,

@@ -20,8 +20,8 @@ export function findingAt(
 /**
  * Converts one schema issue to findings. There are several if a map has several unknown keys.
  *
- * @param prefix path to which the path of the issue is relative
- * @param secretPaths paths whose values come from variables, so that they are not shown
+ * @param prefix base path for the relative path of the issue
+ * @param secretPaths paths whose values come from variables, and therefore are not shown
  */
 export function issueFindings(
   source: Source,
@@ -34,7 +34,7 @@ export function issueFindings(
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const nested = bestBranch(issue.errors);
-    // If the best branch found a problem inside the value, its message is more precise than that of the union.
+    // If the best branch found a problem inside the value, its message is more precise than the message of the union.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
       return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
@@ -54,7 +54,7 @@ export function issueFindings(
   return [hint === undefined ? finding : { ...finding, hint }];
 }
 
-/** Suggests the allowed value that was probably meant. @returns undefined when none is similar */
+/** Suggests the allowed value that was probably meant. @returns undefined if none is similar */
 function nearestChoice(issue: z.core.$ZodIssue, actual: unknown): string | undefined {
   const { given = actual, known } = choices(issue);
   return typeof given === 'string' && known && known.length > 1 ? didYouMean(given, known) : undefined;
