@@ -1,5 +1,4 @@
-import { mkdirSync, statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { mkdirSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
@@ -8,7 +7,7 @@ import { type Problem, ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
 import { Durability } from './disk/folder-sync.ts';
-import { changeInParent, inspect, type OpenedFolder, openFile, openFolder, openFolderToPass } from './disk/opened.ts';
+import { changeInParent, type OpenedFolder, openFile, openFolderToPass } from './disk/opened.ts';
 import { descriptorsNameFiles } from './disk/real-roots.ts';
 import { asServiceError } from './disk/system-errors.ts';
 import type { Entry, ListedEntry } from './entry.ts';
@@ -30,17 +29,12 @@ import type { MoveOptions } from './operations/relocate.ts';
 import { Search } from './operations/search.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { sortedByName } from './operations/sorted-listing.ts';
+import { type Space, spaceAt } from './quota.ts';
 import type { Transfer } from './transfers.ts';
 import { AccountTrash } from './trash/account-trash.ts';
 import { beginUpload, findUpload, inspectUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
-
-/** Free and used space, in bytes. */
-interface Space {
-  availableBytes: number;
-  usedBytes: number;
-}
 
 /**
  * The operations on an account's files, for every protocol. Each method checks the permission, opens and verifies the path, acts on the
@@ -372,21 +366,7 @@ export class AccountFiles {
    */
   async space(path: VirtualPath): Promise<Space> {
     this.#paths.require(path, 'inspect');
-    const { roots } = this.mounts;
-    const location = this.mounts.locate(path);
-    const found = location.kind === 'real' ? inspect(roots, location.realPath) : undefined;
-    if (location.kind === 'real' && !found) throw new ServiceError('not-found', 'Path not found.');
-    const folder = found && openFolder(roots, found.stats.isDirectory() ? found.realPath : dirname(found.realPath));
-    try {
-      const disk = statfsSync(folder?.member('.') ?? this.mounts.accountRoots.paths[0] ?? '/');
-      const freeBytes = disk.bavail * disk.bsize;
-      const limitBytes = this.account.quotaSizeBytes;
-      if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
-      const usedBytes = await this.environment.quotas.usage(this.mounts.accountRoots).usedBytes();
-      return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
-    } finally {
-      folder?.close();
-    }
+    return spaceAt(path, this.mounts, this.account.quotaSizeBytes, this.environment.quotas);
   }
 
   /** Runs a custom trigger on members of a folder. Emits one event `triggerRun` with their names. */

@@ -1,10 +1,13 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { isWithin } from '../lib/virtual-path.ts';
+import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
+import { inspect, openFolder } from './disk/opened.ts';
 import type { RealRoots } from './disk/real-roots.ts';
 import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
+import type { Mounts } from './mounts.ts';
 
 /** An upload is refused only if the last count is younger than this, because files may have been removed outside the service. */
 const countFreshForMs = 10_000;
@@ -302,4 +305,33 @@ async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): 
   const tops = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
   for (const top of new Set(tops)) bytes += await treeBytes(roots, top, kept);
   return bytes;
+}
+
+/** Free and used space, in bytes. */
+export interface Space {
+  availableBytes: number;
+  usedBytes: number;
+}
+
+/**
+ * Returns the free and used bytes of the disk at a path. A quota limits the free bytes, and only the account's own files count as used.
+ *
+ * @param limitBytes the quota of the account; 0 without a quota
+ * @throws ServiceError `not-found` for a path that is not on disk
+ */
+export async function spaceAt(path: VirtualPath, mounts: Mounts, limitBytes: number, quotas: Quotas): Promise<Space> {
+  const { roots } = mounts;
+  const location = mounts.locate(path);
+  const found = location.kind === 'real' ? inspect(roots, location.realPath) : undefined;
+  if (location.kind === 'real' && !found) throw new ServiceError('not-found', 'Path not found.');
+  const folder = found && openFolder(roots, found.stats.isDirectory() ? found.realPath : dirname(found.realPath));
+  try {
+    const disk = statfsSync(folder?.member('.') ?? mounts.accountRoots.paths[0] ?? '/');
+    const freeBytes = disk.bavail * disk.bsize;
+    if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
+    const usedBytes = await quotas.usage(mounts.accountRoots).usedBytes();
+    return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
+  } finally {
+    folder?.close();
+  }
 }

@@ -20,8 +20,7 @@ import { TicketKeys } from '../lib/ticket-keys.ts';
 import type { MetricFigures } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import { Certificates, withCertificatePaths } from './certificates.ts';
-import type { ConsoleServices } from './console/console-services.ts';
-import { makeConsoles } from './console/console-services.ts';
+import { type ConsoleServices, makeConsoles } from './console/console-services.ts';
 import { controlledCollections, controlOrders } from './control.ts';
 import { Core, openState } from './core.ts';
 import { type Announce, prepareAll } from './listeners.ts';
@@ -101,13 +100,11 @@ export class Server {
       log,
       supervisor && `node-${supervisor.setup.number}`,
     );
-    const announce: Announce = (id, data, component) => this.#emit(id, data, component);
-    this.#common = { clock, log, monitoring: this.#monitoring, announce };
-    const apply = (next: LoadedConfig) => this.reload(next);
+    this.#common = { clock, log, monitoring: this.#monitoring, announce: (...event) => this.#emit(...event) };
     this.#file = new ServerFile({
       file,
       running: () => this.#loaded,
-      apply,
+      apply: (next) => this.reload(next),
       byAnother: supervisor?.reload,
       isFolderShared: supervisor !== undefined,
       clock,
@@ -235,8 +232,7 @@ export class Server {
   /** Returns the name and URL of each service that listens. */
   listening(): { uuid: string; name: string; url: string }[] {
     const { listeners, consoles, certificates } = this.#running ?? {};
-    const ofParts = [listeners, this.#monitoring, consoles, certificates];
-    return ofParts.flatMap((part) => part?.listening() ?? []);
+    return [listeners, this.#monitoring, consoles, certificates].flatMap((part) => part?.listening() ?? []);
   }
 
   /** A URL that logs an administrator (by name) in to the console once, within five minutes; undefined without a console. */
@@ -352,8 +348,7 @@ export class Server {
   }
 
   #collections({ state: { locks, bans }, core, listeners }: Pick<Opened, 'state' | 'core' | 'listeners'>): Collections {
-    const { files } = core;
-    const stores = { sessions: () => listeners.sessions(), locks, bans, files, context: eventContext(core) };
+    const stores = { sessions: () => listeners.sessions(), locks, bans, files: core.files, context: eventContext(core) };
     return controlledCollections(stores, this.#common.clock);
   }
 
