@@ -39,7 +39,7 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
-  // Whether the operation needs no administrator.
+  // Routes that need no login.
   app.get('/', (c) => showShell(c));
   app.get('/assets/*', sendAsset);
   app.get('/api/openapi.json', showOpenapi);

@@ -7,7 +7,7 @@ import { attempt, deliveryOutcome, recordedFile, recordedReply } from '../../../
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
 export type AttemptView = z.infer<typeof attemptView>;
 
-/** Returns a delivery as lists show it. */
+/** A delivery as lists show it. */
 export const deliveryView = z.object({
   id: text,
   time,
