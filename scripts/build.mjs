@@ -1,6 +1,6 @@
-// Makes dist/svc.mjs: one executable file that needs nothing beside it but Node.js, the licences of all it holds at its end;
-// its source map, dist/svc.mjs.map, for `node --enable-source-maps`; and dist/sbom.json, which lists the packages (CycloneDX).
-// The same sources give the same bytes.
+// Builds dist/svc.mjs: one executable file that needs only Node.js, with the licences of everything in it at its end; its source map,
+// dist/svc.mjs.map, for `node --enable-source-maps`; and dist/sbom.json, which lists the packages (CycloneDX). The same sources always give
+// the same bytes.
 //   node scripts/build.mjs [--quiet] [--out FOLDER]
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
-/** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
+/** Maximum size in bytes, above which the build fails. A single file is only useful while it is small enough to copy easily. */
 const budgetBytes = 4_700_000;
 
 const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
@@ -32,7 +32,7 @@ if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
   process.exitCode = 1;
 }
-// One character beyond ASCII, and Node.js keeps the whole file with two bytes a character and takes longer to read it.
+// If there is one character beyond ASCII, Node.js stores the whole file with two bytes per character and takes longer to read it.
 const beyond = bytes.findIndex((byte) => byte > 0x7f);
 if (beyond >= 0) {
   const around = bytes.toString('utf8', beyond - 60, beyond + 20).replaceAll('\n', ' ');
@@ -40,7 +40,7 @@ if (beyond >= 0) {
   process.exitCode = 1;
 }
 
-/** Renamed into place: a command that starts meanwhile finds the old executable or the new one. */
+/** Writes a file and renames it into place, so that a command that starts meanwhile finds either the old or the new executable. */
 function place(path, text) {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, text);

@@ -1,4 +1,4 @@
-// Makes bundles of the sources, for the build and the tests.
+// Options with which esbuild bundles the sources, for the build and the tests.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { build as bundle, transform } from 'esbuild';
@@ -8,24 +8,24 @@ import { patchedPackages } from './patched-packages.mjs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
-/** Makes `require` available to the CommonJS packages inside an ESM bundle (commander 14, cosmiconfig 9). */
+/** Defines `require` for the CommonJS packages inside an ESM bundle (commander 14, cosmiconfig 9). */
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
-/** Gzips bytes and encodes them in base64; equal input gives equal output. */
+/** Compresses bytes with gzip and encodes them in base64. Equal input gives equal output. */
 function packed(bytes) {
   return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
 }
 
 /**
- * An expression for a packed file: its SHA-256 and a function that returns its content. A string inside a function costs nothing at
- * startup.
+ * Returns a JavaScript expression for a compressed file. It has the file's SHA-256 and a function that returns its content, because a
+ * string inside a function costs nothing at startup.
  */
 function packedFile(bytes) {
   return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
 }
 
-/** `svc:swagger-ui`: Swagger UI's two files, packed; one path for all platforms keeps the build reproducible. */
+/** `svc:swagger-ui`: the two files of Swagger UI, compressed. They have one path on all platforms, which keeps the build reproducible. */
 const swaggerUi = {
   name: 'swagger-ui',
   setup(build) {
@@ -40,7 +40,7 @@ const swaggerUi = {
   },
 };
 
-/** `svc:openapi`: the description of the REST API, packed. */
+/** `svc:openapi`: the description of the REST API, compressed. */
 const openapi = {
   name: 'openapi',
   setup(build) {
@@ -52,13 +52,13 @@ const openapi = {
   },
 };
 
-/** A style sheet as text, without comments and white space. */
+/** Returns a style sheet as text, without comments and white space. */
 async function minifiedStyle(path) {
   const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
   return code.trim();
 }
 
-/** Style sheets that a script for browsers imports, as texts. */
+/** Lets browser scripts import style sheets as texts. */
 export const style = {
   name: 'style',
   setup(build) {
@@ -69,7 +69,7 @@ export const style = {
 const webFolder = new URL('../src/web/', import.meta.url).pathname;
 
 /**
- * `svc:web-files`: the style sheets and other files of src/web that pages refer to, as texts keyed by their path in src/web
+ * `svc:web-files`: the style sheets and other files of src/web that pages refer to. They are texts, keyed by their path in src/web
  * (`shared/page.css`).
  */
 const webFiles = {
@@ -87,14 +87,14 @@ const webFiles = {
   },
 };
 
-/** Entry modules of the browser scripts, keyed by the specifier under which the sources import the built scripts. */
+/** Entry modules of the browser scripts. Their keys are the names under which the sources import the built scripts. */
 export const scriptStarts = {
   'svc:page-scripts': new URL('../src/web/files/main.ts', import.meta.url),
   'svc:console-scripts': new URL('../src/web/console/main.ts', import.meta.url),
 };
 
 /**
- * `svc:password-worker`: the packed program of the thread that verifies hashes of other systems. Its inputs are listed as inputs of the
+ * `svc:password-worker`: the compressed program of the thread that verifies hashes of other systems. Its inputs are listed as inputs of the
  * bundle.
  */
 const passwordWorker = {
@@ -146,8 +146,8 @@ const scripts = {
 };
 
 /**
- * Loads each module of Node.js when the first module that imports it runs. An `import` statement would load all of them at every start, and
- * would compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
+ * Loads each module of Node.js when the first module that imports it runs. An `import` statement would load all of them at every start. It
+ * would also compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
  */
 const builtinModules = {
   name: 'builtin-modules',
@@ -169,26 +169,26 @@ export const bundleOptions = {
   format: 'esm',
   target: 'node20.19',
   // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client can use a native hash for
-  // client-side caching and OpenTelemetry metrics; svc uses neither. ssh2 works without its native modules.
+  // client-side caching, and OpenTelemetry for metrics, but svc uses neither. ssh2 works without its native modules.
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
-  // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
+  // ofetch's build for Node.js contains a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.yaml': 'text' },
-  // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
+  // An ES module has no `__dirname`. The WebAssembly of ssh2 reads it, although it loads nothing from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
   plugins: [swaggerUi, openapi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',
 };
 
 /**
- * Options of the executable: esbuild's output runs unchanged. Names are kept for readers and stack traces; the licences of all packages are
- * appended.
+ * Options of the executable, which is esbuild's output without changes. Names are kept for readers and stack traces. The licences of all
+ * packages are appended.
  *
  * @type {import('esbuild').BuildOptions}
  */
 export const executableOptions = {
   ...bundleOptions,
-  // esbuild would otherwise use the working directory from the time when it was loaded.
+  // Without this, esbuild uses the working directory of the time when it was loaded.
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
   plugins: [builtinModules, ...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],

@@ -1,11 +1,11 @@
-// Which packages the bundle holds: for the licences at its end, the SBOM beside it, and their tests.
+// Finds the packages in a bundle: for the licences at its end, for its SBOM, and for their tests.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Bundled by a plugin (bundle-options.mjs), so that no input of the bundle names it. */
+/** Packages that a plugin bundles (bundle-options.mjs), so that no input of the bundle names them. */
 const packed = ['swagger-ui-dist'];
 
 /**
- * The packages of a bundle, by name.
+ * Returns the packages of a bundle, by name.
  *
  * @param {Record<string, unknown>} inputs inputs of esbuild's metafile
  */
@@ -17,7 +17,7 @@ export function bundledPackages(inputs) {
     if (path) paths.add(path);
   }
   return [...paths].sort().map((path) => {
-    // Some have the older form of the field (`licenses`).
+    // Some packages have an older form of the field (`licenses`).
     const {
       name,
       version,
@@ -37,14 +37,14 @@ function licenceFiles(path) {
     .join('\n\n');
 }
 
-/** The licences of svc and of the packages inside, as `svc --licenses` prints them. */
+/** Returns the licences of svc and of the packages inside, as `svc --licenses` prints them. */
 export function licencesOf(packages, { version }) {
   const own = { name: 'svc', version, license: 'MIT', licenceText: readFileSync('LICENSE', 'utf8').trim() };
   const texts = [own, ...packages].map(({ name, version, license, licenceText }) => `${name} ${version}: ${license}\n\n${licenceText}`);
   return texts.join(`\n\n${'-'.repeat(80)}\n\n`);
 }
 
-/** The licences as a comment for the end of the bundle, in ASCII (build.mjs says why). */
+/** Returns the licences as a comment for the end of the bundle. It is ASCII, for the reason given in build.mjs. */
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -52,10 +52,10 @@ export function licenceComment(licences) {
 }
 
 /**
- * A CycloneDX document; it has no time and no serial number, so that the same sources give the same bytes.
+ * Returns a CycloneDX document. It has no time and no serial number, so that the same sources give the same bytes.
  *
- * @param packages those of a bundle
- * @param more components beside them
+ * @param packages packages of a bundle
+ * @param more further components
  */
 export function sbomOf(packages, version, more = []) {
   const ofPackages = packages.map(({ name, version, license, integrity }) => ({
@@ -71,7 +71,7 @@ export function sbomOf(packages, version, more = []) {
   return `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components }, null, 2)}\n`;
 }
 
-/** A hash of CycloneDX. @param integrity as lock files have it: `sha512-` and base64 */
+/** Returns a hash in the form of CycloneDX. @param integrity hash in the form of lock files: `sha512-` and base64 */
 export function sha512(integrity) {
   return { alg: 'SHA-512', content: Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex') };
 }

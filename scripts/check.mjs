@@ -1,4 +1,5 @@
-// `npm run check`: types, format and lint, unused code, package, documentation. Runs all of them, then says what failed.
+// `npm run check`: checks types, format and lint, unused code, the package and the documentation. It runs all checks, then names those that
+// failed.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

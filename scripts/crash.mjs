@@ -1,4 +1,5 @@
-// The long runs of kills (test/crash/harness.long.test.ts, sftp.long.test.ts): `npm run crash [-- ROUNDS]`; of SFTP at most 300.
+// Starts the long runs of kills (test/crash/harness.long.test.ts, sftp.long.test.ts): `npm run crash [-- ROUNDS]`. SFTP has at most 300
+// rounds.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

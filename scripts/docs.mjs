@@ -28,7 +28,7 @@ function cell(text) {
   return String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
-/** Defaults, as JSON, that are shown as an empty cell. */
+/** Defaults, as JSON, that the tables show as an empty cell. */
 const emptyDefaults = [undefined, 'null', '""', '[]', '{}', '{"include":[],"exclude":[]}'];
 
 function defaultText(node) {
@@ -84,7 +84,7 @@ function options() {
   return sections.join('\n');
 }
 
-/** The table of a group of options, and of the groups in it. */
+/** Returns the table of a group of options, followed by the tables of the groups in it. */
 function groupTables(path, group) {
   if (!group.properties) return [];
   const inside = Object.entries(group.properties).flatMap(([option, member]) => groupTables(`${path}.${option}`, resolve(member)));
@@ -100,7 +100,7 @@ function help(...args) {
   return stdout.trimEnd();
 }
 
-/** All subcommands of a command, found in its --help, each with its parents: `['mock', 'auth']`. */
+/** Returns all subcommands of a command, which it finds in the output of --help. Each one has its parents: `['mock', 'auth']`. */
 function commandsOf(words) {
   const list = /\nCommands:\n((?: .*\n)+)/.exec(`${help(...words)}\n`)?.[1] ?? '';
   const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1]).filter((name) => name !== 'help');
@@ -126,7 +126,7 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Generates again the part of a documentation page between its marks. */
+/** Generates the part of a documentation page between its marks again. */
 function pageWith(file, name, make) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   const text = readFileSync(file, 'utf8');

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 
 /**
- * A reporter of node:test: the paths of the files in which a test failed, one a line. A test that a helper declared, such as `browserTest`,
- * has the helper's path: the test that test-queue.mjs adds behind each file tells which file it is of.
+ * A reporter of node:test that writes the paths of the files in which a test failed, one per line. If a helper such as `browserTest`
+ * declared a test, node:test gives the helper's path. So the test that test-queue.mjs adds after each file tells which file failed.
  */
 export default async function* failedFiles(events) {
   const files = new Set();

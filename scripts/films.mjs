@@ -1,6 +1,6 @@
-// Films and sounds for tests and for the pictures of the documentation.
+// Creates films and sounds for tests and for the pictures of the documentation.
 
-/** A film of some frames as WebM, as the browser itself records it. @param draw statements that draw the `frame` into `context` */
+/** Returns a film of some frames as WebM, recorded by the browser itself. @param draw statements that draw the `frame` into `context` */
 export async function recordFilm(page, width, height, draw) {
   const base64 = await page.evaluate(`(async () => {
     const canvas = Object.assign(document.createElement('canvas'), { width: ${width}, height: ${height} });
@@ -23,7 +23,7 @@ export async function recordFilm(page, width, height, draw) {
   return Buffer.from(base64, 'base64');
 }
 
-/** Silence as a WAV file: 8,000 samples of one byte a second. @param seconds how long */
+/** Returns silence as a WAV file, with 8,000 one-byte samples per second. @param seconds duration */
 export function silence(seconds) {
   const samples = Math.round(8000 * seconds);
   const head = Buffer.alloc(44);

@@ -1,18 +1,18 @@
-// Test files that failed beside others and passed alone, kept from run to run: one such run may be an accident of a busy machine, two in a
-// row are a fault of the test.
+// Remembers test files that failed together with others and passed alone. One such run may be caused by a busy machine; two successive ones
+// are a fault of the test.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A file that needed its second try in this many runs in a row fails continuous integration. */
+/** Number of successive runs with a second try after which a file fails continuous integration. */
 export const tooManyRuns = 2;
 
 /**
  * Counts a run.
  *
- * @param {string} store path of the list that is kept
- * @param {readonly string[]} ran test files of the run: those that passed at once are forgotten, others keep their count
- * @param {readonly string[]} flaky those of them that passed alone only
- * @returns {{ path: string, runs: number }[]} the flaky ones, each with its runs in a row
+ * @param {string} store path of the file with the counts
+ * @param {readonly string[]} ran test files of the run. Files that passed at once are removed from the counts
+ * @param {readonly string[]} flaky those files of the run that passed only alone
+ * @returns {{ path: string, runs: number }[]} the flaky files, each with its number of successive runs
  */
 export function countFlaky(store, ran, flaky) {
   const known = readCounts(store);
@@ -28,7 +28,7 @@ function readCounts(store) {
   try {
     return JSON.parse(readFileSync(store, 'utf8'));
   } catch {
-    // There is none yet, or a run was ended while it wrote it.
+    // There is no file yet, or a run was ended while it was writing the file.
     return {};
   }
 }

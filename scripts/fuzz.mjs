@@ -1,10 +1,10 @@
-// The long run of the property and fuzz tests (test/fuzz): `npm run fuzz [-- CASES]`, CASES for each property of average cost.
-// Prints how many cases there were in all; SVC_FUZZ_SEED repeats a run with its printed seed.
+// Starts the long run of the property and fuzz tests (test/fuzz): `npm run fuzz [-- CASES]`. CASES is the number for each property of
+// average cost. Prints the total number of cases. SVC_FUZZ_SEED repeats a run with its printed seed.
 import { spawn } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
-/** Cases of each target: more than a million in all. */
+/** Number of cases of each target. Together they are more than a million. */
 const cases = process.argv[2] ?? '30000';
 
 const child = spawn(process.execPath, ['scripts/test.mjs', 'fuzz/'], {

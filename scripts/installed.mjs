@@ -3,9 +3,9 @@ import { statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /**
- * Whether a program is on the PATH.
+ * Returns whether a program is in the PATH.
  *
- * @param {string} program its name
+ * @param {string} program name of the program
  */
 export function isInstalled(program) {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => statSync(join(folder, program), { throwIfNoEntry: false }));

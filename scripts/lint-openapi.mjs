@@ -1,13 +1,13 @@
-// Lints the API description with Redocly's rules, all of `recommended-strict` but two: part of `npm run check`.
+// Lints the API description with all but two of Redocly's `recommended-strict` rules. It is a part of `npm run check`.
 import { createConfig, formatProblems, lint } from '@redocly/openapi-core';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const config = await createConfig({
   extends: ['recommended-strict'],
   rules: {
-    // A URL with a slash at its end is a folder, one without is a file: it is how the service tells them apart.
+    // A URL with a final slash is a folder, and one without it is a file.
     'no-path-trailing-slash': 'off',
-    // Login page and description answer every GET; inventing a status that never comes would be a lie.
+    // The login page and the description answer every GET, so a 4xx status that never occurs must not be documented.
     'operation-4xx-response': 'off',
   },
 });

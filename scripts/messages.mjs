@@ -1,14 +1,17 @@
-// Writes each text for people in the sources (errors, log lines, findings, help of options and commands, events, pages) with its line
-// to .cache/messages.md, by file, so that one person can read them in one sitting.
+// Writes all texts for people in the sources (errors, log lines, findings, help of options and commands, events, pages), with their lines,
+// to .cache/messages.md. They are sorted by file, so that one person can read them all at once.
 //   node scripts/messages.mjs
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
-/** Comments, and texts in their three quotes: good enough to read by; a quote in a regular expression spoils its line alone. */
+/**
+ * Matches comments, and texts in the three kinds of quotes. It is not exact: a quote in a regular expression breaks the line that contains
+ * it.
+ */
 const tokens = /\/\/.*|\/\*[\s\S]*?\*\/|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
 
-/** A text has two words of letters at least: anything shorter is a key, a name or a piece of a protocol. */
+/** Returns whether a text has at least two words. Anything shorter is a key, a name or a part of a protocol. */
 function isForPeople(text) {
   return /\p{L}{2,}[,:;]? (\S+ )*\p{L}{2,}/u.test(text);
 }

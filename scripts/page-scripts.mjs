@@ -1,6 +1,6 @@
-// Builds the browser scripts (of src/web/files/ and src/web/console/): `page.js`, which loads first, and its parts. A part is a module that
-// `page.js` loads on demand by `import()`. A part imports shared modules from `page.js`, so that each exists once; modules that only parts
-// share become a file, too.
+// Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts. A part is a module that
+// `page.js` loads on demand with `import()`. Parts import shared modules from `page.js`, so that each module exists only once. Modules that
+// only parts share become a separate file.
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -17,10 +17,10 @@ const commonOptions = {
 };
 
 /**
- * @param {string} main path of the module with which the first script begins
+ * @param {string} main path of the entry module of the first script
  * @param {import('esbuild').Plugin[]} plugins for imports that are not JavaScript
- * @returns the scripts keyed by file name, which import each other by relative path; and esbuild's list of inputs, of all scripts together
- *   and of each
+ * @returns the scripts by file name, which import each other by relative path; and esbuild's lists of inputs, of all scripts together and
+ *   of each script
  */
 export async function pageScripts(main, plugins) {
   const folder = resolve(main, '..');
@@ -44,7 +44,7 @@ export async function pageScripts(main, plugins) {
   });
   const later = await build({
     ...options,
-    // The imports are found in a different order each time.
+    // Sorted, because the imports are found in a different order each time.
     entryPoints: [...parts].sort(),
     entryNames: '[name]',
     splitting: true,
@@ -62,7 +62,7 @@ export async function pageScripts(main, plugins) {
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
-/** The browser itself loads the imports that `choose` returns. */
+/** Returns a plugin. It leaves the imports that `choose` returns to the browser. */
 function onImport(name, choose) {
   return {
     name,
@@ -75,15 +75,16 @@ function onImport(name, choose) {
   };
 }
 
-/** @returns the names that each module itself exports, by its path */
+/** @returns the names that each module exports itself, by its path */
 async function exportsOf(paths) {
   const { metafile } = await build({ ...commonOptions, bundle: false, entryPoints: paths, outdir: '.', logLevel: 'error' });
   return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
 }
 
 /**
- * If two modules export the same name, `page.js` exports neither, and the part that imports the name would not start.
- * @param modules names that the modules of the first script export of which parts use something, by their paths
+ * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and the part that imports it
+ * cannot start.
+ * @param modules names by path of the module of the first script that exports them, for the modules that parts use
  */
 function assertExported(files, exports, modules) {
   const owners = new Map();

@@ -1,9 +1,9 @@
-// Measures the weights of the built pages for the documentation (docs.mjs).
+// Measures the sizes of the built pages for the documentation (docs.mjs).
 import { gzipSync } from 'fflate';
 import { scriptStarts, style } from './bundle-options.mjs';
 import { pageScripts } from './page-scripts.mjs';
 
-/** The purposes of the script's parts, in the order of the table; parts without a name are shared by several. */
+/** The purposes of the script's parts, in the order of the table. Parts that are not listed are shared by several others. */
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',
@@ -23,15 +23,15 @@ const purposes = {
 
 const languages = ['de.js', 'es.js', 'fr.js'];
 
-/** Names of parts that other parts ask for change with what is in them. */
+/** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // Members of archives are shown by it, too.
+  // It also shows members of archives.
   if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-preview.js';
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
 }
 
-/** Kilobytes, rounded up. */
+/** Returns a size in kilobytes, rounded up. */
 function kilobytes(bytes) {
   return `${Math.ceil(bytes / 1000)} kB`;
 }
@@ -40,7 +40,7 @@ function packedBytes(text) {
   return gzipSync(Buffer.from(text), { level: 9, mtime: 1 }).length;
 }
 
-/** @param {string} styleText the style of all pages. @returns the table, as Markdown */
+/** Returns the table of sizes as Markdown. @param {string} styleText style sheet of all pages */
 export async function pageWeights(styleText) {
   const { files, inputsOf } = await pageScripts(scriptStarts['svc:page-scripts'].pathname, [style]);
   const weights = new Map();

@@ -1,6 +1,6 @@
-// Faults of packages that their makers have not mended yet, and large parts that nothing here uses: scripts/patches/PACKAGE/*.diff (a `+` in
-// PACKAGE is a `/`), applied in the order of their names to what is bundled, never to node_modules. A build fails when one does not fit, so
-// that no release goes without it.
+// Patches packages: for faults that are not fixed upstream yet, and to remove large parts that svc does not use. The patches are
+// scripts/patches/PACKAGE/*.diff (a `+` in PACKAGE stands for `/`). They are applied to the bundled files in the order of their names, and
+// never to node_modules. A build fails if a patch does not fit, so that no release lacks it.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const folder = new URL('./patches/', import.meta.url);
@@ -9,7 +9,7 @@ const folder = new URL('./patches/', import.meta.url);
  * Reads a unified diff, which may begin with free text.
  *
  * @param {string} diff
- * @returns {{ file: string, hunks: { at: number, before: string[], after: string[] }[] }[]} what it changes, by file
+ * @returns {{ file: string, hunks: { at: number, before: string[], after: string[] }[] }[]} the changes, by file
  */
 export function parseDiff(diff) {
   const files = [];
@@ -31,9 +31,9 @@ export function parseDiff(diff) {
 }
 
 /**
- * Applies hunks to a text; they must fit to the letter and to the line.
+ * Applies hunks to a text. Text and line numbers must match exactly.
  *
- * @throws Error naming the first line that does not
+ * @throws Error, which names the first line that does not match
  */
 export function applyHunks(text, hunks) {
   const lines = text.split('\n');
@@ -48,7 +48,7 @@ export function applyHunks(text, hunks) {
   return lines.join('\n');
 }
 
-/** Every patch there is: package, name of the diff, file in the package, hunks. */
+/** Returns all patches with package, name of the diff, file in the package, and hunks. */
 function allPatches() {
   return readdirSync(folder).flatMap((own) =>
     readdirSync(new URL(`${own}/`, folder))
@@ -61,11 +61,13 @@ function allPatches() {
   );
 }
 
-/** The patches that were applied in this process: a bundle may hold another one, packed (the worker of password hashes). */
+/**
+ * The patches that were applied in this process. A bundle may contain another bundle in compressed form, the worker for password hashes.
+ */
 const applied = new Set();
 
 /**
- * Applies the patches to what a bundle loads.
+ * Applies the patches to the files that a bundle loads.
  *
  * @param {boolean} all whether every patched file must be in the bundle
  * @returns {import('esbuild').Plugin}

@@ -1,11 +1,11 @@
-// Makes the pictures of what people do on the pages, for docs/use/for-users.md.
+// Takes the pictures of users' tasks on the pages, for docs/use/for-users.md.
 import { landscape } from './screenshot-samples.mjs';
 
-/** Bytes per second at which the picture of uploads is taken, so that it shows one under way. */
+/** Upload speed in bytes per second for the picture of uploads. It is low, so that the picture shows a running upload. */
 const slowly = 400_000;
 
 /**
- * Makes a picture of each flow.
+ * Takes a picture of each task.
  * @param tools `openPage(width, height, colours)` with a session after `login(page)`, `save(page, path)`, and `url` of the service
  */
 export async function picturesOfFlows({ openPage, login, save, url }) {

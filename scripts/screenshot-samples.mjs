@@ -1,8 +1,8 @@
-// The files of the documentation's pictures: drawn landscapes, texts, a film, an archive, all without rights of others.
+// Creates the files in the documentation's pictures: drawn landscapes, texts, a film and an archive, without third-party rights.
 import { strToU8, zipSync } from 'fflate';
 import { recordFilm } from './films.mjs';
 
-/** Draws a landscape at some time of the day, in the page. Runs in the browser. */
+/** Draws a landscape at a time of the day. The function runs in the page. */
 const drawing = `function draw(context, width, height, seed, shift = 0) {
   let state = seed * 7919 + 17;
   const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
@@ -35,7 +35,7 @@ const drawing = `function draw(context, width, height, seed, shift = 0) {
   }
 }`;
 
-/** @returns a landscape as JPEG. @param page of a browser. @param seed chooses it */
+/** Returns a landscape as JPEG. @param page page of a browser @param seed selects the landscape */
 export async function landscape(page, seed, width = 1200, height = 800) {
   const base64 = await page.evaluate(`(async () => {
     ${drawing}
@@ -46,7 +46,7 @@ export async function landscape(page, seed, width = 1200, height = 800) {
   return Buffer.from(base64, 'base64');
 }
 
-/** @returns a film of a landscape over which the light moves, as WebM. @param page of a browser */
+/** Returns a film of a landscape with moving light, as WebM. @param page page of a browser */
 export function film(page) {
   return recordFilm(page, 640, 360, `${drawing}; draw(context, 640, 360, 6, frame * 3);`);
 }
@@ -139,7 +139,7 @@ export const documents = {
   ),
 };
 
-/** Figures of an hour, as a server that is used has them: a night's work of figures is too long to wait for. */
+/** Returns figures of one hour, as on a server that is in use. Recording real ones would take too long. */
 export function figuresOfAnHour() {
   const wave = (index, length, middle, height) =>
     Math.max(0, Math.round(middle + height * (Math.sin(index / length) + 0.15 * Math.sin(index / 3.3) + 0.07 * Math.sin(index * 2.3))));
@@ -160,7 +160,7 @@ export function figuresOfAnHour() {
   return { interval_seconds: 10, samples: Array.from({ length: 360 }, (_, index) => sample(index)) };
 }
 
-/** Files that are looked at, and what is there once they are shown. */
+/** Files that are previewed, each with a selector that matches once it is shown. */
 export const previews = {
   'Reports/Notes.txt': 'pre',
   'Reports/Spring meeting.md': '.markdown pre',

@@ -1,5 +1,6 @@
-// Makes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). With `--all FOLDER` it puts
-// every page in both colours and both widths there, to be looked at before a release. With `--flows` only the pictures of flows are made.
+// Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--all FOLDER`
+// writes every page in both colours and both widths to that folder, for a review before a release. `--flows` takes only the pictures of
+// users' tasks.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -21,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
 const moreOptions = options.all === undefined ? {} : { metadata_fields: ['x-labels', 'project, required', 'note', 'customer-*'] };
 
-/** Names, sizes and ages (in hours) of what the pictures show; a size of -1 is a folder. */
+/** Names, sizes and ages (in hours) of the members in the pictures. A size of -1 means a folder. */
 const members = [
   ['Contracts', -1, 30],
   ['Photos', -1, 200],
@@ -37,7 +38,7 @@ const members = [
   ['website.json', 6_140, 1_300],
 ];
 
-/** The time that pictures show, so that "yesterday" stays so. */
+/** The time in the pictures. It is fixed, so that "yesterday" always means the same day. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
 
 function makeMembers(home) {
@@ -53,7 +54,7 @@ function makeMembers(home) {
   }
 }
 
-/** Photos, a film and sounds, which the browser makes. */
+/** Creates photos, a film and sounds with the browser. */
 async function makePhotos() {
   const page = await (await browser.newContext()).newPage();
   const put = (name, content, hours) => {
@@ -68,7 +69,7 @@ async function makePhotos() {
   await page.context().close();
 }
 
-/** A receiver of events that fails: what the pictures of the console show. */
+/** Starts a receiver of events that fails, for the pictures of the console. */
 async function startReceiver() {
   const receiver = createServer((request, reply) => {
     request.resume().on('end', () => {
@@ -122,7 +123,7 @@ async function startServer() {
   return { server, url, consoleUrl, receiver };
 }
 
-/** Views of the console beside the overview, and how to come to each. */
+/** Views of the console other than the overview, and how to open each of them. */
 const consoleViews = {
   event: async (page) => {
     await openSection(page, 'events?id=40017');
@@ -172,7 +173,7 @@ async function newPage(width, height, colorScheme, more = {}) {
   return context.newPage();
 }
 
-/** A page at the time when the files were made. */
+/** Opens a page whose clock shows the time when the files were created. */
 async function openPage(...look) {
   const page = await newPage(...look);
   await page.clock.setFixedTime(now);
@@ -207,7 +208,7 @@ async function picturesOfReadme() {
   await save(phone, 'docs/images/listing-dark-phone.webp');
 }
 
-/** Gives the console something to show: uploads, of which each handler is told, sessions, and files in the trash. */
+/** Creates data for the console: uploads whose events go to each handler, sessions, and files in the trash. */
 async function useServer() {
   for (const [name, agent] of [
     ['acme', 'WinSCP/6.3'],
@@ -281,7 +282,7 @@ async function picturesOfAllConsole(target) {
     }
 }
 
-/** A picture as WebP: half the size of a PNG. Above 60 kB it is too much for a README. */
+/** Saves a picture as WebP, which has half the size of a PNG. More than 60 kB would be too much for a README. */
 async function save(page, path) {
   await page.mouse.move(0, 0);
   const session = await page.context().newCDPSession(page);

@@ -1,4 +1,4 @@
-// Runs test files in the processes of scripts/test.mjs. SVC_TESTS is the folder of the run, which has queue.json.
+// Runs test files in the processes that scripts/test.mjs starts. SVC_TESTS is the folder of the run, which contains queue.json.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
@@ -10,8 +10,8 @@ const folder = process.env.SVC_TESTS;
 const own = basename(process.argv[1]);
 
 /**
- * Takes the next file of the queue that no other process has taken, one after the other, as to load what all of them need takes half a
- * second of CPU.
+ * Takes the next files of the queue that no other process has taken, and runs them one after the other. One process runs several files,
+ * because loading their shared code takes half a second of CPU time.
  */
 export async function runQueue() {
   /** @type {{ files: { path: string, bundle: string }[], maxTogether: number }} */
@@ -26,7 +26,7 @@ export async function runQueue() {
   endInTime();
 }
 
-/** Runs one file; a long one has its folders on the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
+/** Runs one file. A long test has its folders on the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
 export async function runAlone(file) {
   if (file.isLong) process.env.TMPDIR = process.env.SVC_TEST_DISK;
   await run(file);
@@ -36,14 +36,17 @@ export async function runAlone(file) {
 async function run({ path, bundle }) {
   const before = used();
   await import(pathToFileURL(bundle).href);
-  // Tests run in the order in which they were made: when this one has its turn, all of the file have ended.
+  // Tests run in the order in which they were declared. When this one runs, all tests of the file have ended.
   await test(path, () => {});
   const after = used();
   const took = { path, wallMs: after.wallMs - before.wallMs, cpuMs: after.cpuMs - before.cpuMs };
   appendFileSync(join(folder, 'times.ndjson'), `${JSON.stringify(took)}\n`);
 }
 
-/** A resource that a test leaves open is named and fails the process, instead of keeping it until the time limit of all. */
+/**
+ * Ends the process if a test leaves a resource open. The resource is named and the process fails; otherwise it would run until the time
+ * limit.
+ */
 function endInTime() {
   const graceMs = Number(process.env.SVC_TEST_GRACE_MS ?? 20_000);
   const giveUp = () => {
@@ -53,7 +56,7 @@ function endInTime() {
   setTimeout(giveUp, graceMs).unref();
 }
 
-/** @returns whether no other process has taken it */
+/** @returns whether this process has taken the file; false if another one has it */
 function take(index) {
   try {
     writeFileSync(join(folder, `taken-${index}`), own, { flag: 'wx' });
@@ -64,13 +67,15 @@ function take(index) {
   }
 }
 
-/** Time, and the CPU of this process and of its children that have ended; what goes on behind a file is counted with the next one. */
+/**
+ * Returns the time, and the CPU time of this process and of its ended children. Work that continues after a file counts for the next file.
+ */
 function used() {
   const { user, system } = process.cpuUsage();
   return { wallMs: performance.now(), cpuMs: (user + system) / 1000 + childrenMs() };
 }
 
-/** CPU of children that have ended, where Linux tells (proc(5): cutime and cstime, in hundredths of a second). */
+/** Returns the CPU time of ended children, where Linux reports it (proc(5): cutime and cstime, in hundredths of a second). */
 function childrenMs() {
   if (!existsSync(ownFigures)) return 0;
   const fields = readFileSync(ownFigures, 'latin1').split(') ')[1].split(' ');

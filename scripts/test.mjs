@@ -1,8 +1,9 @@
-// Runs the tests: bundles test/**/*.test.ts with esbuild (one call a run; what files share is in chunks), then `node --test`.
+// Runs the tests. It bundles test/**/*.test.ts with one call of esbuild, with shared code in chunks, then runs `node --test`.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
-// FILTER is a part of a test file's path. The files that are named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, or
-// alone with --long, or when no other file has the filter's text (`crash/power-cut`). --binary: processes of svc are the binary of
-// this machine, made anew. --times prints what each file took. --update-golden writes the expected parts of test/golden anew. Builds dist/svc.mjs first when a source is newer.
+// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, alone with
+// --long, or if no other file matches the filter (`crash/power-cut`). With --binary, processes of svc are the binary of this machine, which
+// is built first. --times prints the time of each file. --update-golden writes the expected parts of test/golden. If a source is newer than
+// dist/svc.mjs, that is built first.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -39,21 +40,22 @@ const { values: options, positionals: filters } = parseArgs({
   },
 });
 
-/** More failing files than this are no accident. */
+/** Maximum number of failing files that are tried again. More failures are not an accident. */
 const maxRetried = 3;
 
-/** Test processes at once: much of what they do is to wait. */
+/** Number of concurrent test processes. It is higher than the number of cores, because tests wait most of the time. */
 const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 6);
 
-/** Test files that run in one process, one after the other. */
+/** Maximum number of test files that run in one process, one after the other. */
 const maxTogether = 10;
 
-/** Folders of tests are in memory where there is so much room. */
+/** Free space in bytes from which the folders of tests are in memory. */
 const memoryBytes = 4 * 1024 ** 3;
 
 /**
- * Pages of Chromium's own for the address bar, which each window loads, and a process that waits for the next page: they took almost half of
- * the CPU of tests in the browser. As only one such list counts, the others are those that Playwright turns off.
+ * Features of Chromium that are turned off. Its own pages for the address bar, which each window loads, and a process that waits for the
+ * next page took almost half of the CPU time of browser tests. Only one such list counts, so the others are those that Playwright turns
+ * off.
  */
 const disabledFeatures = [
   'WebUIOmniboxPopup',
@@ -74,7 +76,7 @@ const disabledFeatures = [
   'PreconnectToSearch',
 ];
 
-/** Foreign programs that tests use, and the Debian package of each. */
+/** Foreign programs that tests use, with their Debian packages. */
 const programs = {
   htpasswd: 'apache2-utils',
   sshd: 'openssh-server',
@@ -148,7 +150,7 @@ for (const [program, debianPackage] of Object.entries(programs)) {
 const isLong = (path) => path.endsWith('.long.test.ts');
 const everyTest = filesBelow('test', '.test.ts');
 
-/** Long files only where they are asked for, or where nothing else has the name. */
+/** Returns the tests that match a filter. Long ones are included only if they are requested, or if no other file matches. */
 function testsOf(filter) {
   const found = everyTest.filter((path) => path.includes(filter));
   const wanted = found.filter((path) => options.all || isLong(path) === Boolean(options.long));
@@ -160,7 +162,7 @@ if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
 }
-// A long run has a folder of its own, so that other runs beside it do not take its bundles away.
+// A long run uses its own folder, so that another run does not remove its bundles.
 const outdir = process.env.SVC_TEST_OUTDIR ?? '.cache/test';
 rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
@@ -170,7 +172,7 @@ await build({
   outdir,
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
-  // Each file with all of the sources inside took twice the time to load, and half a minute to write.
+  // Without chunks, each file contained all sources. Loading took twice the time, and writing took half a minute.
   splitting: true,
   chunkNames: 'chunks/[hash]',
   sourcemap: 'linked',
@@ -192,13 +194,13 @@ const args = [
   `--test-timeout=${process.env.SVC_TEST_TIMEOUT_MS ?? 600_000}`,
 ];
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
-/** The short files in the order in which they begin. */
+/** The short files, in the order in which they start. */
 let queue = [];
-/** Scripts that run one file alone, by the file. */
+/** Scripts that run a single file in its own process, by the file. */
 const ownProcess = new Map();
 const testQueue = new URL('./test-queue.mjs', import.meta.url).href;
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
-// One browser for all files: each start of it takes two seconds of CPU.
+// All files share one browser, because each start of a browser takes two seconds of CPU time.
 const browser = tests.some((path) => path.includes('/browser/')) && isInstalled('chromium') ? await startBrowser() : undefined;
 const started = performance.now();
 const processes = processesOf(tests);
@@ -207,7 +209,7 @@ const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
-// A file that fails beside others, perhaps for lack of time, runs again alone, and is named; a file that fails alone has failed.
+// A file that fails together with others, perhaps for lack of time, is run again alone and is named. If it fails alone, it has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
@@ -221,9 +223,9 @@ await browser?.close();
 process.exit(status);
 
 /**
- * Writes the queue of the short files, and what takes from it.
+ * Writes the queue of the short files, and the scripts that run files from it.
  *
- * @returns the paths of what is to run: the long files, each in a process of its own, and processes that share the short ones
+ * @returns the paths of the scripts to run: one for each long file, and processes that share the short files
  */
 function processesOf(paths) {
   queue = inTurn(paths.filter((path) => !isLong(path)));
@@ -238,7 +240,10 @@ function processesOf(paths) {
   return [...paths.filter(isLong).map(ownProcessOf), ...takers];
 }
 
-/** What runs one file in a process of its own. `node --test` runs such in the order of their names: `alone-` comes before `queue-`. */
+/**
+ * Returns the script that runs one file in its own process. `node --test` runs scripts in the order of their names, so `alone-` comes
+ * before `queue-`.
+ */
 function ownProcessOf(path) {
   const known = ownProcess.get(path);
   if (known !== undefined) return known;
@@ -249,7 +254,7 @@ function ownProcessOf(path) {
   return own;
 }
 
-/** Whether a process ended in the middle of a file, when the path that failed is that of the process, or a file came to no process. */
+/** Returns whether a process ended in the middle of a file. Then the failed path is that of the process, or no process has run the file. */
 function endedWith(path) {
   const own = ownProcess.get(path);
   if (own !== undefined) return failedPaths.has(resolve(own));
@@ -273,7 +278,10 @@ function printTimes(wallMs) {
   console.log(`${seconds(wallMs)}  ${seconds(cpuMs)}  all, by ${concurrency} processes at once`);
 }
 
-/** Files of a folder need the same, such as the browser or Redis: they begin in turn with those of others, so that few run at once. */
+/**
+ * Orders files so that those of different folders alternate. Files of one folder need the same resource, such as the browser or Redis, so
+ * few of them run at once.
+ */
 function inTurn(paths) {
   const counts = new Map();
   const turns = new Map(
@@ -306,8 +314,9 @@ async function run(files, atOnce) {
 }
 
 /**
- * The folder of short tests: in memory where there is room, as waiting for a disk that six processes sync took a third of their time. Tests
- * of disks ask for one, and long tests have all on it (`runAlone`). Removed when this process ends.
+ * Returns the folder of short tests. It is in memory if there is enough room: with six processes, waiting for syncs of the disk took a
+ * third of their time. Tests about disks request one, and long tests have all folders on it (`runAlone`). The folder is removed when this
+ * process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';
@@ -315,7 +324,7 @@ function foldersInMemory() {
   const { bavail, bsize } = statfsSync(memory);
   if (bavail * bsize < memoryBytes) return tmpdir();
   const folder = mkdtempSync(join(memory, 'svc-tests-'));
-  // Servers of tests run as other accounts, too.
+  // Servers of tests also run as other accounts.
   chmodSync(folder, 0o1777);
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));

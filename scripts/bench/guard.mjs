@@ -1,9 +1,10 @@
-// Whether a request costs more CPU than it did: for continuous integration, so that no change makes svc slower unseen. Short rounds of a few
-// workloads, in turns with the build of the commit that baseline.json names, so the machine and what else runs on it count little. A clone
-// without that commit fetches it. A workload that costs too much is measured once more before it fails.
+// Checks whether requests cost more CPU than before. Continuous integration runs it, so that no change makes svc slower unnoticed. It runs
+// short rounds of a few workloads, alternating with the build of the commit that baseline.json names, so that the machine and other
+// programs on it matter little. A clone without that commit fetches it. A workload that costs too much is measured once more before it
+// fails.
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
-//   --against takes another commit than the baseline's, to find which one it was; --smoke builds nothing, and compares the build with itself;
-//   --write makes HEAD the baseline
+//   --against uses another commit as the baseline, to find the change that costs more; --smoke builds nothing and compares the build with
+//   itself; --write makes HEAD the baseline
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ import { table } from './support/table.mjs';
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { against, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
 const baselinePath = 'scripts/bench/baseline.json';
-/** The most CPU of a request, to that of the baseline: changes that small cannot be told from a busy machine. */
+/** Maximum ratio of a request's CPU time to that of the baseline. On a busy machine, smaller differences cannot be detected. */
 const highestRatio = 1.35;
 
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
@@ -28,7 +29,7 @@ if (options.write) {
   process.exit();
 }
 
-/** The build to compare with. */
+/** Returns the build to compare with. */
 function formerBuild(commit) {
   if (options.smoke) return executable;
   const isHere = () => git('cat-file', '-e', `${commit}^{commit}`).status === 0;
@@ -65,7 +66,7 @@ try {
   clear();
 }
 
-/** Measures some workloads. @returns for each the CPU of a request, to that of the baseline */
+/** Measures some workloads. @returns for each of them, the ratio of a request's CPU time to that of the baseline */
 async function measured(some, [mine, before]) {
   const turns = new Rounds({ rounds: options.smoke ? 1 : 3, isWarm: options.smoke });
   for (const name of some) await turns.measure({ [name]: '/s' }, [mine, before], workloads[name]);
@@ -73,7 +74,10 @@ async function measured(some, [mine, before]) {
   return new Map(some.map((name) => [name, turns.ratio(name, mine, before, 'cpuUs')]));
 }
 
-/** CPU of each workload to the baseline's, printed; those that cost too much are measured again, and the smaller figure counts. */
+/**
+ * Prints the CPU time of each workload relative to the baseline. Workloads that cost too much are measured again, and the smaller figure
+ * counts.
+ */
 async function judge(servers) {
   const costs = await measured(Object.keys(workloads), servers);
   const tooMuch = () => [...costs].flatMap(([name, cost]) => (cost > highestRatio ? [name] : []));

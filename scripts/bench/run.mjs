@@ -1,10 +1,10 @@
-// `npm run bench`: measures svc beside the peers that are installed (support/peers.mjs), interleaved in one run, and prints a table of each
-// part. A part (parts/) says which files it wants, which workloads there are, which servers run them, and what gives a figure.
+// `npm run bench`: measures svc and the other servers that are installed (support/peers.mjs), alternating in one run, and prints a table
+// for each part. A part (parts/) says which files it needs, which workloads it has, which servers run them, and how it gets its figures.
 //   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
-//   without a part all of them; --only: the parts whose name has TEXT, or else the workloads whose name has it;
-//   --against measures the build of a commit in the same rounds; --binary the one with Node.js inside;
-//   --node: a further interpreter for `memory`;
-//   --smoke only tries whether all works; --write puts the tables of parts that were measured whole into docs/operate/performance.md
+//   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads;
+//   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
+//   --node adds an interpreter for `memory`;
+//   --smoke only checks that everything works; --write puts the tables of completely measured parts into docs/operate/performance.md
 import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-/** Where each part stands. */
+/** The module of each part. */
 const files = {
   ...Object.fromEntries(['downloads', 'uploads', 'listings', 'archive', 'connections', 'start'].map((name) => [name, 'http'])),
   ...Object.fromEntries(
@@ -75,7 +75,7 @@ async function run(name) {
   const isSmoke = options.smoke ?? false;
   const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
   const bench = { part: name, isSmoke, seconds: isSmoke ? 1 : 3, gibibyte, folder, home, group, builds, nodes: options.node, fillBig };
-  /** Makes a large file. What is a hole in it comes from no disk, for every server alike. */
+  /** Creates a large file. Its sparse part is read from no disk, which is the same for all servers. */
   function fillBig(path = join(home, 'big')) {
     writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
     truncateSync(path, gibibyte);
@@ -89,7 +89,7 @@ async function run(name) {
     if (workloads.length === 0) return;
     const rounds = isSmoke ? 1 : Math.min(Number(options.rounds ?? part.rounds ?? 3), part.maxRounds ?? Number.POSITIVE_INFINITY);
     const measured = new Rounds({ rounds, isWarm: isSmoke || part.isWarm });
-    // Before any server starts: some remember which folders there are.
+    // This must happen before any server starts, because some servers remember which folders exist.
     await part.fill?.();
     const own = new Map(['http', 'https', 'ssh'].map((scheme) => [scheme, builds.map((build) => svc({ ...build, scheme }))]));
     for (const { figures, scheme = 'http', can, on, action } of workloads) {

@@ -1,6 +1,6 @@
-// `npm run build:deb`: makes dist/svc_<version>-1_<architecture>.deb of the binary: systemd unit, account, configuration, manual page,
-// completions. Needs dpkg-deb. DEBFULLNAME and DEBEMAIL name the maintainer, as Debian's tools have it. The same sources give the same
-// bytes, but for the code cache of the binary.
+// `npm run build:deb`: builds dist/svc_<version>-1_<architecture>.deb from the binary, with systemd unit, account, configuration, manual
+// page and completions. Needs dpkg-deb. As in Debian's tools, DEBFULLNAME and DEBEMAIL name the maintainer. Except for the code cache of
+// the binary, the same sources give the same bytes.
 //   node scripts/packages/debian.mjs [--platform linux-x64|linux-arm64] [--out FOLDER] [--without-code-cache] [--quiet]
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -34,7 +34,7 @@ const source = new URL('./debian/', import.meta.url).pathname;
 const { version: upstream } = JSON.parse(readFileSync('package.json', 'utf8'));
 const version = `${upstream}-1`;
 const maintainer = `${process.env.DEBFULLNAME || 'svc authors'} <${process.env.DEBEMAIL || 'root@localhost'}>`;
-/** Seconds since 1970: when the sources last changed. */
+/** Time of the last change of the sources, in seconds since 1970. */
 const changed = process.env.SOURCE_DATE_EPOCH || execFileSync('git', ['log', '-1', '--format=%ct'], { encoding: 'utf8' }).trim();
 
 const root = mkdtempSync(join(tmpdir(), 'svc-deb-'));
@@ -70,14 +70,14 @@ async function fill() {
     `${docs}/changelog.Debian.gz`,
     gzipped(Buffer.from(`svc (${version}) unstable; urgency=medium\n\n  * As changelog.gz says.\n\n -- ${maintainer}  ${date}\n`)),
   );
-  // The format of Debian (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), and each licence in full.
+  // In Debian's format (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), with the full text of each licence.
   place(`${docs}/copyright`, `This package holds svc, Node.js and the packages that svc is made with. Their licences:\n\n${licences}`);
   place(`${docs}/sbom.json`, sbom);
   place('usr/share/lintian/overrides/svc', readFileSync(join(source, 'lintian-overrides')));
   cpSync('examples', join(root, docs, 'examples'), { recursive: true });
 }
 
-/** The unit of the examples, with the binary where Node.js and the script stand there; the binary has its compiled code inside. */
+/** Returns the unit of the examples, with the binary in place of Node.js and the script. The binary contains its compiled code. */
 function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
   return text
@@ -111,7 +111,7 @@ function pack(name) {
     place(`DEBIAN/${script}`, readFileSync(join(source, script)));
     chmodSync(join(root, 'DEBIAN', script), 0o755);
   }
-  // Whatever umask made the files.
+  // Sets the permissions, so that they do not depend on the umask.
   execFileSync('chmod', ['-R', 'u=rwX,go=rX', root]);
   execFileSync('find', [root, '-exec', 'touch', '--no-dereference', `--date=@${changed}`, '{}', '+']);
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', root, name], {

@@ -1,4 +1,4 @@
-// How a binary is made: Node.js as its project publishes it, with svc inside (a single executable application,
+// Builds a binary from Node.js as its project publishes it, with svc inside (a single executable application,
 // https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html).
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,22 +10,22 @@ import { executableOptions } from '../bundle-options.mjs';
 import { bundledPackages, licencesOf, sbomOf } from '../bundled-packages.mjs';
 import { nodeComponent, nodeOf, nodeVersion, thisPlatform } from './node-binaries.mjs';
 
-/** Where Node.js looks for the mark that says that a script is inside; a constant of Node.js. */
+/** The mark by which Node.js finds out that it contains a script. It is a constant of Node.js. */
 const sentinelFuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 /**
- * Makes the binary of a platform.
+ * Builds the binary of a platform.
  *
  * @param {string} platform name in `platforms`
- * @param {{ path: string, isCompiled: boolean }} options where it goes, and whether it holds V8's compiled code, which is made by the
- *   machine that it is for and is not the same bytes twice
- * @returns {Promise<{ licences: string, sbom: string }>} of svc, of Node.js and of all that is inside
+ * @param {{ path: string, isCompiled: boolean }} options path of the binary, and whether it contains V8's compiled code. Only a machine of
+ *   that platform can create that code, and its bytes are different each time
+ * @returns {Promise<{ licences: string, sbom: string }>} licences and SBOM of svc, Node.js and all packages inside
  */
 export async function makeBinary(platform, { path, isCompiled }) {
   const { script, packages } = await bundle();
-  // The same text for all platforms, which not all of their packages hold.
+  // The text is the same for all platforms, but not all of their packages contain it.
   const ofNode = {
     name: 'Node.js',
     version: nodeVersion,
@@ -43,7 +43,7 @@ export async function makeBinary(platform, { path, isCompiled }) {
 
 let bundled;
 
-/** The same sources as dist/svc.mjs in CommonJS, which is what a binary runs. */
+/** Bundles the same sources as dist/svc.mjs as CommonJS, because a binary runs only that. */
 function bundle() {
   bundled ??= build({
     ...executableOptions,
@@ -62,12 +62,12 @@ function bundle() {
   return bundled;
 }
 
-/** The additions of a binary to Node.js: the script, and the licences as an asset. */
+/** Returns the additions of a binary to Node.js: the script, and the licences as an asset. */
 function blobOf({ script, licences, isCompiled }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
   try {
     const config = {
-      // The name stands in the blob, so it has no folder.
+      // The blob contains this name, so it must not have a folder.
       main: 'svc.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,

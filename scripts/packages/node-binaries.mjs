@@ -1,11 +1,11 @@
-// The Node.js that goes into the binaries: its packages on the npm registry, each fixed by its hash.
+// Fetches the Node.js for the binaries. It comes from packages on the npm registry, each fixed by its hash.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { sha512 } from '../bundled-packages.mjs';
 
-/** A release with long-term support; one for all platforms, as a blob is made by the version that reads it. */
+/** A release with long-term support. All platforms use the same one, because a blob must be created by the version that reads it. */
 export const nodeVersion = '24.21.0';
 
 /** The package of each platform, and the path of the executable in it. */
@@ -24,15 +24,15 @@ export const platforms = {
   },
 };
 
-/** The platform of this machine in the names of `platforms`. */
+/** The platform of this machine, as a name of `platforms`. */
 export const thisPlatform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
 /**
- * Folder with the Node.js of a platform; fetched by npm when it is not there yet.
+ * Returns the folder with the Node.js of a platform. If it does not exist yet, npm fetches it.
  *
  * @param {string} platform name in `platforms`
  * @returns {{ folder: string, executable: string, licence: string }} paths
- * @throws when what the registry gives is not what the hash says
+ * @throws if the content that the registry sends does not match the hash
  */
 export function nodeOf(platform) {
   const { executable, integrity } = platforms[platform];
@@ -60,13 +60,13 @@ function fetchPackage(name, { folder, integrity }) {
 }
 
 /**
- * Node.js as a component of an SBOM (CycloneDX), with the libraries in it.
+ * Returns Node.js and the libraries in it as a component of an SBOM (CycloneDX).
  *
  * @param {string} platform name in `platforms`
  */
 export function nodeComponent(platform) {
   const versions = execFileSync(nodeOf(thisPlatform).executable, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' });
-  // The last two are numbers of interfaces.
+  // The last two are version numbers of interfaces.
   const { node, modules: _, napi: __, ...libraries } = JSON.parse(versions);
   return {
     type: 'platform',

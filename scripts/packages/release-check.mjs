@@ -1,7 +1,7 @@
-// `npm run release:check`: makes what a release consists of in dist/release/ (script, tarball of npm, binaries, Debian packages, an SBOM
-// of each kind, VEX, provenance, SHA256SUMS and its signature), the files each twice, from two fresh clones of the commit, and fails when
-// their bytes differ, a file is missing, or a known vulnerability was not looked at. It ends with what is left for a person.
-// The binaries that are compared have no code cache, which V8 makes anew each time; those that stay have one for this machine's platform.
+// `npm run release:check`: creates a release in dist/release/: script, npm tarball, binaries, Debian packages, an SBOM of each kind, VEX,
+// provenance, SHA256SUMS and its signature. It builds the files twice, from two fresh clones of the commit. It fails if their bytes differ,
+// a file is missing, or a known vulnerability was not assessed. Finally it prints what a person still has to do. The compared binaries have
+// no code cache, because V8 creates different bytes each time. The released ones have one for this platform.
 //   SVC_RELEASE_KEY=FILE node scripts/packages/release-check.mjs [--without-binaries]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ process.chdir(root);
 const release = resolve('dist/release');
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const platforms = options['without-binaries'] ? {} : allPlatforms;
-/** Names of the platforms that have a Debian package, and what Debian calls them. */
+/** The platforms with a Debian package, and Debian's names for them. */
 const debian = options['without-binaries'] ? {} : { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
 const expected = [
   ...['sbom.json', `svc-${version}.tgz`, 'svc.mjs', 'svc.mjs.map'],
@@ -33,7 +33,7 @@ const commit = git('rev-parse', 'HEAD');
 const audit = spawnSync(process.execPath, ['scripts/audit.mjs'], { encoding: 'utf8' });
 process.stdout.write(audit.stdout);
 if (audit.status !== 0) fail('a known vulnerability of a package inside has no fix and no entry in assessments.json.');
-// The packages of Node.js are fixed by their hashes: fetched once is enough.
+// The packages of Node.js are fixed by their hashes, so they are fetched only once.
 const nodes = Object.keys(platforms).map((name) => nodeOf(name).folder);
 const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
 try {
@@ -47,7 +47,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Clones the commit, builds everything, and gives each file's SHA-256. */
+/** Clones the commit and builds everything. Returns the SHA-256 of each file. */
 function buildOnce(name) {
   const folder = join(work, name);
   execFileSync('git', ['clone', '--quiet', root, folder]);
@@ -61,7 +61,7 @@ function buildOnce(name) {
   return Object.fromEntries(expected.map((file) => [file, digest(join(out, file))]));
 }
 
-/** @returns the folder of what was built */
+/** @returns the folder with the built files */
 function build(folder, more) {
   const out = join(folder, 'dist');
   const run = (script, ...args) =>
@@ -101,7 +101,7 @@ function makeRelease() {
   console.log(`left for a person:\n${left.map((one) => `- ${one}\n`).join('')}`);
 }
 
-/** All that went into the build, for the statement of provenance. */
+/** Returns everything that was used for the build, for the provenance statement. */
 function buildFacts() {
   const ofNode = Object.entries(platforms).map(([name, { integrity }]) => ({
     name: `pkg:npm/node-${name}@${nodeVersion}`,

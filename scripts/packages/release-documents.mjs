@@ -1,16 +1,18 @@
-// The papers of a release: where it came from, which known vulnerabilities concern it, whose it is, and what is left for a person.
+// Creates the documents of a release: its origin, the known vulnerabilities that concern it, its signatures, and the steps left for a
+// person.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Namespace of the signatures (ssh-keygen(1), -n): a signature that the key made for another purpose is none of a release. */
+/** Namespace of the signatures (ssh-keygen(1), -n). A signature that the key made for another purpose is not valid for a release. */
 export const signatureNamespace = 'svc-release';
 
 /**
- * A statement of provenance (in-toto Statement v1, SLSA provenance v1). It has no time, so that the same commit gives the same bytes.
+ * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). It has no time, so that the same commit gives the same bytes.
  *
- * @param {{ commit: string, command: string, subjects: Record<string, string>, materials: { name: string, digest: Record<string, string> }[],
- *   node: string, platform: string }} build `subjects` are SHA-256 of files by name, `materials` all that the build took in
+ * @param {{ commit: string, command: string, subjects: Record<string, string>, materials: { name: string, digest: Record<string, string>
+ * }[],
+ *   node: string, platform: string }} build `subjects` are SHA-256 of files by name, `materials` all inputs of the build
  */
 export function provenanceOf({ commit, command, subjects, materials, node, platform }) {
   const statement = {
@@ -30,17 +32,17 @@ export function provenanceOf({ commit, command, subjects, materials, node, platf
   return `${JSON.stringify(statement, null, 2)}\n`;
 }
 
-/** Vulnerabilities that were looked at, by hand. @param {string} root folder of the repository */
+/** Reads the vulnerabilities that a person has assessed. @param {string} root folder of the repository */
 export function readAssessments(root) {
   return JSON.parse(readFileSync(join(root, 'scripts/packages/assessments.json'), 'utf8'));
 }
 
 /**
- * A VEX document (CycloneDX) beside the SBOM: for each known vulnerability of a package inside, whether svc is affected, and why not.
+ * Returns a VEX document (CycloneDX). For each known vulnerability of a package inside, it says whether svc is affected, and if not, why.
  *
  * @param {{ id: string, package: string, state: string, justification?: string, detail: string }[]} assessments
  * @param {{ components: { name: string, purl?: string }[] }} sbom of the same release
- * @throws for a state without a reason, or a package that is not inside
+ * @throws if a state has no reason, or a package is not inside
  */
 export function vexOf(assessments, version, sbom) {
   const vulnerabilities = assessments.map(({ id, package: name, state, justification, detail }) => {
@@ -53,16 +55,16 @@ export function vexOf(assessments, version, sbom) {
   return `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, vulnerabilities }, null, 2)}\n`;
 }
 
-/** Signs a file as `FILE.sig`. @param {string} key file of a private key of OpenSSH, or of the public one of a key in the agent */
+/** Signs a file as `FILE.sig`. @param {string} key file of an OpenSSH private key, or of the public key of a key in the agent */
 export function sign(file, key) {
   execFileSync('ssh-keygen', ['-q', '-Y', 'sign', '-f', key, '-n', signatureNamespace, file], { stdio: ['inherit', 'ignore', 'pipe'] });
 }
 
 /**
- * What a machine cannot do for a release.
+ * Returns the steps of a release that only a person can do.
  *
  * @param {{ version: string, changelog: string, isSigned: boolean, isTagged: boolean, wasAudited: boolean }} release
- * @returns {string[]} sentences; the last ones always
+ * @returns {string[]} sentences; the last ones are always included
  */
 export function leftForAPerson({ version, changelog, isSigned, isTagged, wasAudited }) {
   const heading = new RegExp(`^## ${version.replaceAll('.', '\\.')} \\(([^)]+)\\)$`, 'm').exec(changelog)?.[1];

@@ -1,5 +1,5 @@
-// GETs with Basic, each of which asks the authentication endpoint, beside the same GETs with a session. The endpoint answers 204, in a
-// process of its own.
+// Compares GETs with Basic authentication, each of which asks the authentication endpoint, with the same GETs in a session. The endpoint
+// runs in a separate process and answers 204.
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';

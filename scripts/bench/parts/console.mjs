@@ -1,5 +1,5 @@
-// What a console costs the file service: GETs without one, with one that nobody looks at, and with ten live tails. It is one process that is
-// measured, in turns, as two processes of the same build differ by more than what is looked for: a reload turns the console on and off.
+// Measures how a console slows the file service: GETs without a console, with one that nobody uses, and with ten live tails. A single
+// process is measured, because two processes of the same build differ by more than that. Reloads turn the console on and off in turns.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -11,7 +11,7 @@ import { basic, hashOf, svc, userName } from '../support/peers.mjs';
 
 const tails = 10;
 
-/** Opens live tails of all events. @returns ends them, and says how many events each was told */
+/** Opens live tails of all events. @returns a function that ends them, and returns the number of events that each of them received */
 async function follow(url) {
   const readers = await Promise.all(
     Array.from(

@@ -6,7 +6,7 @@ import { costOfSessions, memoryOfConnections } from '../support/connections.mjs'
 import { bulk, throughput, timed } from '../support/load.mjs';
 import { hashOf, svc, userName } from '../support/peers.mjs';
 
-// What rclone asks for, the commonest client of servers without a desktop.
+// The properties that rclone requests. It is the most common client of servers without a desktop.
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
 const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
@@ -19,9 +19,9 @@ export default function http(bench) {
   const [idle, slow, sessions] = isSmoke ? [50, 10, 50] : [10_000, 1000, 10_000];
   const sessionMemory = `memory of a session, ${sessions.toLocaleString('en')} of them`;
   const sessionRequests = `GET 1 KiB, 64 connections, while ${sessions.toLocaleString('en')} sessions are open`;
-  // An account may have 1,000.
+  // An account may have 1,000 sessions.
   const users = Array.from({ length: 20 }, (_, index) => `user${index}`);
-  // What the memory of a server grew by once, it keeps: each round has a server of its own.
+  // A server keeps memory that it has once allocated, so each round has its own server.
   const connections = (kind, path, count) => (server) =>
     group.withFresh(server.peer, (fresh) => memoryOfConnections(fresh, { kind, path: fresh.at(path), count }));
   const range = { range: 'bytes=1000000-1065535' };
@@ -82,7 +82,7 @@ export default function http(bench) {
       ),
     },
     archive: {
-      // 256 MiB: large files, photos, and many small ones.
+      // 256 MiB in large files, photos, and many small files.
       fill() {
         fillFolder(join(home, 'zip/large'), 2, gibibyte / 16);
         fillFolder(join(home, 'zip/photos'), 96, gibibyte / 1024);

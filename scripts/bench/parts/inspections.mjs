@@ -1,5 +1,6 @@
-// Uploads that a clamd scans before they get their names. The inspection alone, by svc's own metric, beside clamdscan, which streams the same
-// content to the same clamd; the whole PUT with its syncs beside that of an svc without inspections; and small PUTs where nothing is inspected.
+// Measures uploads that clamd scans before they get their names. The inspection alone, by svc's own metric, is compared with clamdscan,
+// which streams the same content to the same clamd. The whole PUT with its syncs is compared with an svc without inspections. Small PUTs
+// are not inspected.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -13,7 +14,7 @@ import { svc } from '../support/peers.mjs';
 
 const run = promisify(execFile);
 
-/** Starts a clamd with one signature of its own; nothing is downloaded. */
+/** Starts a clamd with a database of one signature, so that nothing is downloaded. */
 async function startClamd(folder) {
   const place = join(folder, 'clamd');
   const database = join(place, 'database');
@@ -41,7 +42,7 @@ async function startClamd(folder) {
   return { socket, conf, stop };
 }
 
-/** Seconds that a server spent on inspections so far. */
+/** Returns the number of seconds that a server has spent on inspections so far. */
 async function inspectedSeconds(port) {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return Number(/^svc_inspection_duration_seconds_sum\{[^}]*\} (\S+)/m.exec(text)?.[1] ?? 0);
@@ -52,7 +53,7 @@ export default async function inspections({ isSmoke, seconds, folder, home, grou
   const clamd = await startClamd(folder);
   const bytes = isSmoke ? 2 ** 20 : 2 ** 28;
   const file = join(folder, 'scanned');
-  // As scripts/bench/support/processes/transfer.mjs sends it.
+  // The same content as scripts/bench/support/processes/transfer.mjs sends.
   const mebibyte = Buffer.alloc(2 ** 20, 'svc bench ');
   writeFileSync(file, Buffer.concat(Array(bytes / 2 ** 20).fill(mebibyte)));
   mkdirSync(join(home, 'free'));

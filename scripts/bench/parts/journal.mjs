@@ -1,5 +1,6 @@
-// Searches of a journal of ten million events (5 GB, of 1,000 accounts, over 30 days): first pages of 100 events, what is read for them, and
-// memory; and the verification of all of it. The journal is made first, with summaries and checkpoints, which takes some minutes.
+// Measures searches of a journal of ten million events (5 GB, 1,000 accounts, 30 days): time for the first pages of 100 events, bytes read
+// for them, and memory; and the verification of the whole journal. First it creates the journal with summaries and checkpoints, which takes
+// minutes.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ const scripts = {
   verify: new URL('../support/processes/journal-verify.mjs', import.meta.url).pathname,
 };
 
-/** Checkpoints of 30 days, one a minute. */
+/** Number of checkpoints in 30 days, one per minute. */
 const checkpointsOfDays = days * 1440;
 
 export default function journal({ isSmoke, folder }) {
@@ -77,7 +78,7 @@ export default function journal({ isSmoke, folder }) {
     ],
   };
 
-  /** Writes the journal, its summaries and its checkpoints. */
+  /** Writes the journal with its summaries and checkpoints. */
   async function make(folder, { summarise, listSegments, ...evidence }) {
     const began = performance.now();
     writeJournal(folder, events, eventJson, fileBytes);
@@ -87,11 +88,11 @@ export default function journal({ isSmoke, folder }) {
     const { user, system } = process.cpuUsage(cpu);
     console.error(`summarised with ${((user + system) / events).toFixed(2)} µs of CPU an event`);
     writeCheckpoints(folder, listSegments(folder), evidence);
-    // What is still on its way to the disk would count for the searches.
+    // Data that is still being written to the disk would slow the searches.
     spawnSync('sync');
   }
 
-  /** An event as the journal has it: a file of its own, an account of 1,000. */
+  /** Returns an event of the journal. Each event has its own file, and one of 1,000 accounts. */
   function eventJson(index) {
     const time = (firstS + index * stepS).toFixed(6);
     const account = (Math.imul(index, 2_654_435_761) >>> 0) % accounts;
@@ -100,7 +101,7 @@ export default function journal({ isSmoke, folder }) {
   }
 }
 
-/** Writes checkpoints as svc does: at ends of lines, and at the end of each segment. */
+/** Writes checkpoints like svc: at ends of lines, and at the end of each segment. */
 function writeCheckpoints(folder, segments, { checkpointsPath, keyName, signCheckpoint }) {
   const { privateKey } = generateKeyPairSync('ed25519');
   const key = keyName(privateKey);

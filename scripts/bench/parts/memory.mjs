@@ -1,5 +1,5 @@
-// Memory of a server under load, each time of a new one, on this Node.js, on those that .ci/run fetches into .cache/ and on those of `--node`,
-// as they are and with the young generation that the examples set.
+// Measures the memory of a server under load. Each measurement starts a new server, on this Node.js, on those that .ci/run fetches into
+// .cache/, and on those of `--node`; with default options, and with the size of the young generation that the examples set.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

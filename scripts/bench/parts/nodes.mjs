@@ -1,4 +1,5 @@
-// One process with its state in memory, one and two nodes of `--workers` over Redis, each with a webhook in batches of 50. Needs redis-server.
+// Compares one process with its state in memory, and one and two nodes of `--workers` with Redis. Each has a webhook in batches of 50.
+// Needs redis-server.
 import { isInstalled } from '../../installed.mjs';
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';
@@ -24,7 +25,7 @@ export default async function nodes({ seconds, folder, group, builds }) {
     kinds.map(([name, own, args]) => svc({ ...build, name: `${build.name}, ${name}`, config: config(own), args })),
   );
   const on = () => group.all(variants);
-  /** Requests, and what of the CPU that each took was Redis's. */
+  /** Measures requests, and the part of their CPU time that Redis used. */
   const load = async (server, request) => {
     const before = cpuSeconds(redis.child.pid);
     const found = await throughput(server, { connections: 16, seconds, folder, ...request });

@@ -1,6 +1,6 @@
-// The page of a folder of 10,000 in Chromium with the CPU slowed four times, by its tracing: when it can be used, and the longest time
-// that it holds still while it is scrolled, filtered, selected and sorted; and the console while it follows events. Needs Chromium (Debian:
-// `chromium`).
+// Measures the page of a folder with 10,000 members in Chromium, with the CPU slowed four times: when it becomes usable, and the longest
+// time for which it does not react while it is scrolled, filtered, selected and sorted. Measures the console while it follows events, too.
+// It uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -9,11 +9,11 @@ import { traced } from '../support/page-trace.mjs';
 import { hashOf, password, svc, userName } from '../support/peers.mjs';
 
 const slowedTimes = 4;
-/** Between two keys of one who types fast, in milliseconds. */
+/** Pause between two keys of a fast typist, in milliseconds. */
 const keyPauseMs = 120;
 const executablePath = '/usr/bin/chromium';
 
-/** What is measured, in milliseconds. */
+/** The measured times, in milliseconds. */
 const figures = {
   rows: 'the first rows are seen',
   complete: 'all of the page has come',
@@ -25,7 +25,7 @@ const figures = {
   sort: 'longest task, sorting by size',
 };
 
-/** Of the console, in its page of events. */
+/** The measurements of the console, on its page of events. */
 const consoleFigures = {
   form: ['console: its form is seen', 'ms'],
   row: ['console: the first event is seen', 'ms'],
@@ -36,7 +36,7 @@ const consoleFigures = {
 const tailedPerSecond = 100;
 const tailMs = 10_000;
 
-/** svc with a console beside its files. */
+/** Returns svc with a console in addition to its files. */
 async function withConsole(build) {
   const peer = svc(build);
   const consolePort = await freePort();
@@ -50,7 +50,7 @@ async function withConsole(build) {
   return Object.assign(peer, { consolePort });
 }
 
-/** Asks for a small file again and again: each request is an event. @returns ends it */
+/** Requests a small file repeatedly. Each request causes an event. @returns a function that ends it */
 function askAgain(server) {
   const timer = setInterval(() => {
     void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(
@@ -61,7 +61,7 @@ function askAgain(server) {
   return () => clearInterval(timer);
 }
 
-/** Signs in to the console of a server in a new browser context, and follows its events. */
+/** Logs in to the console of a server in a new browser context, and follows its events. */
 async function follow(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {
@@ -117,7 +117,7 @@ async function follow(browser, server) {
   }
 }
 
-/** Opens a page with the processor slowed. @returns when it was there, and when it could be used */
+/** Opens a page with the processor slowed. @returns the time when it was loaded, and the time when it was usable */
 async function open(page, devTools, url) {
   await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowedTimes });
   const opening = await traced(page, async () => {
@@ -137,13 +137,13 @@ async function scrollFast(devTools) {
   await devTools.send('Input.synthesizeScrollGesture', gesture);
 }
 
-/** Presses what is in sight, without the driver's own search for it, which takes longer than the page. */
+/** Returns a function that clicks a visible element. The driver's own search for the element would take longer than the page. */
 async function presser(page, selector) {
   const { x, y, width, height } = await page.locator(selector).boundingBox();
   return () => page.mouse.click(x + width / 2, y + height / 2);
 }
 
-/** One visit of a new browser context, whose cache holds style and script. */
+/** Measures one visit in a new browser context. Its cache contains style and script. */
 async function visit(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {
@@ -153,7 +153,7 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
-    // That page's own start is none of the next one's.
+    // The start of the first page must not be counted for the next one.
     await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);

@@ -1,5 +1,5 @@
-// Resumable uploads by the draft and by tus, beside plain PUT and @tus/server with its file store: 1 GiB in one piece and in pieces of 8 MiB,
-// and the memory that a server takes while one, or many, are under way, and when these bring four times as much.
+// Measures resumable uploads with the draft and with tus, compared with plain PUT and with @tus/server and its file store: 1 GiB as a whole
+// and in pieces of 8 MiB. Measures also the memory of a server during one upload, during many, and when these have four times the size.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
   const pieceBytes = 2 ** 23 / (isSmoke ? 64 : 1);
   const many = isSmoke ? 20 : 200;
 
-  /** One upload, or several at once that bring as much together. */
+  /** Makes one upload, or several concurrent ones with the same total size. */
   async function transfer(server, { protocol, collection }, { bytes = gibibyte, piece = bytes, streams = 1 } = {}) {
     empty(join(home, 'put'));
     if (protocol === 'put') return bulk(server, { method: 'PUT', path: server.at('put/plain'), bodyBytes: bytes });
@@ -36,7 +36,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
             return { ...server, name: `${server.name}, ${protocol}`, protocol, collection: '/home/__svc__/uploads/' };
           }),
     );
-  /** The highest memory (RSS) of a server that was just started, while so many uploads are under way. */
+  /** Returns the maximum memory (RSS) of a freshly started server during uploads. */
   const memory = (way, bytes, streams) =>
     group.withFresh(way.peer, (server) => withPeak(server.pid, () => transfer(server, way, { bytes, streams })));
   return {

@@ -1,5 +1,5 @@
-// SFTP: large files with both ciphers, lftp, many small files, a listing; CPU of a handshake; memory of idle connections.
-// The client's files are in memory where they can be: its disk is not measured.
+// Measures SFTP: large files with both ciphers, lftp, many small files, a listing, the CPU time of a handshake, and the memory of idle
+// connections. The client's files are in memory if possible, so that its disk is not measured.
 import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
@@ -16,7 +16,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
   const [large, received, written] = [join(local, 'large'), join(local, 'received'), join(home, 'put')];
   const gibibytes = gibibyte / 2 ** 30;
 
-  /** Megabytes a second of a large file, which must arrive whole. */
+  /** Returns the throughput of a large file in megabytes per second. The file must arrive completely. */
   const bulk = async (server, action, path) => {
     empty(written, received);
     const { seconds, cpuS } = await timed(server, action, gibibytes);
@@ -24,7 +24,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     if (path && found !== gibibyte) throw new Error(`${found} bytes arrived, of ${gibibyte}`);
     return { value: gibibyte / 1e6 / seconds, cpuS };
   };
-  /** Seconds of many small things, and CPU for each. */
+  /** Returns the seconds for many small operations, and the CPU time of each. */
   const inSeconds = async (server, command, path) => {
     empty(written, received);
     const { seconds, cpuS } = await timed(server, () => sftp(server, [command]), smallFiles / 1e6);
@@ -37,7 +37,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     await connections(server, 'handshakes', handshakes);
     return { value: (((await settledCpuSeconds(server)) - before) * 1000) / handshakes };
   };
-  /** How much the memory of a server that was just started grows with each of some connections, in KiB. */
+  /** Returns the memory in KiB by which a freshly started server grows for each connection. */
   const growth = (server) =>
     group.withFresh(server.peer, async (fresh) => {
       await connections(fresh, 'idle', 1);

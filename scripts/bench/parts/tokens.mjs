@@ -1,8 +1,8 @@
-// GETs with an access token beside the same GETs with a session: the aim is 1.05 times the CPU at most.
+// Compares GETs with an access token with the same GETs in a session. They should need at most 1.05 times the CPU time.
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';
 
-/** Makes a token of the account of all benchmarks. @returns the header that brings it */
+/** Creates a token of the account that all benchmarks use. @returns the header that contains it */
 async function bearerOf({ port }) {
   const reply = await fetch(`http://127.0.0.1:${port}/home/__svc__/tokens`, {
     method: 'POST',

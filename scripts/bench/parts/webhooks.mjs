@@ -1,4 +1,4 @@
-// Events to webhooks: deliveries, latency, a long backlog, replay. Sender and receiver share the cores.
+// Measures events to webhooks: deliveries, latency, a long backlog, and replay. Sender and receiver share the cores.
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { remove } from '../support/benchmark.mjs';
@@ -17,13 +17,13 @@ export default async function webhooks({ isSmoke, folder, builds }) {
   let projects = 0;
   let reaches = 0;
 
-  /** Waits until the receiver has had as many events as the goal says. @returns how long that took, in milliseconds */
+  /** Waits until the receiver has received as many events as its goal. @returns how long that took, in milliseconds */
   async function nextReach() {
     const [text] = await receiver.line(new RegExp(`(?:reached [^\\n]*\\n[^]*?){${++reaches}}`));
     return Number(text.trimEnd().split(' ').at(-1));
   }
 
-  /** Starts svc over a journal of events that nobody has had, or another command of it. @returns what `look` gives */
+  /** Starts svc, or another command of it, with a journal of undelivered events. @returns the result of `look` */
   async function withProject({ executable }, count, handler, look, command = ['serve']) {
     const cwd = join(folder, `project-${projects++}`);
     makeProject(cwd, count, url, handler);
@@ -49,7 +49,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     return atMs;
   };
   const latency = ['p50', 'p99'].map((name) => `from the reply to an upload to the receiver, ${name}`);
-  /** From the reply of an upload to the arrival at the receiver; below 0 the receiver has it first. */
+  /** Measures the time from the reply to an upload until the event arrives at the receiver. It is negative if the event arrives first. */
   const latencies = (build) =>
     withProject(build, 0, {}, async ({ line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);
@@ -61,7 +61,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
       const found = times.map(([name, atMs]) => atMs - replies.get(name));
       return Object.fromEntries(latency.map((name, index) => [name, { value: quantile(found, [0.5, 0.99][index]) }]));
     });
-  /** A receiver that is down: what waits, waits on disk. */
+  /** Measures a backlog while the receiver is down. The waiting events are on disk. */
   const backlog = (build) =>
     withProject(build, waiting, { url: `${url}hang` }, async ({ child, line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);

@@ -1,4 +1,4 @@
-// Common to the benchmarks: working folders, and the folder of results.
+// Functions that all benchmarks share: working folders, and the folder of results.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,14 +8,15 @@ import { fileURLToPath } from 'node:url';
 /** The executable of `npm run build`. */
 export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.meta.url));
 
-/** The option `--against`, as `parseArgs` takes it. */
+/** The option `--against`, in the form that `parseArgs` needs. */
 export const against = { type: 'string' };
 
 /**
- * Makes a folder for all that a benchmark writes: on an ext4 of its own with a journal, as people's disks have one, where root may mount that.
+ * Creates a folder for everything that a benchmark writes. If root can mount one, it is on a new ext4 file system with a journal, as users'
+ * disks are.
  *
- * @param home folders of `home`, which servers serve, beside `small`, a file of 1 KiB
- * @returns `disk`: the file system, for the line about the machine; `clear` removes all
+ * @param home subfolders of `home`, the folder that servers serve; it also contains `small`, a file of 1 KiB
+ * @returns `disk` names the file system, for the line about the machine; `clear` removes everything
  */
 export function makeFolders(home = []) {
   const outer = mkdtempSync(join(tmpdir(), 'svc-bench-'));
@@ -35,19 +36,22 @@ export function makeFolders(home = []) {
   return { folder, home: served, disk, clear };
 }
 
-/** Where an image is mounted. */
+/** Path at which an image is mounted. */
 let mounted;
 const unmount = () => mounted && spawnSync('umount', ['--lazy', mounted]);
 process.once('exit', unmount);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
-/** Mounts a new image, which takes of the disk only what is written. @returns why it cannot be; undefined when it is mounted */
+/**
+ * Mounts a new image. It takes only as much of the disk as is written to it. @returns the reason if it cannot be mounted; otherwise
+ * undefined
+ */
 function mountJournaled(image, folder) {
   if (process.getuid() !== 0) return 'only root mounts one';
   const { bavail, bsize } = statfsSync(tmpdir());
   writeFileSync(image, '');
   truncateSync(image, Math.min(32 * 2 ** 30, Math.floor(bavail * 0.8) * bsize));
-  // Tables and journal are made at once: the kernel would do it beside what is measured.
+  // Tables and journal are created at once. Otherwise the kernel would create them during the measurement.
   const make = ['mkfs.ext4', '-q', '-F', '-O', 'has_journal', '-i', '65536', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image];
   for (const [program, ...args] of [make, ['mount', '-o', 'loop', image, folder]]) {
     const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
@@ -56,12 +60,12 @@ function mountJournaled(image, folder) {
   return undefined;
 }
 
-/** Removes folders, also while programs that were told to end write a last time. */
+/** Removes folders, even while programs that are ending write a last time. */
 export function remove(...folders) {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }
 
-/** Empties folders, and lets the disk finish with what the round before wrote, so that no server pays for another. */
+/** Empties folders, and waits until the disk has finished the writes of the previous round, so that they do not slow the next server. */
 export function empty(...folders) {
   for (const folder of folders) {
     remove(folder);
@@ -70,7 +74,7 @@ export function empty(...folders) {
   execFileSync('sync');
 }
 
-/** Writes files of the same size, by names of a kind that every server knows: rclone opens files whose extension it does not know. */
+/** Writes files of the same size. Their extension is one that all servers know, because rclone opens files with unknown extensions. */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });
   for (let index = 0; index < count; index++) writeFileSync(join(folder, `file number ${index}.png`), Buffer.alloc(bytes, 'x'));

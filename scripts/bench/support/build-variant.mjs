@@ -1,9 +1,9 @@
-// A build of another commit, to measure beside the one of these sources.
+// Builds another commit, to measure it together with the current sources.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The build of a commit, with the packages that it names; it is kept in .cache. @returns the executable's path */
+/** Returns the build of a commit, with the packages that it names. The build is kept in .cache. @returns path of the executable */
 export function buildOfCommit(commit) {
   const hash = execFileSync('git', ['rev-parse', `${commit}^{commit}`], { encoding: 'utf8' }).trim();
   const root = join(process.cwd(), '.cache/builds', hash);

@@ -1,18 +1,19 @@
-// What many connections take: they are made by a process of their own, which keeps them.
+// Measures the cost of many connections. A separate process opens and holds them.
 import { Agent } from 'node:http';
 import { send, sessionOf, started } from './exchange.mjs';
 import { throughput } from './load.mjs';
 import { privateMiB } from './machine.mjs';
 import { password } from './peers.mjs';
 
-/** A server has so long to settle: to give back what it only needed for the making, or to fill what it sends. */
+/** Time in milliseconds that a server has to settle: to release memory that it needed only temporarily, or to fill its send buffers. */
 const settleMs = 1500;
 
 /**
- * How much the memory of a server grows with each connection, in KiB; pages that it shares with others do not count.
+ * Returns the memory in KiB by which a server grows for each connection. Pages that it shares with other processes do not count.
  *
- * @param server a fresh one
- * @param options.kind `idle`: each has had one reply and is kept open; `slow`: each asked for a large file and reads nothing
+ * @param server a freshly started server
+ * @param options.kind `idle`: each connection has received one reply and stays open; `slow`: each has requested a large file and reads
+ * nothing
  */
 export async function memoryOfConnections(server, { kind, path, count }) {
   const isTls = server.peer.scheme === 'https';
@@ -27,9 +28,10 @@ export async function memoryOfConnections(server, { kind, path, count }) {
 const settled = () => new Promise((resolve) => setTimeout(resolve, settleMs));
 
 /**
- * What many sessions cost a server: memory of each, in KiB, and requests a second of the last one.
+ * Returns the cost of many sessions: the memory of each in KiB, and the requests per second of the last one.
  *
- * @param server a fresh one @param options.users names of its accounts, which take turns @param options.load of `throughput`
+ * @param server a freshly started server @param options.users names of its accounts, used in turn @param options.load options of
+ * `throughput`
  */
 export async function costOfSessions(server, { users, count, load }) {
   const url = `http://127.0.0.1:${server.port}`;
@@ -41,7 +43,7 @@ export async function costOfSessions(server, { users, count, load }) {
   };
   const all = (upTo) => Promise.all(Array.from({ length: 16 }, () => signIn(upTo)));
   try {
-    // Each account's first, which also makes what is made once.
+    // The first sessions of each account also create everything that is created only once.
     await all(users.length * 2);
     await settled();
     const [before, already] = [privateMiB(server.pid), begun];
@@ -56,7 +58,7 @@ export async function costOfSessions(server, { users, count, load }) {
   }
 }
 
-/** Keeps connections to a server open while `look` runs. @returns what `look` gives */
+/** Keeps connections to a server open while `look` runs. @returns the result of `look` */
 async function withConnections(server, order, look) {
   const script = new URL('./processes/connection-holder.mjs', import.meta.url).pathname;
   const holder = started([script, JSON.stringify({ ...order, port: server.port, headers: server.headers })]);

@@ -1,9 +1,12 @@
-// One HTTP exchange, and processes that say on standard output that they are ready.
+// Makes single HTTP exchanges, and starts processes that print on standard output when they are ready.
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 
-/** Trusts every certificate. @returns status and text of the reply, and when it was complete, in milliseconds of the machine's clock */
+/**
+ * Sends a request; any certificate is accepted. @returns status and text of the reply, and its completion time in milliseconds of the
+ * machine's clock
+ */
 export function send(url, { method = 'GET', headers = {}, body, agent = false } = {}) {
   return new Promise((resolve, reject) => {
     const options = { method, agent, headers, rejectUnauthorized: false };
@@ -19,7 +22,7 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
   });
 }
 
-/** Signs in at a file service. @returns the header that a request with the session has */
+/** Logs in to a file service. @returns the header for requests in the session */
 export async function sessionOf(url, username, password, agent) {
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, agent, body: JSON.stringify({ username, password }) });
@@ -28,7 +31,7 @@ export async function sessionOf(url, username, password, agent) {
 
 const running = new Set();
 
-/** Starts a program, of Node.js where no other is named. `line` waits until its output so far matches a pattern. */
+/** Starts a program; the default is Node.js. `line` waits until the output so far matches a pattern. */
 export function started(args, cwd, program = process.execPath) {
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
@@ -58,7 +61,7 @@ export function started(args, cwd, program = process.execPath) {
   return one;
 }
 
-/** Ends all programs that still run. @returns once they have ended */
+/** Ends all programs that are still running. @returns when they have ended */
 export async function endAll() {
   await Promise.all([...running].map(({ end }) => end('SIGTERM')));
 }

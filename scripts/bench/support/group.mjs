@@ -1,4 +1,4 @@
-// Starts peers in folders of their own, each once, and ends them all.
+// Starts each server once in its own folder, and ends all of them.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import { send } from './exchange.mjs';
 import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
 import { basic, peers, userKey } from './peers.mjs';
 
-/** Whether a port speaks SSH. */
+/** Returns whether a port answers with SSH. */
 function speaksSsh(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -19,7 +19,7 @@ function speaksSsh(port) {
   });
 }
 
-/** Writes the configuration of OpenSSH's clients for a server. @returns the path of the file */
+/** Writes the configuration of OpenSSH's clients for a server. @returns path of the file */
 function sshConfig(place) {
   const path = join(place.folder, 'ssh_config');
   const lines = [`HostName 127.0.0.1`, `Port ${place.port}`, `User ${userInfo().username}`, `IdentityFile ${userKey(place)}`];
@@ -35,13 +35,13 @@ export class Group {
   /** Programs that are not installed. */
   missing = new Set();
 
-  /** @param folder for configurations, journals and logs; @param home what is served */
+  /** @param folder folder for configurations, journals and logs @param home the folder that is served */
   constructor(folder, home) {
     this.folder = folder;
     this.home = home;
   }
 
-  /** Starts some peers, and those of the others that speak a scheme; of all those that can do something. @returns those that are installed */
+  /** Starts some servers, and the other servers of a scheme that have an ability. @returns the servers that are installed */
   async all(some, scheme, ability) {
     const found = [];
     for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
@@ -52,7 +52,7 @@ export class Group {
     return found.filter((server) => server !== undefined);
   }
 
-  /** Starts a peer, and waits until it answers. @returns undefined where it is not installed */
+  /** Starts a server and waits until it answers. @returns undefined if it is not installed */
   async start(peer) {
     if (!(isInstalled(peer.program) || existsSync(peer.program)) || (peer.needs && !existsSync(peer.needs))) {
       this.missing.add(peer.name);
@@ -68,7 +68,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // Its package has systemd make this folder.
+    // Usually systemd creates this folder, as its package says.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };
@@ -85,7 +85,7 @@ export class Group {
     throw new Error(`${peer.name} does not answer`);
   }
 
-  /** Starts one more server of a peer for as long as `look` takes. @returns what `look` gives */
+  /** Starts another instance of a server while `look` runs. @returns the result of `look` */
   async withFresh(peer, look) {
     const server = await this.start(peer);
     try {
@@ -95,13 +95,13 @@ export class Group {
     }
   }
 
-  /** Names and versions of what was started. */
+  /** Returns the names and versions of all started servers. */
   async versions() {
     const servers = await Promise.all(this.#running.values());
     return [...new Set(servers.flatMap((server) => (server?.version ? [`${server.name} ${server.version}`] : [])))];
   }
 
-  /** @returns once all servers have ended */
+  /** Stops all servers. @returns when they have ended */
   async stop() {
     for (const { child } of this.#children) child.kill('SIGTERM');
     await Promise.all(this.#children.map(({ ended }) => ended));
@@ -118,7 +118,7 @@ async function isUp({ peer, port, at, publicPath, headers }) {
   );
 }
 
-/** CPU time of a server so far, in seconds, once it has waited for the processes of connections that are over. */
+/** Returns the CPU time of a server so far, in seconds. It waits until the processes of closed connections have ended. */
 export async function settledCpuSeconds({ pid }) {
   for (let attempt = 0; attempt < 100 && family(pid).length > 1; attempt++) await new Promise((resolve) => setTimeout(resolve, 20));
   return cpuSeconds(pid);

@@ -1,4 +1,4 @@
-// Load on a server, and what it cost: many small requests, large transfers, single requests.
+// Puts load on a server and measures its cost: many small requests, large transfers, and single requests.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { cpuSeconds, versionOf } from './machine.mjs';
 
 const run = promisify(execFile);
 
-/** The tool that makes the load of small requests. */
+/** The tool that sends the small requests. */
 export const loader = `wrk ${versionOf('wrk', '-v')}`;
 
 const put = `
@@ -19,10 +19,10 @@ request = function()
 end`;
 
 /**
- * Requests a second, and CPU of the server for each.
+ * Measures requests per second, and the CPU time of the server for each request.
  *
- * @param server of `Servers`
- * @param options.path as the server has it; a PUT adds a number to it @param options.method PUT sends 1 KiB, others nothing
+ * @param server a server of `Group`
+ * @param options.path path on the server; a number is added for PUT @param options.method PUT sends 1 KiB, other methods send no body
  */
 export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
   const before = cpuSeconds(server.pid);
@@ -44,7 +44,7 @@ async function withWrk(server, path, method, connections, seconds, headers, fold
   return { count, elapsedS: count / Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)[1]) };
 }
 
-/** Milliseconds of one request, and CPU seconds of the server. */
+/** Measures one request in milliseconds, and the CPU seconds of the server. */
 export async function timed(server, { path, headers, ...options }) {
   const before = cpuSeconds(server.pid);
   const startedMs = performance.timeOrigin + performance.now();
@@ -53,7 +53,7 @@ export async function timed(server, { path, headers, ...options }) {
   return { value: atMs - startedMs, cpuS: cpuSeconds(server.pid) - before };
 }
 
-/** Megabytes a second of large bodies, and CPU seconds of the server for each GiB. */
+/** Measures large bodies in megabytes per second, and the CPU seconds of the server per GiB. */
 export async function bulk(server, { method = 'GET', path, headers = {}, streams = 1, bodyBytes }) {
   const order = { method, host: '127.0.0.1', port: server.port, path, headers: { ...server.headers, ...headers }, streams, bodyBytes };
   const before = cpuSeconds(server.pid);

@@ -1,26 +1,26 @@
-// What a measurement was made on, and what a process costs.
+// Describes the machine of a measurement, and measures the cost of processes.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 
-// Where Debian keeps servers; `isInstalled` and all that is started here look there, too.
+// Debian installs servers there, so `isInstalled` and all started programs must search this folder, too.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
 
-/** The first number that looks like a version in what a program prints. */
+/** Returns the first version number in the output of a program. */
 export function versionOf(program, ...args) {
   const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? '?';
 }
 
-/** One line about the machine, the date, Node.js and the file system. */
+/** Returns a line about the machine, the date, Node.js and the file system. */
 export function machineLine(disk) {
   const date = new Date().toISOString().slice(0, 10);
   return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), Node.js ${process.version}, ${disk}`;
 }
 
-/** A process and all below it. */
+/** Returns a process and all of its descendants. */
 export function family(pid) {
   const parents = new Map();
   for (const name of readdirSync('/proc')) {
@@ -28,7 +28,7 @@ export function family(pid) {
     try {
       parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ')[1]));
     } catch {
-      // Gone meanwhile.
+      // The process has ended meanwhile.
     }
   }
   const found = [pid];
@@ -36,40 +36,40 @@ export function family(pid) {
   return found;
 }
 
-/** The unit of `/proc/PID/stat` on Linux, in seconds. */
+/** Length of a tick in `/proc/PID/stat` on Linux, in seconds. */
 const tickS = 0.01;
 
-/** CPU time of a process and all below it so far, also of those that have ended, in seconds. */
+/** Returns the CPU time so far, in seconds, of a process and all of its descendants, including those that have ended. */
 export function cpuSeconds(pid) {
   let seconds = 0;
   for (const one of family(pid)) {
     try {
-      // Fields 16 and 17: what the children that were waited for have used.
+      // Fields 16 and 17 contain the time of children that have ended and were waited for.
       const [ofEnded, ofEndedInSystem] = readFileSync(`/proc/${one}/stat`, 'utf8').split(') ')[1].split(' ').slice(13);
       seconds += (Number(ofEnded) + Number(ofEndedInSystem)) * tickS;
       for (const task of readdirSync(`/proc/${one}/task`))
         seconds += Number(readFileSync(`/proc/${one}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
     } catch {
-      // Gone meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return seconds;
 }
 
-/** Memory of a process and all below it, in MiB: `VmRSS` now, `VmHWM` at its peak. */
+/** Returns the memory of a process and all of its descendants in MiB: `VmRSS` is the current value, `VmHWM` the maximum. */
 export function memoryMiB(pid, field = 'VmRSS') {
   let kib = 0;
   for (const one of family(pid)) {
     try {
       kib += Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1] ?? 0);
     } catch {
-      // Gone meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return kib / 1024;
 }
 
-/** Memory that a process and all below it share with nobody, in MiB. */
+/** Returns the memory, in MiB, that a process and its descendants do not share with other processes. */
 export function privateMiB(pid) {
   let kib = 0;
   for (const one of family(pid)) {
@@ -77,13 +77,13 @@ export function privateMiB(pid) {
       const text = readFileSync(`/proc/${one}/smaps_rollup`, 'utf8');
       for (const [, value] of text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)) kib += Number(value);
     } catch {
-      // Gone meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return kib / 1024;
 }
 
-/** A port of the loopback address that nobody listens on. */
+/** Returns a free port of the loopback address. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -96,7 +96,10 @@ export function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Runs an action. @returns the highest memory (RSS) of a process meanwhile as `value`, in MiB, and the CPU that the action gives */
+/**
+ * Runs an action. @returns the maximum memory (RSS) of a process during the action as `value`, in MiB, and the CPU time that the action
+ * returns
+ */
 export async function withPeak(pid, action) {
   let value = 0;
   const look = () => {

@@ -1,14 +1,14 @@
-// Reads Chromium's traces of a page: when it was usable, and how long its main thread was busy without a break.
+// Reads Chromium's traces of a page: when it became usable, and how long its main thread was busy without a break.
 
-/** A task that takes longer holds up the page: it misses three frames. In milliseconds. */
+/** Duration in milliseconds above which a task delays the page, because the page misses three frames. */
 export const longTaskMs = 50;
 
-/** The page is at rest after this time without a long task, in milliseconds. */
+/** Time in milliseconds without a long task, after which the page counts as idle. */
 const restMs = 1000;
 
 const categories = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'blink.user_timing', 'loading'];
 
-/** A trace of a page; times are milliseconds of the browser's clock. */
+/** A trace of a page. Times are in milliseconds of the browser's clock. */
 class Trace {
   #events;
   #thread;
@@ -18,20 +18,20 @@ class Trace {
     this.#thread = busiestPage(events);
   }
 
-  /** When something last happened in the document that was opened; undefined when it did not. Pictures are documents, too. */
+  /** Returns when something last happened in the opened document; undefined if it did not happen. Pictures are separate documents. */
   at(name) {
     const opened = this.#events.find((event) => event.name === 'navigationStart' && event.args.data.documentLoaderURL !== '');
     const found = this.#events.filter(({ name: other, args }) => other === name && args.frame === opened.args.frame).at(-1);
     return found && (name === 'navigationStart' ? opened : found).ts / 1000;
   }
 
-  /** When the page's script last set a mark; undefined when it did not. */
+  /** Returns when the page's script last set a mark; undefined if it did not. */
   markedAt(mark) {
     const found = this.#events.filter(({ name, cat }) => name === mark && cat.includes('blink.user_timing')).at(-1);
     return found && found.ts / 1000;
   }
 
-  /** Tasks of the page's main thread, in order. */
+  /** Returns the tasks of the page's main thread, in order. */
   tasks() {
     const { pid, tid } = this.#thread;
     return this.#events
@@ -40,12 +40,15 @@ class Trace {
       .sort((a, b) => a.startMs - b.startMs);
   }
 
-  /** The longest task. */
+  /** Returns the duration of the longest task. */
   longestMs(tasks = this.tasks()) {
     return Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   }
 
-  /** The end of the last long task after `fromMs` before the page is at rest, or else `fromMs`: from then on it can be used. */
+  /**
+   * Returns the time from which the page is usable. It is the end of the last long task after `fromMs` before the page is idle, or
+   * `fromMs`.
+   */
   restsFrom(fromMs) {
     let restsMs = fromMs;
     for (const { startMs, endMs, durationMs } of this.tasks()) {
@@ -57,7 +60,7 @@ class Trace {
   }
 }
 
-/** The main thread of the page: of all renderers' the busiest. */
+/** Returns the main thread of the page, which is the busiest thread of all renderers. */
 function busiestPage(events) {
   const busyUs = ({ pid, tid }) =>
     events.reduce((sum, event) => sum + (event.name === 'RunTask' && event.pid === pid && event.tid === tid ? event.dur : 0), 0);
@@ -65,7 +68,7 @@ function busiestPage(events) {
   return threads.map((thread) => ({ ...thread, busyUs: busyUs(thread) })).sort((a, b) => b.busyUs - a.busyUs)[0];
 }
 
-/** Traces a page of Playwright while something happens in it. */
+/** Traces a page of Playwright while an action runs. */
 export async function traced(page, action) {
   const browser = page.context().browser();
   await browser.startTracing(page, { categories });

@@ -1,12 +1,12 @@
-// The servers that are measured, as data. A peer has
-//   name      as tables have it
+// Describes the measured servers as data. A server has
+//   name      its name in tables
 //   scheme    http, https or ssh
-//   can       what it is measured at
-//   program   looked for in PATH; `needs`: a file that must exist, too; `version`: arguments that print its version
-//   files     of the folder that is its own, by name; `args`, `env`: how it is started, of a `Place`
-//   at        the path by which it serves a file
-//   ready     what it has once it answers, beside what it was started with
-// All serve the same folder, with Basic or one key wherever they can.
+//   can       the abilities that are measured
+//   program   its program, searched in PATH; `needs`: a file that must exist, too; `version`: arguments that print its version
+//   files     files of its own folder, by name; `args`, `env`: how it is started in a `Place`
+//   at        returns the path under which it serves a file
+//   ready     returns further data once it answers
+// All servers serve the same folder, with Basic authentication or one key if they support it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { executable as built } from './benchmark.mjs';
 import { send, sessionOf } from './exchange.mjs';
 import { cpuSeconds, memoryMiB } from './machine.mjs';
 
-/** More connections at once than any workload makes. */
+/** A number of connections that no workload reaches. */
 const manyConnections = 20_000;
 
 export const userName = 'bench';
@@ -26,24 +26,24 @@ const htpasswd = `${userName}:{SHA}${createHash('sha1').update(password).digest(
 const plain = (path) => `/${path}`;
 
 const hashes = new Map();
-/** The password in its form of the configuration. */
+/** Returns the hash of the password for the configuration. */
 export function hashOf(clear = password) {
   const hash = () => spawnSync(process.execPath, [built, 'hash-password'], { input: clear, encoding: 'utf8' }).stdout.trim();
   return hashes.get(clear) ?? hashes.set(clear, hash()).get(clear);
 }
 
-/** A key that SSH uses. @returns its path */
+/** Creates a key for SSH. @returns its path */
 function sshKey(folder, name) {
   const path = join(folder, name);
   if (!existsSync(path)) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path]);
   return path;
 }
 
-/** The key of the only user, which all servers of a run know. */
+/** The key of the only user, which all servers of a run accept. */
 export const userKey = (place) => sshKey(place.shared, 'id_bench');
 const hostKey = (place) => sshKey(place.folder, 'host_key');
 
-/** Certificate and key of servers of https, the same for all of a run. @param kind `ec` (P-256) or `rsa` (2048) */
+/** Creates certificate and key of https servers, which are the same for all servers of a run. @param kind `ec` (P-256) or `rsa` (2048) */
 function tlsPair({ shared }, kind = 'ec') {
   const [cert, key] = ['crt', 'key'].map((ending) => join(shared, `${kind}.${ending}`));
   const algorithm = kind === 'ec' ? ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] : ['rsa:2048'];
@@ -65,11 +65,13 @@ const serviceOf = {
 };
 
 /**
- * svc as it was built.
+ * svc as a measured server.
  *
- * @param options.name in the table @param options.executable another build, or @param options.binary with Node.js inside @param options.node the interpreter, @param options.nodeArgs
- * its options @param options.args of `serve` @param options.config what its configuration has beside, or instead of, the usual
- * @param options.services beside its own @param options.certificate `rsa` for another key than P-256
+ * @param options.name name in the table
+ * @param options.executable another build @param options.binary a binary with Node.js inside, in place of the build
+ * @param options.node the interpreter @param options.nodeArgs its options @param options.args options of `serve`
+ * @param options.config options of the configuration that are added or replaced @param options.services additional services
+ * @param options.certificate `rsa` for an RSA key in place of P-256
  */
 export function svc({
   name = 'svc',
@@ -105,7 +107,7 @@ export function svc({
     args: () => [...(binary ? [] : [...nodeArgs, executable]), 'serve', '--log-level', 'error', ...args],
     at: (path) => (scheme === 'ssh' ? `/${path}` : `/home/${path}`),
     publicPath: '/__svc__/appearance.css',
-    // Its first reply is its challenge: what a password costs is no part of the start.
+    // Its first reply is the challenge, because the cost of a password does not belong to the start.
     firstStatus: 401,
     async ready({ pid, port, startedMs }) {
       if (scheme === 'ssh') return {};
@@ -174,12 +176,12 @@ ThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128
 AuthType Basic\nAuthName bench\nAuthUserFile ${folder}/htpasswd\nRequire valid-user\n</Directory>\n`,
     };
   },
-  // In one process, as -X has it, root needs no account to change to; it has all its threads.
+  // With -X it runs as one process with all of its threads, and root needs no account to change to.
   args: ({ folder }) => ['-X', '-f', join(folder, 'apache.conf')],
   at: plain,
 };
 
-/** Files and listings only; without accounts, as its password hashes are slow by design. */
+/** Serves only files and listings. It has no accounts, because its password hashes are slow on purpose. */
 function caddy(scheme) {
   return {
     name: 'Caddy',
@@ -251,7 +253,7 @@ MaxStartups 4000\nSubsystem sftp internal-sftp\n`,
   },
 ];
 
-/** The server of tus by its makers, with its store in files. It asks nobody who they are. */
+/** The tus project's own server with its file store. It has no authentication. */
 export const tusServer = {
   name: '@tus/server',
   scheme: 'http',

@@ -1,4 +1,4 @@
-// Workloads that are run on several servers, round by round, so that a busy moment of the machine hits all of them.
+// Runs workloads on several servers, round by round, so that a busy moment of the machine affects all of them.
 import { cell, ratio, spread, table } from './table.mjs';
 
 /** The results of the rounds, by workload and server. */
@@ -6,20 +6,20 @@ export class Rounds {
   #rounds;
   #isWarm;
   #results = new Map();
-  /** Rounds that failed, and why. */
+  /** The rounds that failed, with the reasons. */
   faults = [];
 
-  /** @param options.rounds how often @param options.isWarm whether to leave out the round that fills caches */
+  /** @param options.rounds number of rounds @param options.isWarm whether to omit the first round, which fills caches */
   constructor({ rounds, isWarm = false }) {
     this.#rounds = rounds;
     this.#isWarm = isWarm;
   }
 
   /**
-   * Runs one workload on the servers that are there. A round that fails is said, and leaves a gap.
+   * Runs one workload on the running servers. A failed round is reported and leaves a gap.
    *
-   * @param figures what comes of it, by the unit of each @param on servers
-   * @param action gives for each of the figures `value`, and `cpuUs` or `cpuS`; just that where there is one
+   * @param figures units of the resulting figures, by name @param on the servers
+   * @param action returns `value`, and `cpuUs` or `cpuS`, for each figure; if there is only one figure, it returns them directly
    */
   async measure(figures, on, action) {
     const names = Object.keys(figures);
@@ -42,14 +42,17 @@ export class Rounds {
         console.error(`${name}: ${server} ${cell(runs)} ${spread(runs)} ${figures[name]}`);
   }
 
-  /** The median of one server's figures to those of another, round by round; undefined where one of them has none. `member`: `value`, `cpuUs` or `cpuS`. */
+  /**
+   * Returns the median ratio of one server's figures to another's, round by round; undefined if one has none. `member` is `value`, `cpuUs`
+   * or `cpuS`.
+   */
   ratio(workload, mine, theirs, member = 'value') {
     const runs = this.#results.get(workload).runs;
     const [mineRuns, theirRuns] = [mine, theirs].map((server) => runs.get(server.name));
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
   }
 
-  /** Lines about what one server did for each that another did, the build of a commit: figures, and CPU where it was measured. */
+  /** Returns lines that compare a server with the build of a commit: figures, and CPU time if it was measured. */
   comparison(mine, theirs, commit) {
     const ratioOf = (workload, member) => this.ratio(workload, { name: mine }, { name: theirs }, member)?.toFixed(2) ?? '–';
     const rows = [...this.#results.keys()].map((workload) => [
@@ -59,7 +62,7 @@ export class Rounds {
     return [`This build for each of ${commit}:`, '', table(['workload', 'figure', 'CPU each', 'CPU a GiB'], rows)];
   }
 
-  /** A table of all figures: a row for each workload, a column for each server that was measured. */
+  /** Returns a table of all figures, with a row for each workload and a column for each measured server. */
   table() {
     const names = [...new Set([...this.#results.values()].flatMap(({ runs }) => [...runs.keys()]))];
     const rows = [...this.#results].map(([workload, { unit, runs }]) => [

@@ -1,16 +1,16 @@
-// SFTP clients: OpenSSH's sftp, lftp, and many connections of ssh2.
+// Runs SFTP clients: OpenSSH's sftp, lftp, and many connections of ssh2.
 import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { started } from './exchange.mjs';
 import { settledCpuSeconds } from './group.mjs';
 
-/** Ends a client that hangs. */
+/** Time in milliseconds after which a client that hangs is ended. */
 const timeoutMs = 300_000;
 
-/** Ciphers that are measured, by their short names. */
+/** The measured ciphers by their short names. */
 export const ciphers = { 'aes128-gcm': 'aes128-gcm@openssh.com', chacha20: 'chacha20-poly1305@openssh.com' };
 
-/** Runs a client to its end. @returns its output @throws Error with what it complained of */
+/** Runs a client to its end. @returns its output @throws Error with its error output */
 function run(program, args, input) {
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
@@ -24,7 +24,7 @@ function run(program, args, input) {
   });
 }
 
-/** Runs commands of OpenSSH's `sftp`; the first that fails ends it. */
+/** Runs commands of OpenSSH's `sftp`. The first command that fails ends it. */
 export function sftp(server, commands, cipher = ciphers['aes128-gcm']) {
   return run('sftp', ['-q', '-F', server.config, '-o', `Ciphers=${cipher}`, '-b', '-', 'bench'], `${commands.join('\n')}\n`);
 }
@@ -35,7 +35,7 @@ export function lftp(server, command) {
   return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
 }
 
-/** Measures an action: its seconds, and CPU seconds of the server for each GiB, or other unit */
+/** Measures an action: its duration in seconds, and the server's CPU seconds per GiB or other unit. */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
   const startedMs = performance.now();
@@ -46,9 +46,9 @@ export async function timed(server, action, gibibytes) {
 }
 
 /**
- * Makes connections in a process of their own, and holds them while `look` runs.
+ * Opens connections in a separate process, and holds them while `look` runs.
  *
- * @param what `handshakes`: one after the other, ended at once; `idle`: an SFTP session each
+ * @param what `handshakes`: one after the other, each closed at once; `idle`: each with an SFTP session
  */
 export async function connections(server, what, count, look = async () => {}) {
   const { port, key } = server;

@@ -1,8 +1,11 @@
-// Results as Markdown.
+// Formats results as Markdown.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
-/** The median of what the rounds gave. @param runs `value`, CPU where it was measured, and a `note`; `fault` where one failed */
+/**
+ * Returns the median of the rounds' values. @param runs each has `value`, the CPU time if it was measured, and a `note`; `fault` if it
+ * failed
+ */
 export function cell(runs) {
   if (!runs || runs.length === 0) return '–';
   const whole = runs.filter(({ fault }) => fault === undefined);
@@ -13,7 +16,7 @@ export function cell(runs) {
   return [number(middle('value')), cpu, whole[0].note, failed].filter(Boolean).join(' · ');
 }
 
-/** The least and the most that the rounds gave. */
+/** Returns the minimum and maximum of the rounds' values. */
 export function spread(runs) {
   const values = runs.flatMap(({ value }) => value ?? []);
   return values.length > 0 ? `[${number(Math.min(...values))}–${number(Math.max(...values))}]` : '';
@@ -23,7 +26,7 @@ function number(value) {
   return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
 }
 
-/** The median over the rounds of what one server did for each that another did; undefined when no round has a figure of both. */
+/** Returns the median ratio of one server's values to another's over the rounds; undefined if no round has values of both. */
 export function ratio(mine, theirs, member = 'value') {
   const each = mine.map((one, round) => one[member] / theirs[round]?.[member]).filter((one) => !Number.isNaN(one));
   return each.length > 0 ? median(each) : undefined;
@@ -33,12 +36,12 @@ export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
-/** A line about programs that are not installed; none when all are. */
+/** Returns a line about programs that are not installed; empty if all are. */
 export function leftOut(programs) {
   return programs.length > 0 ? ['', `Left out, as not installed: ${programs.join(', ')}.`] : [];
 }
 
-/** Lines about rounds that failed; none when all went well. */
+/** Returns lines about failed rounds; empty if none failed. */
 export function failures(faults) {
   return faults.length > 0 ? ['', 'Failed, and left out of the figures:', '', ...faults.map((fault) => `- ${fault}`)] : [];
 }

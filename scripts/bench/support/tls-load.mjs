@@ -5,13 +5,13 @@ import { cpuSeconds } from './machine.mjs';
 
 const run = promisify(execFile);
 
-/** Clients that shake hands at the same time. */
+/** Number of clients that make handshakes at the same time. */
 const clients = 2;
 
 const headerArgs = (server) => Object.entries(server.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
 const urlOf = (server, path) => `https://127.0.0.1:${server.port}${server.at(path)}`;
 
-/** GET requests of 1 KiB a second, and the server's CPU time for each. */
+/** Measures GET requests of 1 KiB per second, and the server's CPU time for each of them. */
 export async function small(server, { requests, isHttp1 = false }) {
   const load = isHttp1 ? ['--h1', '-c64'] : ['-c8', '-m16'];
   const before = cpuSeconds(server.pid);
@@ -22,7 +22,7 @@ export async function small(server, { requests, isHttp1 = false }) {
   return { value: Number(/finished in [^,]+, ([\d.]+) req\/s/.exec(stdout)[1]), cpuUs };
 }
 
-/** Throughput of one large file in MB/s, and the server's CPU time for each GiB. @param options.upload a file that is sent */
+/** Measures the throughput of one large file in MB/s, and the server's CPU time per GiB. @param options.upload path of a file to send */
 export async function transfer(server, { path, bytes, upload }) {
   const direction = upload === undefined ? [] : ['-T', upload];
   const before = cpuSeconds(server.pid);
@@ -33,7 +33,7 @@ export async function transfer(server, { path, bytes, upload }) {
   return { value: bytes / 1e6 / totalS, cpuS: (cpuSeconds(server.pid) - before) / (bytes / 2 ** 30) };
 }
 
-/** Handshakes a second, each followed by one small request and its reply, and the server's CPU time for each. */
+/** Measures handshakes per second, each followed by one small request and its reply, and the server's CPU time for each of them. */
 export async function handshakes(server, { seconds, isResumed = false }) {
   const args = ['s_time', '-connect', `127.0.0.1:${server.port}`, '-time', String(seconds), isResumed ? '-reuse' : '-new'];
   const before = cpuSeconds(server.pid);

@@ -1,8 +1,8 @@
-// The folder of a server that has events to deliver: its journal and configuration.
+// Creates the folder of a server that has events to deliver, with its journal and configuration.
 import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** An event of an upload. */
+/** Returns an event of an upload. */
 function eventOf(index) {
   const name = `file-${index}.txt`;
   return {
@@ -27,7 +27,7 @@ function eventOf(index) {
   };
 }
 
-/** Writes a journal of `count` lines, in files as svc writes them. The last file is new, each earlier one an hour older. */
+/** Writes a journal of `count` lines, in files as svc writes them. The last file is new, and each earlier one is an hour older. */
 export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];
@@ -48,9 +48,9 @@ export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024
 }
 
 /**
- * Makes the folder of a server whose journal holds `count` events, none of them delivered yet.
+ * Creates the folder of a server whose journal contains `count` events. None of them has been delivered yet.
  *
- * @param handler options of the event handler; without it there is none
+ * @param handler options of the event handler; without it, there is no handler
  */
 export function makeProject(cwd, count, receiverUrl, handler) {
   writeJournal(join(cwd, 'data/journal'), count, (index) => `${JSON.stringify(eventOf(index))}\n`);

@@ -1,4 +1,4 @@
-// Searches a journal with the code of a bundle, in a process of its own; prints what each took, and its memory, as JSON.
+// Searches a journal with the code of a bundle, in a separate process. Prints the duration of each search and the memory, as JSON.
 //   node journal-search.mjs '{"bundle":"search.mjs","folder":"journal","searches":{"account":{"account":["user 17"]}}}'
 import { pathToFileURL } from 'node:url';
 import { memoryMiB } from '../machine.mjs';
