@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
+import { takeSendBuffers } from '../../src/lib/send-buffers.ts';
 
 test('a thousand clients that read slowly take no more than 200 MiB of buffers, and those after them have large ones again', () => {
   const held = Array.from({ length: 1000 }, () => takeSendBuffers(false));

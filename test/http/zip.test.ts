@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, unlinkSync,
 import { type IncomingMessage, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
+import { takeSendBuffers } from '../../src/lib/send-buffers.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { hasProgram } from '../support/requires.ts';

@@ -17,15 +17,16 @@ import { reportInternalError } from '../../events/internal-error.ts';
 import { TlsChallenges } from '../../lib/acme/tls-challenge.ts';
 import { catching } from '../../lib/catching.ts';
 import { drainConnections, PendingWork } from '../../lib/concurrency/pending-work.ts';
+import { Connections } from '../../lib/connections.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { endFloods } from '../../lib/http2-floods.ts';
 import { listen, serverUrl } from '../../lib/listen.ts';
 import { PendingReplies } from '../../lib/pending-replies.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
-import { Connections } from './connections.ts';
-import { endFloods, speakHttp2 } from './http2-session.ts';
+import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer, exchangeOf } from './node-server.ts';
 import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 

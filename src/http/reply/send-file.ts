@@ -5,13 +5,13 @@ import type { FileDownload, KeptDownload } from '../../files/operations/file-dow
 import { readAsync, readFully } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
+import { type SendBuffers, takeSendBuffers } from '../../lib/send-buffers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { requestIdHeader } from '../request/request-trace.ts';
 import { BodyWriter, endReply, isCutShort } from './body-writer.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, http2Head, type ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
-import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 
 // The prepared headers are a property of the kept file, because a property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');

@@ -1,7 +1,6 @@
-import { commonPaths } from '../../accounts/narrowing.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import { readLinkOrder } from '../../auth/grants/link-order.ts';
-import { requireSharable } from '../../files/sharing.ts';
+import { requireLinks, requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { postSharedForm, showSharedPage } from '../html/shared-page.ts';
@@ -18,7 +17,7 @@ const uncached = { 'cache-control': 'no-store' };
 /** Answers POST of a link (docs/spec/links.md#making-links). The reply, with status 201, is the only one that shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
-  requireLinks(exchange);
+  requireLinks(signedIn(exchange).files);
   const body = await readJsonObject(exchange, 'A link is described as application/json.');
   const { grants } = exchange.service;
   const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
@@ -30,16 +29,6 @@ async function makeLink(exchange: Exchange): Promise<Response> {
   const url = publicOrigin(exchange) + linkUrlPath(secret, '/' as VirtualPath, true);
   const headers = { ...uncached, location: `/home/${reservedName}/links/${id}` };
   return respond(exchange, jsonReply(201, { id, url, ...shown }, headers));
-}
-
-/** @throws ServiceError `never-allowed` for an account that must not have links, or a client without the right to share */
-function requireLinks(exchange: Exchange): void {
-  const { account, files } = signedIn(exchange);
-  const { links, method, permissions } = account;
-  if (!links.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no links.');
-  const reached = commonPaths(permissions.options.narrowings);
-  if (reached ? !reached.some((path) => files.may(path, 'share')) : !permissions.mayGive('allow-share'))
-    throw new ServiceError('never-allowed', 'The account may not share files (`allow-share`).');
 }
 
 /** Returns the JSON that describes a link to its creator. */
@@ -68,7 +57,7 @@ function ownLinks(exchange: Exchange): Promise<Grant[]> {
 
 /** Answers GET of the links that the account created. */
 export async function listLinks(exchange: Exchange): Promise<Response> {
-  requireLinks(exchange);
+  requireLinks(signedIn(exchange).files);
   const links = await ownLinks(exchange);
   if (replyFormat(exchange) === 'html') return showSharedPage(exchange, links);
   return respond(exchange, jsonReply(200, { links: links.map(shownLink) }, uncached));
@@ -77,7 +66,7 @@ export async function listLinks(exchange: Exchange): Promise<Response> {
 /** Answers POST to the collection: a JSON request for a new link, or a form of the page. */
 export function postLinks(exchange: Exchange): Promise<Response> {
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return makeLink(exchange);
-  requireLinks(exchange);
+  requireLinks(signedIn(exchange).files);
   return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
 }
 

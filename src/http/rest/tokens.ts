@@ -1,11 +1,9 @@
-import { commonPaths, placeIn } from '../../accounts/narrowing.ts';
-import { allRights } from '../../accounts/permissions.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { shownToken } from '../../auth/grants/shown-grant.ts';
 import { readTokenOrder } from '../../auth/grants/token-order.ts';
+import { requireTokenRights, requireTokens } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { postTokensForm, showTokensPage } from '../html/tokens-page.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -20,7 +18,7 @@ const uncached = { 'cache-control': 'no-store' };
 
 /** Answers GET of the account's valid tokens. If the client itself uses a token, it sees only the tokens created with that one. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
-  requireTokens(exchange);
+  requireTokens(signedIn(exchange).files);
   const tokens = await ownTokens(exchange);
   if (replyFormat(exchange) === 'html') return showTokensPage(exchange, tokens);
   return respond(exchange, jsonReply(200, { tokens: tokens.map(shownToken) }, uncached));
@@ -28,7 +26,7 @@ export async function listTokens(exchange: Exchange): Promise<Response> {
 
 /** Answers POST to the collection: a JSON request for a new token, or a form of the page. */
 export async function postTokens(exchange: Exchange): Promise<Response> {
-  requireTokens(exchange);
+  requireTokens(signedIn(exchange).files);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
     return madeReply(exchange, await make(exchange, await readJsonObject(exchange, notJson)));
   const { account, context } = signedIn(exchange);
@@ -43,7 +41,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
 /** Answers DELETE of a token. The token and all grants created with it have ended before the reply is sent. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
-  if (account.grant?.token !== itemId(exchange.target)) requireTokens(exchange);
+  if (account.grant?.token !== itemId(exchange.target)) requireTokens(signedIn(exchange).files);
   const grant = ownToken(exchange);
   await exchange.service.grants.end([grant.id], 'revoked', account.name, context);
   return respond(exchange, { status: 204 });
@@ -51,7 +49,7 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
 
 /** Answers POST of a rotation with 201 and a new token that replaces the old one. */
 export async function rotateToken(exchange: Exchange): Promise<Response> {
-  requireTokens(exchange);
+  requireTokens(signedIn(exchange).files);
   const grant = ownToken(exchange);
   const { overlap = 0, ...others } = hasBody(exchange) ? await readJsonObject(exchange, notJson) : {};
   const unknown = Object.keys(others)[0];
@@ -70,7 +68,7 @@ async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>)
   const { account, context } = signedIn(exchange);
   const { grants } = exchange.service;
   const order = readTokenOrder(body, account.tokens, grants.clock.nowMs());
-  requireRights(exchange, order.paths);
+  requireTokenRights(signedIn(exchange).files, order.paths);
   return grants.make(account, order, account.name, context);
 }
 
@@ -79,34 +77,6 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
   const { maximum, maximum_days } = account.tokens;
   const limits = { overlapMs: overlapS * 1000, maximum, maximumMs: maximum_days * 86_400_000 };
   return exchange.service.grants.rotate(id, limits, account.name, context);
-}
-
-/** @throws ServiceError `never-allowed` for an account that must not have tokens, or a client that may create none anywhere */
-function requireTokens(exchange: Exchange): void {
-  const { account, files } = signedIn(exchange);
-  const { tokens, method, permissions } = account;
-  if (!tokens.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no tokens.');
-  const reached = commonPaths(permissions.options.narrowings);
-  if (reached ? !reached.some((path) => files.may(path, 'createToken')) : !permissions.mayGive('allow-create-token'))
-    throw new ServiceError('never-allowed', 'The account may not create tokens (`allow-create-token`).');
-}
-
-/**
- * @param paths if undefined, the token is for all paths that the client can reach
- * @throws ServiceError `unprocessable` for a path where the client itself has no rights, `never-allowed` for a path where it may not create
- * tokens
- */
-function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undefined): void {
-  const { account, files } = signedIn(exchange);
-  const { permissions } = account;
-  const { narrowings = [] } = permissions.options;
-  for (const path of paths ?? commonPaths(narrowings) ?? ['/' as VirtualPath]) {
-    if (files.may(path, 'createToken')) continue;
-    const isOutside = narrowings.some((narrowing) => placeIn(narrowing, path) !== 'inside');
-    if (paths && (isOutside || !permissions.allowsAny(path, allRights)))
-      throw new ServiceError('unprocessable', `The account itself may nothing at "${path}", so it cannot give it.`);
-    throw new ServiceError('never-allowed', `The account may not create tokens for "${path}" (\`allow-create-token\`).`);
-  }
 }
 
 /**

@@ -7,12 +7,12 @@ import { gatherMembers, type ZipMember } from '../../files/operations/archive-me
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
+import { PagedBody, takeSendBuffers } from '../../lib/send-buffers.ts';
 import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { hasDescriptor, localHeaderLength, type ZipEntry, ZipWriter, zipLength } from '../../lib/zip/zip-records.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import { stream } from '../reply/respond.ts';
-import { PagedBody, takeSendBuffers } from '../reply/send-buffers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
 

@@ -1,8 +1,8 @@
 import type { ResumableUpload } from '../../files/uploads/resumable-upload.ts';
 import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.ts';
-import type { ExpectedDigest } from '../../lib/headers/digest-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { checksumAlgorithms, uploadChecksum } from '../../lib/headers/tus-headers.ts';
 import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -48,7 +48,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
   checkRequestSize(exchange);
   const hasContent = hasBody(exchange);
   if (hasContent) checkTusContentType(exchange);
-  const digests = readChecksum(exchange);
+  const digests = uploadChecksum(header(exchange, 'upload-checksum'), header(exchange, 'trailer'));
   const { path, metadataValue } = postTarget(exchange);
   const metadata = header(exchange, 'upload-metadata');
   const notes: Record<string, string> = metadata === undefined ? {} : { 'upload-metadata': metadata };
@@ -125,8 +125,6 @@ const uncached = { 'cache-control': 'no-store' };
 /** The supported version of tus. */
 const tusVersion = '1.0.0';
 
-const algorithms = { sha1: 20, sha256: 32, md5: 16 } as const;
-
 /** The content type of every tus request that contains content. */
 const tusContentType = 'application/offset+octet-stream';
 
@@ -149,7 +147,7 @@ export const tusDescription = {
   ...tusHeaders,
   'tus-version': tusVersion,
   'tus-extension': 'creation,creation-with-upload,creation-defer-length,checksum,termination,expiration',
-  'tus-checksum-algorithm': Object.keys(algorithms).join(','),
+  'tus-checksum-algorithm': Object.keys(checksumAlgorithms).join(','),
 } as const;
 
 /** Refuses other versions of tus. @throws ServiceError `precondition-failed` with the header `Tus-Version` */
@@ -174,26 +172,6 @@ export function defersLength(exchange: Exchange): boolean {
   if (text === undefined) return false;
   if (text.trim() !== '1') throw new ServiceError('bad-request', 'Upload-Defer-Length must be 1.');
   return true;
-}
-
-/**
- * Reads `Upload-Checksum`, the digest of a request's content. @throws ServiceError `bad-request` if it is malformed, unsupported or a
- * trailer
- */
-export function readChecksum(exchange: Exchange): ExpectedDigest[] {
-  if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(header(exchange, 'trailer') ?? ''))
-    throw new ServiceError('bad-request', 'Upload-Checksum is not supported as a trailer.');
-  const text = header(exchange, 'upload-checksum');
-  if (text === undefined) return [];
-  const [name = '', value = ''] = text.trim().split(/ +/);
-  const algorithm = name as keyof typeof algorithms;
-  const expected = Buffer.from(value, 'base64');
-  if (!Object.hasOwn(algorithms, name) || expected.length !== algorithms[algorithm])
-    throw new ServiceError(
-      'bad-request',
-      `Upload-Checksum must be one of ${Object.keys(algorithms).join(', ')}, and the digest in Base64.`,
-    );
-  return [{ field: 'Upload-Checksum', algorithm, expected }];
 }
 
 /** Returns headers with the offset of an upload and the time when it expires. */
@@ -229,7 +207,7 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
   const offsetBytes = bytesField(exchange, 'upload-offset');
   if (offsetBytes === undefined) throw new ServiceError('bad-request', 'The Upload-Offset header is missing.');
   const saidBytes = bytesField(exchange, 'upload-length');
-  const digests = readChecksum(exchange);
+  const digests = uploadChecksum(header(exchange, 'upload-checksum'), header(exchange, 'trailer'));
   const upload = await requestedUpload(exchange);
   const { outcome } = upload.record;
   try {

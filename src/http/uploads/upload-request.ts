@@ -3,7 +3,7 @@ import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ExpectedDigest, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
 import { dispositionFileName } from '../../lib/headers/header-fields.ts';
-import { parseUploadMetadata } from '../../lib/headers/upload-metadata.ts';
+import { parseUploadMetadata } from '../../lib/headers/tus-headers.ts';
 import { memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';

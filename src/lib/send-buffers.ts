@@ -1,8 +1,12 @@
-import type { BodyWriter } from './body-writer.ts';
+/** Sends pages; each promise resolves once the kernel has the bytes. */
+interface PageWriter {
+  write(bytes: Buffer): Promise<void>;
+  end(): Promise<void>;
+}
 
 /** Composes a reply body in two pages: one page is filled while the other one is being sent. Only one caller may use it at a time. */
 export class PagedBody {
-  readonly #writer: BodyWriter;
+  readonly #writer: PageWriter;
   #page: Buffer;
   #other: Buffer;
   #usedBytes = 0;
@@ -11,7 +15,7 @@ export class PagedBody {
   sentBytes = 0;
 
   /** @param pages buffers that others may use once the body has ended */
-  constructor(writer: BodyWriter, pages: SendBuffers['pair']) {
+  constructor(writer: PageWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
   }

@@ -1,7 +1,7 @@
 import { constants as http2Constants, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { catching } from '../../lib/catching.ts';
+import { catching } from './catching.ts';
 
 /** The connections of a listener and their traffic. */
 export class Connections {
