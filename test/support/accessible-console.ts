@@ -5,10 +5,10 @@ import { signIn, startConsole } from './console.ts';
 import { answerHostile, views } from './console-replies.ts';
 
 /**
- * Goes through views of the console with hostile names in them, and has axe-core look at each.
+ * Opens views of the console that contain hostile names, and checks each of them with axe-core.
  *
- * @param width of the window, in CSS pixels
- * @param chosen words of the views; all of them, their dialogs and answers where they are left out
+ * @param width width of the window in CSS pixels
+ * @param chosen names of the views; by default all views, with their dialogs and answers
  */
 export async function assertConsoleAccessible(
   t: TestContext,
@@ -36,7 +36,7 @@ export async function assertConsoleAccessible(
     await page.locator('main .panel').last().waitFor();
     await page.getByText('Loading').waitFor({ state: 'detached' });
     await look(hash);
-    // What opens may have more of them.
+    // An opened part may contain further ones.
     const closed = page.locator('main details:not([open]) > summary');
     while ((await closed.count()) > 0) await closed.first().click();
     await look(`${hash}, opened`);

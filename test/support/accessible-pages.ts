@@ -6,7 +6,7 @@ import type { Page, Response } from 'playwright-core';
 import { assertAccessible, login, openBrowser, openMenu } from './browser.ts';
 import { startServer } from './server.ts';
 
-/** Everything that a page can show is there. */
+/** A configuration with everything that a page can show. */
 const config = {
   group: { allow_own_password_change: true, show_recent: true, show_expectations: true, trash: { days: 30 } },
   expectations: { daily: { account: 'alice', path: '/*', every: '1d', opens: '2d' } },
@@ -19,7 +19,7 @@ const config = {
 
 export type ColorScheme = 'light' | 'dark';
 
-/** Goes through every page and dialog, and has axe-core look at each. `width`: of the window, in CSS pixels. */
+/** Opens every page and dialog, and checks each of them with axe-core. @param width width of the window in CSS pixels */
 export async function assertPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, config);
   mkdirSync(join(server.home, 'A folder'));
@@ -54,7 +54,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('preview');
   await page.keyboard.press('Escape');
   await openMenu(page);
-  // A part of what stands behind an open menu is always covered.
+  // An open menu always covers a part of the page behind it, so only the menu is checked.
   await assertAccessible(page, 'menu', `'#menu'`);
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await look('help');
@@ -107,7 +107,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('not found');
 }
 
-/** The page that asks before a form without scripts deletes something. */
+/** Checks the page that asks before a form without scripts deletes something. */
 export async function assertQuestionAccessible(t: TestContext, colorScheme: ColorScheme): Promise<void> {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), '');
@@ -118,7 +118,7 @@ export async function assertQuestionAccessible(t: TestContext, colorScheme: Colo
   await assertAccessible(page, 'question');
 }
 
-/** The pages in one of their languages. */
+/** Checks the pages in one of their languages. */
 export async function assertLanguageAccessible(t: TestContext, language: string): Promise<void> {
   const server = await startServer(t, config);
   writeFileSync(join(server.home, 'a.txt'), 'some text');
@@ -140,7 +140,7 @@ export async function assertLanguageAccessible(t: TestContext, language: string)
   await look('not found');
 }
 
-/** Pages of refused requests, and of forms of which a part failed. */
+/** Checks the pages of refused requests, and of forms that failed in part. */
 export async function assertErrorPagesAccessible(t: TestContext, colorScheme: ColorScheme, width: number): Promise<void> {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-delete-file']] } });
   writeFileSync(join(server.home, 'a.txt'), '');
@@ -162,7 +162,7 @@ export async function assertErrorPagesAccessible(t: TestContext, colorScheme: Co
   }
 }
 
-/** Sends a form as the page without scripts would. */
+/** Sends a form in the way the page would without scripts. */
 async function submit(page: Page, fields: Record<string, string>) {
   const replied = page.waitForResponse((reply) => reply.request().method() === 'POST');
   await page.evaluate(`((fields) => {

@@ -24,7 +24,7 @@ const files: Record<string, string | Buffer> = {
   'm.wav': silence(60),
 };
 
-/** What is there once a file is shown; those that are looked at in the normal run say so. */
+/** A selector for each file that matches once it is shown. Files with `isInShort` are also checked in the normal run. */
 const shown: readonly { name: string; ready: string; isInShort?: true }[] = [
   { name: 'a.txt', ready: 'pre' },
   { name: 'b.md', ready: '.markdown table', isInShort: true },
@@ -40,7 +40,10 @@ const shown: readonly { name: string; ready: string; isInShort?: true }[] = [
   { name: 'l.mp4', ready: '.trouble' },
 ];
 
-/** Has axe-core look at all previews, the grid, the player, and the pages of a search and of a drop box. @param isShort at some of them */
+/**
+ * Checks all previews, the grid, the player, a search page and a drop box with axe-core. @param isShort whether only some previews are
+ * checked
+ */
 export async function assertPreviewsAccessible(
   t: TestContext,
   { colorScheme, width, isShort }: { colorScheme: ColorScheme; width: number; isShort: boolean },
@@ -70,7 +73,7 @@ export async function assertPreviewsAccessible(
       await dialog.getByText('inside').waitFor();
       await look('a member of an archive');
     }
-    // Not by Escape: a PDF in its frame may have the keyboard.
+    // Do not use Escape here, because a PDF in its frame may have the keyboard focus.
     await dialog.getByRole('button', { name: 'Close' }).click();
     await dialog.waitFor({ state: 'detached' });
   }

@@ -8,27 +8,27 @@ import { join } from 'node:path';
 import { selfSign } from './certificates.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** What an authority answers for a resource in place of the truth. */
+/** A false reply of an authority for a resource. */
 export interface Lie {
   status?: number;
   headers?: Record<string, string>;
   body?: unknown;
 }
 
-/** How an authority behaves; all may be changed while it runs. */
+/** The behaviour of an authority. It may be changed while the authority runs. */
 export interface Behaviour {
-  /** By the last part of the path: `dir`, `account`, `order`, `authorization`, `finalize`, `certificate`. */
+  /** False replies by the last part of the path: `dir`, `account`, `order`, `authorization`, `finalize`, `certificate`. */
   lies: Record<string, Lie | undefined>;
-  /** Makes the certificate of a request, as the authority `ca`. */
+  /** Creates the certificate for a request, as the authority `ca`. */
   issue: (authority: TestAuthority, csr: string) => string;
 }
 
-/** An authority that checks nothing, to lie as a test wants. Pebble is the one that keeps to the RFC. */
+/** An authority that checks nothing and can be made to lie. For an authority that follows the RFC, use Pebble. */
 export class TestAuthority {
   readonly folder: string;
   readonly caPath: string;
   readonly behaviour: Behaviour = { lies: {}, issue: (authority, csr) => authority.sign(csr, 'files.example.com') };
-  /** Paths that were asked for, and what was sent there. */
+  /** The requested paths, with the payloads that were sent to them. */
   readonly asked: { path: string; payload: string }[] = [];
   #server: Server | undefined;
   #chain = '';
@@ -59,7 +59,7 @@ export class TestAuthority {
     return `${this.base}/dir`;
   }
 
-  /** Signs a request. @param csr PEM @param days of its life; it begins now */
+  /** Signs a request. @param csr request as PEM @param days lifetime, which begins now */
   sign(csr: string, name: string, days = 90): string {
     writeFileSync(join(this.folder, 'request.csr'), csr);
     writeFileSync(join(this.folder, 'request.ext'), `subjectAltName=DNS:${name}`);
@@ -123,7 +123,7 @@ export class TestAuthority {
   }
 }
 
-/** The names of a certificate. */
+/** Returns the names of a certificate. */
 export function namesOf(pem: string): string | undefined {
   return new X509Certificate(pem).subjectAltName;
 }

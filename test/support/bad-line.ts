@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { randomFrom } from './random.ts';
 
 /**
- * What happens to a connection: it is cut in the middle of what the client sends; the server alone sees its end there; the server's answer is
- * lost, as a whole or from some byte on.
+ * Faults of a connection: it is cut while the client sends; only the server sees its end; the server's reply is lost, completely or from
+ * some byte on.
  */
 const kinds = ['cut', 'end', 'swallow', 'halve'] as const;
 
@@ -14,23 +14,23 @@ export type FaultKind = (typeof kinds)[number];
 
 interface Fault {
   kind: FaultKind;
-  /** So many bytes of the client are passed on before. */
+  /** Number of the client's bytes that are passed on before the fault. */
   afterBytes: number;
-  /** Every piece waits so long, in either direction. */
+  /** Delay of every piece in milliseconds, in both directions. */
   delayMs: number;
 }
 
-/** A way to a server on which connections fail. */
+/** A proxy to a server on which connections fail. */
 export interface BadLine {
   url: string;
-  /** The faults that happened so far. */
+  /** The faults that have happened so far. */
   happened: FaultKind[];
 }
 
 /**
- * Starts a way to a server on which the first `faults` connections fail, each as a seed says; then it is good.
+ * Starts a proxy to a server. The first `faults` connections fail, in a way that the seed determines; later ones work.
  *
- * @param maxBytes of the client are passed on before a connection fails
+ * @param maxBytes maximum number of the client's bytes that are passed on before a connection fails
  */
 export async function startBadLine(
   t: TestContext,
@@ -96,7 +96,7 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/** Passes on what comes, and then the end. `look` gives what is passed of each piece, or undefined where that was the last. */
+/** Passes on data, and then the end. `look` returns the part of each piece to pass on; undefined ends the connection. */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {
@@ -107,6 +107,6 @@ async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buf
     }
     to.end();
   } catch {
-    // One side is gone, and takes the other along.
+    // One side has disconnected, so the other one is disconnected, too.
   }
 }

@@ -8,7 +8,7 @@ const leaseMs = 50_000;
 
 type Step = { attempt: LoginAttempt; does: 'begin' | 'failed' | 'succeeded' | 'unknown' } | { waitMs: number };
 
-/** Steps of guessers: many who guess at names, or two whose few passwords come again and again. */
+/** Steps of guessers: many guess at names, or two repeat a few passwords. */
 function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<Step> {
   const attempts = fc
     .record({ source: fc.constantFrom(...sources), username: fc.constantFrom('alice', 'ALICE', 'bob'), password: fc.nat(passwords - 1) })
@@ -21,7 +21,7 @@ function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<St
   );
 }
 
-/** What docs/spec/authentication.md#brute-force says, told from the history alone. */
+/** Decides according to docs/spec/authentication.md#brute-force, using only the history. */
 class History {
   readonly #policy: SecurityPolicy;
   #failures: { attempt: LoginAttempt; atMs: number; isSpent: boolean }[] = [];
@@ -70,7 +70,7 @@ class History {
     this.#failures = this.#failures.map((one) => (one.attempt.source === attempt.source ? { ...one, isSpent: true } : one));
   }
 
-  /** Different credentials of a source that failed or may still fail. */
+  /** Returns the number of different credentials of a source that failed, or may still fail. */
   mayHaveFailed(source: string, nowMs: number): number {
     return this.#ofSource(source, nowMs).size;
   }
@@ -102,9 +102,9 @@ class History {
 }
 
 /**
- * Bans decide as the history of attempts says.
+ * Asserts that bans decide as the history of attempts requires.
  *
- * @param limit failures until a ban; @param runs histories that are tried, the same ones each time
+ * @param limit number of failures until a ban @param runs number of histories to try; they are the same each time
  */
 async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, runs: number): Promise<void> {
   const policy = { ban_after_failures: limit, ban_seconds: 40, ban_window_seconds: 90 };
@@ -114,7 +114,7 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
       const bans = new MemoryBans(clock, () => policy);
       const model = new History(policy);
       const underWay: { attempt: LoginAttempt; hasSlotUntilMs: number }[] = [];
-      // A check that outlives its slot, or never had one as its credentials were known, may fail one time too many.
+      // Such a check may fail once too often: it took longer than its slot, or had none because its credentials were known.
       let isBounded = true;
       for (const step of history) {
         const nowMs = clock.nowMs();
@@ -148,8 +148,8 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
   );
 }
 
-/** Guessers by address. */
+/** Checks guessers by address. */
 export const assertBansOfAddresses = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b'], 3), 4, runs);
 
-/** Guessers by name. */
+/** Checks guessers by name. */
 export const assertLimitsOfNames = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b', 'c', 'd', 'e'], 9), 12, runs);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 
-/** Runs a benchmark as short as it can be; what it measures does not matter here. */
+/** Runs a benchmark for as short a time as possible. Its measurements do not matter here. */
 export function smoke(args: string[]): Promise<{ code: number | null; output: string; faults: string }> {
   return new Promise((resolve) => {
     const child = execFile(process.execPath, args, { timeout: 600_000 }, (_, output, faults) =>
@@ -11,7 +11,7 @@ export function smoke(args: string[]): Promise<{ code: number | null; output: st
   });
 }
 
-/** Declares a test for each part. @param parts rows of each that every machine with the long tests can run; their first figure is that of svc */
+/** Declares a test for each part. @param parts rows that every machine for long tests can run; the first figure is that of svc */
 export function testParts(parts: Readonly<Record<string, readonly string[]>>): void {
   for (const [part, workloads] of Object.entries(parts))
     test(`npm run bench -- ${part} --smoke runs on svc and on the peers that are installed`, async () => {

@@ -8,7 +8,7 @@ import { hasProgram } from './requires.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret, testPassword } from './secrets.ts';
 
-/** Fingers that go from their first points to their last in steps. */
+/** Moves fingers from their first points to their last ones, in steps. */
 export async function touch(session: CDPSession, paths: { from: [number, number]; to: [number, number] }[]): Promise<void> {
   const at = (part: number) =>
     paths.map(({ from, to }, id) => ({ id, x: from[0] + (to[0] - from[0]) * part, y: from[1] + (to[1] - from[1]) * part }));
@@ -17,25 +17,25 @@ export async function touch(session: CDPSession, paths: { from: [number, number]
   await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
 
-/** So browsers say that a test ended its server. */
+/** Matches the browsers' messages after a test has ended its server. */
 const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
 
-/** What a page of a test looks like and may do. */
+/** Options of a test's page: its look, and its permissions. */
 export interface BrowserOptions
   extends Pick<BrowserContextOptions, 'javaScriptEnabled' | 'colorScheme' | 'locale' | 'viewport' | 'timezoneId' | 'reducedMotion'> {
-  /** Console errors that the test makes happen on purpose. */
+  /** Matches console errors that the test causes on purpose. */
   expectedErrors?: RegExp;
 }
 
-/** A page for one test. Console errors, uncaught errors and violations of the policy fail the test at its end. */
+/** A page for one test. Console errors, uncaught errors and violations of the policy make the test fail at its end. */
 export interface TestPage extends Page {
-  /** What went wrong in the page so far. */
+  /** The problems of the page so far. */
   problems: string[];
 }
 
 type Run = (t: TestContext) => Promise<void> | void;
 
-/** Declares a test with Chromium; without that it is skipped with a printed reason. */
+/** Declares a test with Chromium. Without Chromium it is skipped with a printed reason. */
 export function browserTest(name: string, ...rest: [run: Run] | [options: TestOptions, run: Run]): void {
   const [run, options] = rest.length === 1 ? rest : [rest[1], rest[0]];
   void test(name, options, async (t) => {
@@ -43,14 +43,14 @@ export function browserTest(name: string, ...rest: [run: Run] | [options: TestOp
   });
 }
 
-/** Opens a page of Chromium with cookies of its own; all files have one browser, which scripts/test.mjs starts. */
+/** Opens a page of Chromium with its own cookies. All files share one browser, which scripts/test.mjs starts. */
 export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage> {
   const browser = await chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
   watchOutput(t, () => browser.close(), []);
   return openPage(t, browser, options);
 }
 
-/** Opens the page of a folder of alice's, with a session. */
+/** Opens the page of a folder of alice, with a session. */
 export async function openFolder(
   t: TestContext,
   server: { url: string },
@@ -62,9 +62,9 @@ export async function openFolder(
   return page;
 }
 
-/** Opens a page of a browser, with cookies of its own. */
+/** Opens a page of a browser, with its own cookies. */
 export async function openPage(t: TestContext, browser: Browser, { expectedErrors, ...rest }: BrowserOptions): Promise<TestPage> {
-  // Without animations a page has its final look at once.
+  // Without animations, a page has its final look at once.
   const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
   const context = await browser.newContext({ ...usual, ...rest });
   const page = await context.newPage();
@@ -87,7 +87,7 @@ export async function openPage(t: TestContext, browser: Browser, { expectedError
   return Object.assign(page, { problems });
 }
 
-/** Opens a page of alice's, with a session that is there already: the form would be a page more. */
+/** Opens a page of alice with a session that is created by a request, because the login form would take another page. */
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
   const body = new URLSearchParams({ username: 'alice', password: testPassword }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -105,17 +105,17 @@ export async function loginByForm(page: Page, url: string, target = '/home/'): P
   await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
-  // The page's script runs once all of the page is there: what a test does before that goes unnoticed.
+  // The page's script runs once the page is complete. Actions of a test before that would have no effect.
   await page.waitForLoadState('load');
 }
 
-/** Opens the menu with colours, language, password and the way out. */
+/** Opens the menu with colours, language, password and logout. */
 export async function openMenu(page: Page): Promise<void> {
   await page.locator('[popovertarget=menu]').click();
   await page.locator('#menu').waitFor();
 }
 
-/** A real drag of real files and folders, as the browser gets it from the desktop. */
+/** Drags real files and folders into the page, as the browser receives them from the desktop. */
 export async function drop(page: Page, paths: string[]): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files: paths, dragOperationsMask: 1 };
@@ -131,11 +131,14 @@ interface AxeViolation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Has axe-core look at the page by the rules of WCAG 2.2 AA and its best practices. It must find nothing. @param within expression of a part */
+/**
+ * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation. @param within expression
+ * for a part
+ */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
-  // The pages' policy refuses foreign scripts; the debugger's evaluation is no part of the page.
+  // The pages' policy refuses foreign scripts, but the debugger's evaluation is not subject to it.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeSource);
-  // What passes is about every element of the page: it is neither described nor sent.
+  // Nearly every element passes, so these results are neither described nor sent.
   const violations = await page.evaluate<AxeViolation[]>(`axe.run(${within}, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     resultTypes: ['violations'],

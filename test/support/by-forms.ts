@@ -6,7 +6,7 @@ import { type BrowserOptions, loginByForm, openBrowser, openMenu } from './brows
 import { startServer } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Does without scripts all that the forms of a listing can do. */
+/** Uses all forms of a listing without scripts. */
 export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions, 'viewport' | 'colorScheme'>): Promise<void> {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   mkdirSync(join(server.home, 'Reports'));

@@ -5,7 +5,7 @@ import type { FileChooser, Locator, Page } from 'playwright-core';
 import { testPassword } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Presses Tab, or Shift and Tab, until something has the focus, as a reader without a mouse does. */
+/** Presses Tab, or Shift and Tab, until an element has the focus, like a reader without a mouse. */
 async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
@@ -14,7 +14,7 @@ async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
   assert.fail(`${key} never comes to ${wanted}`);
 }
 
-/** Signs in on a page that put the focus on the user name; before it has, what is typed goes nowhere. */
+/** Logs in on a page that focuses the user name. Text that is typed before that would be lost. */
 export async function signInByKeyboard(page: Page): Promise<void> {
   await page.locator('input[name=username]:focus').waitFor();
   await page.keyboard.type('alice');
@@ -30,10 +30,10 @@ async function press(page: Page, name: string, within: Page | Locator = page): P
 }
 
 /**
- * Everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out.
+ * Does everything without a mouse: login, upload, new folder, rename, move, delete, sort, colours, logout.
  *
- * @param server with an empty home folder
- * @param page its console says 409 once: a name is taken
+ * @param server a server with an empty home folder
+ * @param page its console reports 409 once, because a name is taken
  */
 export async function workByKeyboard(page: Page, server: TestServer): Promise<void> {
   mkdirSync(join(server.home, 'Folder'));
@@ -82,7 +82,7 @@ export async function workByKeyboard(page: Page, server: TestServer): Promise<vo
   await tabTo(page, page.getByRole('link', { name: 'Size' }));
   await page.keyboard.press('Enter');
   await page.waitForURL('**/?sort=size*');
-  // Behind the last row Tab leads out of Firefox's page, and not back into it.
+  // In Firefox, Tab after the last row leaves the page and does not return to it.
   await tabTo(page, page.getByRole('button', { name: 'Account alice', exact: true }), 'Shift+Tab');
   await page.keyboard.press('Enter');
   await press(page, 'Dark');

@@ -9,13 +9,13 @@ import { startReceiver, until } from './receiver.ts';
 import { testBasic } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Requests that are answered before the replay is cancelled, and how many are under way at once. */
+/** Number of requests that are answered before the replay is cancelled, and number of concurrent requests. */
 const answered = 100;
 const atOnce = 4;
 
 /**
- * Has a console send so many events again, cancels that after some, and wants it to end there: nothing is begun any more, what was delivered
- * is recorded, and the service goes on.
+ * Makes a console send events again, cancels that after some of them, and asserts that it ends there: no further request begins, deliveries
+ * are recorded, and the service continues.
  */
 export async function cancelWhileSending(t: TestContext, events: number): Promise<void> {
   const receiver = await startReceiver(t, { script: Array.from({ length: answered }, () => ({})), otherwise: { isHeld: true } });
@@ -44,7 +44,7 @@ export async function cancelWhileSending(t: TestContext, events: number): Promis
   assert.equal(receiver.requests.length, answered + atOnce + 1, 'of the others nothing was sent');
 }
 
-/** Makes so many events of the ID 40039. */
+/** Causes events with ID 40039. */
 async function download(server: TestServer, times: number): Promise<void> {
   writeFileSync(join(server.home, 'f'), '');
   const agent = new Agent({ keepAlive: true });

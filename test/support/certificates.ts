@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** Options of `openssl req` for a new key, small and fast to make. */
+/** Options of `openssl req` for a new key that is small and fast to create. */
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /** Runs openssl in a folder. */
@@ -12,7 +12,7 @@ export function openssl(folder: string, ...args: string[]): void {
 }
 
 /**
- * Makes a key and a certificate that is its own authority.
+ * Creates a key and a self-signed certificate.
  *
  * @param files names of the files in the folder
  * @param subject for example `/CN=localhost`
@@ -23,7 +23,7 @@ export function selfSign(folder: string, files: { key: string; cert: string }, s
   openssl(folder, 'req', '-x509', ...newKey, '-keyout', files.key, '-out', files.cert, '-days', `${days}`, '-subj', subject, ...extension);
 }
 
-/** Makes `<name>.key` and `<name>.crt`, signed by `ca.key` and `ca.crt` of the same folder. */
+/** Creates `<name>.key` and `<name>.crt`, signed with `ca.key` and `ca.crt` of the same folder. */
 export function signByAuthority(folder: string, name: string, subject: string, extension: string): void {
   writeFileSync(join(folder, `${name}.ext`), extension);
   openssl(folder, 'req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject);
@@ -31,7 +31,7 @@ export function signByAuthority(folder: string, name: string, subject: string, e
   openssl(folder, 'x509', '-req', '-in', `${name}.csr`, ...authority, '-days', '2', '-out', `${name}.crt`, '-extfile', `${name}.ext`);
 }
 
-/** A certificate for localhost and 127.0.0.1 that is its own authority, in a folder of its own. */
+/** Creates a self-signed certificate for localhost and 127.0.0.1 in its own folder. */
 export function selfSigned(t: Ending): { key: string; cert: string; keyPath: string; certPath: string } {
   const folder = temporaryFolder(t);
   selfSign(folder, { key: 'key.pem', cert: 'cert.pem' }, '/CN=localhost', 'DNS:localhost,IP:127.0.0.1');

@@ -3,7 +3,7 @@ import { checkSource } from '../../src/config/check.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 
-/** As `svc validate` does: all checks, and all that it prints. */
+/** Makes all checks of `svc validate`. Returns everything that it would print. */
 export function checkedConfig(text: string): string {
   let findings: ConfigError['findings'];
   try {

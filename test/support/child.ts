@@ -6,18 +6,18 @@ import { runHosted, startHostedMock } from './hosted-commands.ts';
 import { watchOutput } from './secret-watch.ts';
 import { learnSecret } from './secrets.ts';
 
-/** The executable that the build makes. */
+/** The executable that the build creates. */
 export const executable = join(process.env.SVC_ROOT ?? process.cwd(), 'dist/svc.mjs');
 
-/** How `svc` is run: the executable by this Node.js, or the binary of SVC_TEST_BINARY (`scripts/test.mjs --binary`), which has its own. */
+/** The command that runs `svc`: this Node.js with the executable, or the binary of SVC_TEST_BINARY (`scripts/test.mjs --binary`). */
 export const program: readonly [string, ...string[]] = process.env.SVC_TEST_BINARY
   ? [process.env.SVC_TEST_BINARY]
   : [process.execPath, executable];
 
-/** Whether processes of `svc` are a binary. */
+/** Whether processes of `svc` run the binary. */
 export const isBinary = program.length === 1;
 
-/** What a command printed and how it ended. */
+/** The output of a command and the way it ended. */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -29,7 +29,7 @@ export interface Ended {
 export interface Running {
   child: ChildProcess;
   cwd: string;
-  /** Resolves when a line of stdout matches. @throws when the process ends before */
+  /** Resolves when a line of stdout matches. @throws if the process ends before that */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<Ended>;
   stdout(): string;
@@ -40,14 +40,14 @@ interface Options {
   cwd: string;
   env?: Record<string, string>;
   input?: string | Buffer;
-  /** Leaves stdin open. */
+  /** Whether stdin stays open. */
   keepInput?: boolean;
   uid?: number;
-  /** A program and its arguments that run `svc`, such as `prlimit`. */
+  /** A program that runs `svc`, such as `prlimit`, with its arguments. */
   under?: readonly string[];
 }
 
-/** Starts `svc` with arguments; ended with the test. */
+/** Starts `svc` with arguments. It is ended with the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
   const [first = '', ...rest] = [...(options.under ?? []), ...program, ...args];
   const child = spawn(first, rest, {
@@ -91,8 +91,8 @@ export function start(t: TestContext, args: string[], options: Options): Running
 }
 
 /**
- * Runs `svc` to its end, in a process of its own where it needs one; all other runs share one. That the executable has every command is
- * the subject of cli/executable.test.ts.
+ * Runs `svc` to its end. If it needs its own process, it gets one; all other runs share a process. Whether the executable has every command
+ * is tested in cli/executable.test.ts.
  */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   if (needsProcess(options)) return start(t, args, options).ended;
@@ -106,7 +106,7 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
   return ended;
 }
 
-/** Whether a run reads standard input, or is about the process itself, as all are of a binary. */
+/** Returns whether a run needs its own process. It does if it reads stdin or concerns the process itself; for a binary, all runs do. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
   return isBinary || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
@@ -117,7 +117,7 @@ export interface Mock {
   stdout(): string;
 }
 
-/** Starts `svc mock` with arguments, beside other mocks, until this process ends. Files are named by absolute paths. */
+/** Starts `svc mock` with arguments. Several mocks share a process, and run until this process ends. Files need absolute paths. */
 export async function startMock(t: TestContext, args: readonly string[], cwd: string): Promise<Mock> {
   const command = ['mock', ...args, '--port', '0'];
   learnArguments(command);
@@ -153,7 +153,7 @@ function learnInput(args: readonly string[], { env = {}, input }: Options): void
   if (readsPassword && input !== undefined) learnSecret(input.toString().split('\n')[0], 'what svc read from standard input');
 }
 
-/** Child processes of a process (proc(5)). */
+/** Returns the child processes of a process (proc(5)). */
 export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
@@ -162,7 +162,7 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
-/** Whether a process is there and no zombie. */
+/** Returns whether a process exists and is not a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -5,7 +5,10 @@ import type { TestContext } from 'node:test';
 import { program } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The project of an example as its reader has it: its files, and `svc` at the path where npm installs it. @returns its folder */
+/**
+ * Creates the project of an example as a reader would have it, with its files, and `svc` at the path where npm installs it. @returns its
+ * folder
+ */
 export function projectOf(t: TestContext, example: string): string {
   const cwd = temporaryFolder(t);
   cpSync(join(process.env.SVC_ROOT ?? '.', 'examples', example), cwd, { recursive: true });
@@ -14,14 +17,14 @@ export function projectOf(t: TestContext, example: string): string {
   return cwd;
 }
 
-/** How a script ended, with all that it printed. */
+/** The exit code of a script and all of its output. */
 export interface ScriptEnd {
   code: number | null;
   output: string;
 }
 
 /**
- * Runs the `ci.sh` of a project in a shell without variables; it is ended with the test.
+ * Runs the `ci.sh` of a project in a shell without variables. It is ended with the test.
  *
  * @param onOutput called with the output so far
  */
@@ -41,11 +44,11 @@ export function runCiScript(
       output += chunk;
       onOutput(output, script);
     });
-  // Waits for its exit and not for the end of its output, which processes that it left would hold open.
+  // Wait for its exit and not for the end of its output, which processes that it left behind would hold open.
   return new Promise((resolve) => script.on('exit', (code) => resolve({ code, output })));
 }
 
-/** Processes whose working folder is this one. */
+/** Returns the processes whose working folder is `cwd`. */
 export function processesIn(cwd: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

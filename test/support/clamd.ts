@@ -6,14 +6,14 @@ import type { TestContext } from 'node:test';
 import { until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A string that scanners take for a virus by agreement; in two parts, so that they do not take this file for one. */
+/** A string that scanners agree to report as a virus. It is split, so that they do not report this file. */
 export const eicar = `X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-${'STANDARD-ANTIVIRUS-TEST-FILE'}!$H+H*`;
 
 /** A clamd with one signature. */
 export interface TestClamd {
-  /** `unix:…` and `tcp://…`. */
+  /** URLs of the forms `unix:…` and `tcp://…`. */
   urls: string[];
-  /** For clamdscan. */
+  /** Path of a configuration for clamdscan. */
   configPath: string;
   process: ChildProcess;
 }
@@ -26,7 +26,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts Debian's clamd on a database of our own; nothing is downloaded. @param maxStream largest stream that it takes */
+/** Starts Debian's clamd with our own database, so that nothing is downloaded. @param maxStream maximum size of a stream */
 export async function startClamd(t: TestContext, maxStream = '100M'): Promise<TestClamd> {
   const folder = temporaryFolder(t);
   const database = join(folder, 'database');

@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { basicOf, findSecrets, learnAuthorization, learnFromText, learnSecret, testPassword, testUser } from './secrets.ts';
 
-/** A reply, read whole. */
+/** A reply that was read completely. */
 export interface TestReply {
   status: number;
   headers: IncomingHttpHeaders;
@@ -19,16 +19,16 @@ export interface TestReply {
 export interface TestRequest {
   headers?: Record<string, string | string[]>;
   body?: string | Buffer;
-  /** `name:password`, null for none; default alice's. */
+  /** `name:password`, or null for no credentials; by default those of alice. */
   user?: string | null;
-  /** A status of 500 fails the test unless it is expected. */
+  /** Whether status 500 is expected. Otherwise it makes the test fail. */
   mayFail?: boolean;
   ca?: string | Buffer;
   cert?: string | Buffer;
   key?: string | Buffer;
 }
 
-/** A client that sends exactly what it is told: the target is not normalised. */
+/** A client that sends exactly what a test specifies. It does not normalise the target. */
 export class Client {
   readonly url: string;
 
@@ -91,7 +91,7 @@ export class Client {
     return this.send('PUT', target, { ...options, body });
   }
 
-  /** The JSON listing of a folder as names. */
+  /** Returns the names in the JSON listing of a folder. */
   async names(target: string, options: TestRequest = {}): Promise<string[]> {
     const reply = await this.get(target, { ...options, headers: { accept: 'application/json' } });
     assert.equal(reply.status, 200, reply.text);
@@ -107,7 +107,7 @@ export class Client {
     });
   }
 
-  /** Logs in over JSON. @returns the session ID */
+  /** Logs in with JSON. @returns the session ID */
   async login(username = 'alice', password = testPassword, options: TestRequest = {}): Promise<string> {
     const reply = await this.send('POST', '/__svc__/login', {
       ...options,
@@ -119,13 +119,13 @@ export class Client {
     return reply.json<{ results: [{ session: string }] }>().results[0].session;
   }
 
-  /** Sends raw bytes and reads until the connection ends or `untilIdleMs` passes without more. */
+  /** Sends raw bytes. Reads until the connection ends, or until no data arrives for `untilIdleMs` milliseconds. */
   raw(bytes: string | Buffer, untilIdleMs = 400): Promise<string> {
     for (const [, value = ''] of bytes.toString('latin1').matchAll(/^authorization: *([^\r\n]+)/gim)) learnAuthorization(value);
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, '127.0.0.1', () => socket.write(bytes));
       let text = '';
-      // The first bytes may take longer, on a busy machine.
+      // On a busy machine, the first bytes may take longer.
       socket.setTimeout(Math.max(untilIdleMs, 3000), () => socket.destroy());
       socket.on('data', (chunk) => {
         socket.setTimeout(untilIdleMs);
@@ -141,7 +141,7 @@ export class Client {
   }
 }
 
-/** Longer replies are files of a test. */
+/** Maximum size, in bytes, of replies that are searched for secrets. Longer ones are files of a test. */
 const maxVisited = 64 * 1024;
 
 function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {
@@ -156,7 +156,10 @@ function learnFromRequest(headers: Record<string, string | string[]>, body: stri
   for (const [name, value] of new URLSearchParams(body.toString())) if (name.includes('password')) learnSecret(value, `${name} of a form`);
 }
 
-/** What a client sends to prove who it is comes back in no reply, whatever the encoding; a new session goes to whoever logged in. */
+/**
+ * Asserts that no reply contains the credentials that a client sent, in any encoding. A new session is returned only to the client that
+ * logged in.
+ */
 function assertReplyHasNoSecret(what: string, status: number, { headers, rawHeaders }: IncomingMessage, text: string): void {
   const session = sessionOf(status, headers, text);
   learnSecret(session, 'a session');
@@ -171,7 +174,7 @@ function sessionOf(status: number, headers: IncomingHttpHeaders, text: string): 
   return cookie ?? (status === 200 ? /^\{"results":\[\{"session":"([^"]+)"/.exec(text)?.[1] : undefined);
 }
 
-/** A request within a session. */
+/** Returns the options of a request in a session. */
 export function within(session: string, more: TestRequest = {}): TestRequest {
   return { ...more, headers: { accept: 'application/json', authorization: `session ${session}`, ...more.headers } };
 }

@@ -3,12 +3,13 @@ import { main } from '../../src/cli/main.ts';
 import type { Ended } from './child.ts';
 import type { HostedCommand, MockOutput } from './hosted-commands.ts';
 
-// A process that runs one command of svc after the other, each as if it were alone, or some mocks at once: started by hosted-commands.ts.
+// A process that runs commands of svc one after the other, as if each had its own process, or several mocks at once. hosted-commands.ts
+// starts it.
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 let output = { stdout: '', stderr: '' };
-/** Where a mock prints, as several run at once. */
+/** The function with which a mock prints. It is stored per mock, because several of them run at once. */
 const printing = new AsyncLocalStorage<(text: string) => void>();
 
 for (const name of ['stdout', 'stderr'] as const) {
@@ -23,10 +24,10 @@ for (const name of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Resolves when nothing of a command is left that would keep a process of its own from ending. */
+/** Resolves when a command has left nothing open that would keep a process from ending. */
 async function untilNothingIsLeft(ownResources: number): Promise<void> {
   while (process.getActiveResourcesInfo().length > ownResources) {
-    // Without `unref` the timer would be one of the resources.
+    // Without `unref`, the timer itself would be one of the resources.
     await new Promise((resolve) => setTimeout(resolve, 5).unref());
   }
 }
@@ -41,7 +42,7 @@ async function run({ args }: HostedCommand): Promise<Ended> {
   return { code, signal: null, ...output };
 }
 
-/** Runs a mock for as long as this process lives. */
+/** Runs a mock until this process ends. */
 function runMock(args: string[], mock: number): void {
   for (const emitter of [process, process.stdout]) emitter.setMaxListeners(0);
   const send = (text: string) => void process.send?.({ mock, text } satisfies MockOutput);
@@ -55,5 +56,5 @@ process.on('message', (command: HostedCommand) => {
   else runMock(command.args, command.mock);
 });
 
-// Mocks would keep it when whoever started it is gone.
+// Mocks would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** A name that would change how its dependencies read, and do more than that, if it were not shown as a text. */
+/** A name that would change how other texts are read, and even run code, if it were not shown as text. */
 export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
 
 const uuid = (number: number) => `0b5cad00-1111-4222-8333-${String(number).padStart(12, '0')}`;
@@ -323,7 +323,7 @@ const replies: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** The views of a console, by the fragment of each, and what is on it once it is there. */
+/** The views of a console by fragment, with the heading that is visible once the view is loaded. */
 export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#overview', 'Overview'],
   ['#events', 'Events'],
@@ -340,7 +340,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#configuration', 'Configuration'],
 ];
 
-/** Has the page get replies of a busy installation whose names are all hostile, but for what signs in. */
+/** Makes the page receive replies of a busy installation in which all names are hostile. Requests for the login are not changed. */
 export async function answerHostile(page: Page): Promise<void> {
   await page.route(/\/api\/(?!login|logout|me$)/, (route) => {
     const { pathname } = new URL(route.request().url());

@@ -7,13 +7,13 @@ import { asOperator, type ConsoleClient } from './console.ts';
 import { type Receiver, startReceiver, until } from './receiver.ts';
 import type { TestConfig } from './server.ts';
 
-/** What an operator works with: the console of one node, and the files by way of each node. */
+/** The console of one node, and the files through each node. */
 export interface Installation {
   console: ConsoleClient;
   files: readonly Client[];
 }
 
-/** A receiver that fails once, and has been mended then. */
+/** Starts a receiver that fails once and then works. */
 export function failingReceiver(t: TestContext): Promise<Receiver> {
   const headers = { 'content-type': 'application/json' };
   return startReceiver(t, {
@@ -22,7 +22,7 @@ export function failingReceiver(t: TestContext): Promise<Receiver> {
   });
 }
 
-/** The configuration for the work below: a handler that stops after one failure, bans after two. */
+/** Returns the configuration for the tasks below: a handler that stops after one failure, and bans after two failures. */
 export function workConfig(receiver?: Receiver): TestConfig {
   return {
     server: { security_policy: { ban_after_failures: 2, ban_window_seconds: 600, ban_seconds: 600 } },
@@ -33,7 +33,7 @@ export function workConfig(receiver?: Receiver): TestConfig {
   };
 }
 
-/** A receiver fails: its delivery is seen, the handler started again, the delivery replayed and delivered. */
+/** Does an operator's work after a receiver failed: opens the failed delivery, starts the handler again, and replays the delivery. */
 export async function mendAndReplay(page: Page, { console, files, receiver }: Installation & { receiver: Receiver }): Promise<void> {
   const at = (index: number) => files[index % files.length] as Client;
   await at(1).put('/home/first.txt', 'one');
@@ -52,7 +52,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.locator('#sections').getByText('Handlers').click();
   await handler.getByRole('button', { name: 'Start' }).click();
   await page.getByText('invoices was started.').waitFor();
-  // It delivers again; until a delivery succeeds, those of before count.
+  // The handler delivers again. Until a delivery succeeds, earlier failures count.
   await handler.getByText('failing, 1 of 1').waitFor();
   await at(2).put('/home/second.txt', 'two');
   await until('the second event is delivered', () => receiver.events().some(({ data }) => data.path === '/second.txt'));
@@ -63,7 +63,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.getByRole('button', { name: 'Replay one' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
   await page.getByRole('heading', { name: 'Dry run' }).waitFor();
-  // Another node than the one that sent it says so in the body.
+  // If another node than the sender replays it, the body names that node.
   await page.getByText(files.length === 1 ? 'as it was sent' : /as it was sent|would differ/).waitFor();
   assert.equal(receiver.requests.length, before, 'a dry run sends nothing');
   await page.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
@@ -81,7 +81,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   );
 }
 
-/** A session is ended, whose client then gets 401; a ban is lifted. */
+/** Ends a session, whose client then gets 401, and lifts a ban. */
 export async function endSessionAndLiftBan(page: Page, { console, files }: Installation): Promise<void> {
   const [first] = files as [Client];
   const session = { user: null, headers: { authorization: `session ${await first.login()}` } };

@@ -7,7 +7,7 @@ import { Contract } from './openapi-contract.ts';
 import { cheapHash } from './passwords.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
 
-/** Signs in to a console with its form. @param hash what the page shows then */
+/** Logs in to a console with its form. @param hash fragment of the view that is shown afterwards */
 export async function signIn(page: Page, url: string, hash = '', role: keyof typeof users = 'operator'): Promise<void> {
   const [name, password] = users[role];
   await page.goto(`${url}/${hash}`);
@@ -30,12 +30,12 @@ const operatorHash = cheapHash(operatorPassword);
 const viewerHash = cheapHash(viewerPassword);
 const reviewerHash = cheapHash(reviewerPassword);
 
-/** What `Client` sends as Basic for each of them. */
+/** Basic credentials of each administrator for `Client`. */
 export const asOperator = { user: `olga:${operatorPassword}` };
 export const asViewer = { user: `vera:${viewerPassword}` };
 export const asReviewer = { user: `rita:${reviewerPassword}` };
 
-/** A service of type console with the administrators `olga` (operator), `vera` (viewer) and `rita` (reviewer). */
+/** Returns a service of type console with the administrators `olga` (operator), `vera` (viewer) and `rita` (reviewer). */
 export async function consoleService(options: Record<string, unknown> = {}) {
   return {
     type: 'console',
@@ -49,7 +49,7 @@ export async function consoleService(options: Record<string, unknown> = {}) {
   };
 }
 
-/** A server with files and a console, and a client of the latter. */
+/** Starts a server with files and a console. Returns it with a client for the console. */
 export async function startConsole(
   t: TestContext,
   config: TestConfig = {},
@@ -62,7 +62,7 @@ export async function startConsole(
   return { server, console: new ConsoleClient(url) };
 }
 
-/** A client of a console. Nobody logs in by default. */
+/** A client of a console. By default it sends no credentials. */
 export class ConsoleClient extends Client {
   override send(method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
     return super.send(method, target, { user: null, ...options });
@@ -74,23 +74,23 @@ export class ConsoleClient extends Client {
     return this.send('POST', target, { ...options, headers, body: JSON.stringify(body) });
   }
 
-  /** Logs in. @returns the headers that a page of the console sends with its session */
+  /** Logs in. @returns the headers that a page of the console sends in its session */
   async session(username = 'olga', password = operatorPassword): Promise<{ cookie: string; origin: string }> {
     const reply = await this.post('/api/login', { username, password });
     assert.equal(reply.status, 200, reply.text);
     return { cookie: cookieOf(reply), origin: this.url };
   }
 
-  /** The OpenAPI document, to hold replies to. */
+  /** Returns the console's OpenAPI document, against which replies can be checked. */
   async contract(): Promise<Contract> {
     return new Contract((await this.get('/api/openapi.json')).text, everyReply);
   }
 }
 
-/** Headers of every reply of a console. */
+/** Headers that every reply of a console has. */
 const everyReply = ['cache-control', 'content-security-policy', 'referrer-policy', 'x-accel-buffering', 'x-content-type-options'];
 
-/** The session cookie that a reply sets. */
+/** Returns the session cookie that a reply sets. */
 export function cookieOf(reply: TestReply): string {
   return String(reply.headers['set-cookie']).split(';', 1)[0] ?? '';
 }

@@ -4,12 +4,12 @@ import type * as z from 'zod';
 import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { type Ended, run } from './child.ts';
 
-/** Asks the service of a data folder. */
+/** Runs a command that asks the service of a data folder. */
 export function control(t: TestContext, dataFolder: string, ...args: string[]): Promise<Ended> {
   return run(t, [...args, '--data-folder', dataFolder], { cwd: dataFolder });
 }
 
-/** What `list` prints. */
+/** Returns the items that `list` prints. */
 export async function listed<Name extends 'sessions' | 'locks' | 'bans' | 'trash'>(
   t: TestContext,
   dataFolder: string,

@@ -9,7 +9,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { ManualClock } from './manual-clock.ts';
 import { until } from './receiver.ts';
 
-/** Readers that send a request and then read nothing, and the replies to them. */
+/** Opens connections whose clients send a request and then read nothing. Returns the replies to them. */
 export async function deafReaders(t: TestContext, count: number): Promise<ServerResponse[]> {
   const replies: ServerResponse[] = [];
   const server = createServer((_, outgoing) => void replies.push(outgoing)).listen(0, '127.0.0.1');
@@ -29,7 +29,8 @@ export async function deafReaders(t: TestContext, count: number): Promise<Server
 }
 
 /**
- * Readers that do not read: they share one query of the overview, at most one message is kept for each, and they are cut off after a while.
+ * Asserts that readers which do not read share one query of the overview, get at most one waiting message each, and are cut off after a
+ * while.
  */
 export async function overviewForDeafReaders(t: TestContext, count: number): Promise<void> {
   const clock = new ManualClock();
@@ -46,7 +47,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
   const open = replies.map((outgoing) => streams.open({ outgoing, administrator, session: undefined }, {}));
   for (const stream of open) feed.add(stream);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  // Until the kernel buffers of all of them are full.
+  // Until the kernel's buffers of all readers are full.
   for (let tick = 0; tick < 2000 && !open.every(({ isBehind }) => isBehind); tick++) {
     clock.advance(2000 / 1000);
     for (const stream of open) if (!stream.isBehind) stream.send({ event: 'overview', data: { filler } });

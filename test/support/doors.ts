@@ -8,14 +8,14 @@ const uploads = '/home/__svc__/uploads/';
 const draft = { 'upload-draft-interop-version': '9' };
 const tus = { 'tus-resumable': '1.0.0' };
 
-/** The URL of a path below the home folder. */
+/** Returns the URL of a path below the home folder. */
 export const urlOf = (path: string) => `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 
-/** Where a door leads: a folder that is there (`/` or `/d`), and a name in it. */
+/** The target of a door: an existing folder (`/` or `/d`), and a name in it. */
 export interface DoorTarget {
   folder: string;
   name: string;
-  /** Of the request, besides its own. */
+  /** Additional headers of the request. */
   headers?: Record<string, string>;
 }
 
@@ -28,20 +28,20 @@ export function command(client: Client, at: DoorTarget, item: Record<string, unk
   return client.send('POST', folderUrl(at), { headers, body: JSON.stringify({ commands: [item] }) });
 }
 
-/** Sends a form with its fields; a file as `upload-file`. */
+/** Sends a form with its fields. A file is sent as `upload-file`. */
 export function form(client: Client, at: DoorTarget, fields: Record<string, string>, fileName?: string): Promise<TestReply> {
   const files = fileName === undefined ? [] : ([['upload-file', 'new', fileName]] as [string, string, string][]);
   const { body, type } = multipart([...Object.entries(fields), ...files]);
   return client.send('POST', folderUrl(at), { body, headers: { 'content-type': type, accept: 'application/json', ...at.headers } });
 }
 
-/** What creates an upload of tus, with the metadata. */
+/** Creates an upload with tus and metadata. */
 export function createTus(client: Client, pairs: Record<string, string>, headers: Record<string, string> = {}): Promise<TestReply> {
   const metadata = Object.entries(pairs).map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`);
   return client.send('POST', uploads, { headers: { ...tus, 'upload-length': '3', 'upload-metadata': metadata.join(','), ...headers } });
 }
 
-/** Brings the content `new` to an upload of tus. */
+/** Sends the content `new` to an upload of tus. */
 export function fillTus(client: Client, url: string, headers: Record<string, string> = {}): Promise<TestReply> {
   const own = { ...tus, 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' };
   return client.send('PATCH', url, { body: 'new', headers: { ...own, ...headers } });
@@ -52,14 +52,14 @@ export function beginDraft(client: Client, at: DoorTarget): Promise<TestReply> {
   return client.send('PUT', urlOf(pathOf(at)), { body: 'ne', headers: { ...draft, 'upload-complete': '?0', ...at.headers } });
 }
 
-/** Brings the last byte. */
+/** Sends the last byte of such an upload. */
 export function completeDraft(client: Client, url: string, headers: Record<string, string> = {}): Promise<TestReply> {
   const own = { ...draft, 'upload-offset': '2', 'upload-complete': '?1', 'content-type': 'application/partial-upload' };
   return client.send('PATCH', url, { body: 'w', headers: { ...own, ...headers } });
 }
 
 /**
- * All requests that create a name over HTTP, or store the content `new` under it. `/spare` is a file, and the only one that MOVE takes
+ * All HTTP requests that create a name or store the content `new` under it. `/spare` is a file. Only MOVE removes it.
  * away.
  */
 export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget) => Promise<TestReply>>> = {
@@ -77,7 +77,7 @@ export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget)
   'form, file': (client, at) => form(client, at, { action: 'upload-file' }, at.name),
 };
 
-/** All ways to make a folder over HTTP. */
+/** All HTTP requests that create a folder. */
 export const httpFolderDoors: typeof httpDoors = {
   MKCOL: (client, at) => client.send('MKCOL', `${urlOf(pathOf(at))}/`, { headers: at.headers ?? {} }),
   'PUT folder': (client, at) => client.send('PUT', `${urlOf(pathOf(at))}/`, { headers: at.headers ?? {} }),
@@ -86,7 +86,7 @@ export const httpFolderDoors: typeof httpDoors = {
   'command create-folder-if-missing': (client, at) => command(client, at, { command: 'create-folder-if-missing', target: at.name }),
 };
 
-/** All ways to make a name over SFTP, or to put something else under it; each gives the code of the status. `spare` is a file. */
+/** All SFTP requests that create a name or replace its content. Each function returns the status code. `spare` is a file. */
 export const sftpDoors: Readonly<Record<string, (sftp: RawSftp, path: string) => Promise<number>>> = {
   OPEN: async (sftp, path) => {
     const reply = await sftp.ask(packetTypes.open, (fields) =>

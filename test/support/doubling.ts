@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict';
 
-/** Work that takes less is no danger however it grows: inputs have a largest size, and this is measured near it. */
+/** Time in milliseconds below which work is harmless, however it grows. Inputs have a maximum size, and this is measured near it. */
 const harmlessMs = 20;
 
-/** The larger input has so many times the size of the smaller one: it is doubled three times. */
+/** Ratio of the sizes of the larger and the smaller input, which was doubled three times. */
 const growth = 8;
 
-/** How much more than that the work may grow; with the square it would be eight times as much. */
+/** Factor by which the work may exceed linear growth. With quadratic growth it would be eight times as much. */
 const tolerance = 2.5;
 
-/** What grows so in part of its range alone (caches, garbage) does not go on like that: for four times the input, sixteen times with the square. */
+/**
+ * Further growth for a second check. Effects such as caches and garbage end after a part of the range; quadratic work becomes sixteen times
+ * as much.
+ */
 const furtherGrowth = 4;
 
-/** Work that is refused for larger inputs, and takes less for the largest that are not, stalls nobody. */
+/** Time in milliseconds below which the largest accepted input delays nobody, if larger inputs are refused. */
 const stallMs = 100;
 
-/** CPU time of this process in a call, the least of some calls, in ms. Other programs of the machine do not count. */
+/** Returns the minimum CPU time of this process over several calls, in milliseconds. Other programs of the machine do not count. */
 async function leastMs(work: () => unknown, calls: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let call = 0; call < calls; call++) {
@@ -28,11 +31,10 @@ async function leastMs(work: () => unknown, calls: number): Promise<number> {
 }
 
 /**
- * Fails when the work for an input that was doubled three times grows by far more than eight times. What only one measurement
- * shows is measured again.
+ * Asserts that the work for an input that was doubled three times grows by little more than eight times. A bad result is measured again.
  *
- * @param make the input of a size, in whatever unit `size` is
- * @param work may throw only what is a fault of its own
+ * @param make returns an input of a size; the unit of `size` is arbitrary
+ * @param work must throw only if it has a fault itself
  */
 export async function assertLinear<T>(what: string, make: (size: number) => T, work: (input: T) => unknown, size: number): Promise<void> {
   const large = make(size);
@@ -47,7 +49,7 @@ export async function assertLinear<T>(what: string, make: (size: number) => T, w
   }
   const larger = make(size * furtherGrowth);
   const largerMs = await leastMs(() => work(larger), 2);
-  // Once more beside it: the machine may be faster now than it was.
+  // The smaller input is measured again, because the machine may be faster now than before.
   largeMs = Math.min(largeMs, await leastMs(() => work(large), 3));
   if (largerMs < largeMs ? largeMs < stallMs : largerMs <= furtherGrowth * tolerance * largeMs) return;
   assert.fail(

@@ -31,12 +31,12 @@ export class EventReader {
     });
   }
 
-  /** The data of the next event of a name. */
+  /** Returns the data of the next event with a name. */
   next(name: string): Promise<unknown> {
     return this.nextWhere(name, () => true);
   }
 
-  /** The data of the next event of a name that is such. */
+  /** Returns the data of the next event with a name for which `isSuch` is true. */
   async nextWhere(name: string, isSuch: (data: unknown) => boolean): Promise<unknown> {
     for (;;) {
       for (let event = this.#events.shift(); event; event = this.#events.shift())

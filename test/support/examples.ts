@@ -7,7 +7,7 @@ import { temporaryFolder } from './temp.ts';
 
 export const examples = join(process.env.SVC_ROOT ?? '.', 'examples');
 
-/** A copy of an example that serves on a free port. */
+/** Creates a copy of an example that serves on a free port. */
 export function copyOf(t: TestContext, name: string): string {
   const folder = temporaryFolder(t);
   cpSync(join(examples, name), folder, { recursive: true });
@@ -16,7 +16,7 @@ export function copyOf(t: TestContext, name: string): string {
   return folder;
 }
 
-/** A program of an example on a free port, with what it printed. */
+/** Starts a program of an example on a free port. Returns it with its output. */
 export async function program(
   t: TestContext,
   cwd: string,

@@ -3,7 +3,10 @@ import { Readable } from 'node:stream';
 import type { Exchange } from '../../src/http/request/exchange.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 
-/** As much of a request as parsers of headers and bodies look at, for tests that call them without a server. */
+/**
+ * Returns an exchange that has only the parts of a request that parsers of headers and bodies read. With it, tests can call them without a
+ * server.
+ */
 export function exchangeOf(request: {
   method?: string;
   target?: string;

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { start } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A run of each command: arguments, exit code, what is printed. `URL` is that of a mock. */
+/** A run of each command: arguments, exit code, and output. `URL` stands for that of a mock. */
 const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['import', 'htpasswd nowhere', 2, /^$/],
   ['ssh', 'host-key import nowhere', 3, /^$/],
@@ -39,7 +39,10 @@ const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['__complete', '-- val', 0, /^validate\t/],
 ];
 
-/** The executable has every command of its help. @param isTried commands that are run; their names are compared with the help in any case */
+/**
+ * Asserts that the executable has every command of its help. @param isTried selects the commands to run; all names are compared with the
+ * help
+ */
 export async function assertCommands(t: TestContext, isTried: (command: string) => boolean): Promise<void> {
   const cwd = temporaryFolder(t);
   const configuration = `server: {data_folder_path: data}

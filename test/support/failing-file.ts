@@ -5,7 +5,7 @@ import { startConsole } from './console.ts';
 import { startReceiver } from './receiver.ts';
 import { watchOutput } from './secret-watch.ts';
 
-// A test file that fails while everything is open that helpers open: test/browser/failures.test.ts has it run in a process of its own.
+// A test file that fails while everything is open that helpers can open. test/browser/failures.test.ts runs it in a separate process.
 
 test('fails in the middle', async (t) => {
   watchOutput(t, () => assert.fail('planted in what stops'), []);

@@ -10,30 +10,30 @@ import { append, part, sha256, uploads } from './draft-uploads.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 
-/** What a client knows of a file: that it is there, that it is not, or nothing, as no reply came. */
+/** The state of a file, as far as its client knows: it exists, it does not, or unknown, because no reply arrived. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
-/** A node that does not answer within this time is not asked again. */
+/** Time in milliseconds after which a node that has not answered is not asked again. */
 export const patienceMs = 4000;
 
 const pieceBytes = 300_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** Content that no other file has. */
+/** Returns content that no other file has. */
 export function contentOf(name: string, bytes: number): Buffer {
   return createHash('shake256', { outputLength: bytes }).update(name).digest();
 }
 
-/** No reply, or one that says nothing of what was asked: the client goes on elsewhere or later. */
+/** Thrown if there is no reply, or none that answers the request. The client then tries again, later or at another node. */
 class NotNow extends Error {}
 
-/** Works on files of its own at several nodes, whatever becomes of these, and notes what it was told of each file. */
+/** Works on its own files at several nodes, even if they fail, and records the reply about each file. */
 abstract class FaultedClient {
-  /** Files by name. Those whose fate is `done` have this content. */
+  /** Files by name. A file whose state is `done` must have this content. */
   readonly told = new Map<string, { fate: Fate; content: Buffer }>();
-  /** Files that are known to be gone. */
+  /** Files that are known not to exist any more. */
   readonly gone = new Set<string>();
-  /** How often each kind of reply came. */
+  /** Number of replies by status. */
   readonly statuses = new Map<string, number>();
   readonly failed: Promise<never>;
   protected readonly home: string;
@@ -68,7 +68,7 @@ abstract class FaultedClient {
     for (let number = 0; !this.#isLast; number++) await this.once(`${this.name}-${number}`);
   }
 
-  /** Brings one file to its end, whatever it is. */
+  /** Works on one file until its final state. */
   protected abstract once(name: string): Promise<void>;
 
   protected note(name: string, content: Buffer, fate: Fate): void {
@@ -78,7 +78,7 @@ abstract class FaultedClient {
     if (fate === 'refused') assert.equal(existsSync(path), false, `${name}: what was refused is there`);
   }
 
-  /** Sends a request whose body comes in two parts, so that a fault may come between. @throws NotNow when there is no reply */
+  /** Sends a request with its body in two parts, so that a fault may happen in between. @throws NotNow if there is no reply */
   protected async ask(
     method: string,
     target: string,
@@ -103,12 +103,13 @@ abstract class FaultedClient {
     throw new NotNow('no reply');
   }
 
-  /** @returns the fate of the one change that a request asks for */
+  /** @returns the state after the only change that a request makes */
   protected async change(method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<Fate> {
     try {
       const reply = await this.ask(method, target, headers, body);
       if (reply.status < 300 || isUnsynced(reply)) return 'done';
-      // 401 for want of the account, 412 of what may have been there, 500 of a disk that fails; a folder's sync is never told so.
+      // Possible statuses: 401 if the account cannot be looked up, 412 if an earlier attempt succeeded, 500 if a disk fails. A failed sync
+      // of a folder is not reported in this way.
       assert.ok([401, 412, 423, 429, 500, 503].includes(reply.status), `${method} ${target}: ${reply.status} ${reply.text}`);
       await sleep(30);
       return 'refused';
@@ -123,7 +124,7 @@ function isUnsynced({ status, text }: WatchedReply): boolean {
   return status >= 400 && /"durable": ?false/.test(text);
 }
 
-/** Writes files, replaces them, renames them and removes them. Each name is used once, as what was not answered may still come. */
+/** Writes, replaces, renames and removes files. Each name is used only once, because a request without a reply may still be executed. */
 export class ChangingClient extends FaultedClient {
   protected async once(name: string): Promise<void> {
     const first = contentOf(name, 200_000);
@@ -152,13 +153,13 @@ export class ChangingClient extends FaultedClient {
   }
 }
 
-/** How an upload is spoken about. */
+/** The protocol of an upload. */
 type Protocol = 'draft' | 'tus';
 
-/** Uploads files in pieces, each with its digest, and goes on where it is told to. */
+/** Uploads files in pieces, each with its digest, and continues at the offset that the service reports. */
 export class DigestClient extends FaultedClient {
   readonly protocol: Protocol;
-  /** Uploads whose records went with what Redis knew. */
+  /** Uploads whose records were lost together with the data of Redis. */
   readonly forgotten = new Set<string>();
 
   constructor(folder: string, ports: readonly number[], name: string, user: string, protocol: Protocol) {
@@ -178,7 +179,7 @@ export class DigestClient extends FaultedClient {
         return;
       } catch (error) {
         if (!(error instanceof NotNow)) throw error;
-        // Nobody knows of an upload whose URL did not arrive.
+        // Without a URL, nobody knows of the upload.
         if (state.url === '') return;
         assert.ok(performance.now() < endMs, `${name}: it came to no end in three minutes: ${error.message}`);
         await sleep(50);
@@ -186,7 +187,7 @@ export class DigestClient extends FaultedClient {
     }
   }
 
-  /** @returns whether it is complete; false when it is forgotten */
+  /** @returns whether the upload is complete; false if the service has lost it */
   async #goOn(name: string, content: Buffer, state: { url: string; toldBytes: number }): Promise<boolean> {
     const isTus = this.protocol === 'tus';
     if (state.url === '') {
@@ -220,7 +221,7 @@ export class DigestClient extends FaultedClient {
       const reply = await this.ask('PATCH', state.url, headers, piece);
       if (isUnsynced(reply) && isLast) return true;
       later(reply, name);
-      // Another offset: an earlier request, whose reply was lost, has come further.
+      // The offset differs if an earlier request, whose reply was lost, has sent more.
       if ([404, 409, 410].includes(reply.status)) throw new NotNow(`PATCH ${reply.status}`);
       assert.equal(reply.status, isLast && !isTus ? 201 : 204, `${name}: ${reply.text}`);
       at += piece.length;
@@ -230,14 +231,14 @@ export class DigestClient extends FaultedClient {
   }
 }
 
-/** @throws NotNow for what is no answer about an upload: an account that is away, a node that is not ready, a disk that fails */
+/** @throws NotNow if the reply says nothing about the upload: the account cannot be looked up, a node is not ready, or a disk fails */
 function later({ status, text }: WatchedReply, name: string): void {
   if ([401, 429, 500, 503].includes(status)) throw new NotNow(`${name}: ${status} ${text}`);
 }
 
-/** Uploads files over SFTP, their pieces not in order. Each name is used once. */
+/** Uploads files over SFTP, with their pieces out of order. Each name is used only once. */
 export class SftpFaultedClient extends FaultedClient {
-  /** When each upload began, on the clock of `performance`. */
+  /** Start time of each upload, on the clock of `performance`. */
   readonly begunMs = new Map<string, number>();
   readonly #t: TestContext;
   #login: SftpLogin | undefined;
@@ -302,7 +303,7 @@ export class SftpFaultedClient extends FaultedClient {
   }
 }
 
-/** @throws NotNow when it takes too long */
+/** @throws NotNow if it takes too long */
 async function soon<T>(asked: Promise<T>): Promise<T> {
   asked.catch(() => {});
   const late = sleep(patienceMs, undefined, { ref: false }).then(() => {

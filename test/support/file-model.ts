@@ -1,6 +1,6 @@
 import type { Right } from '../../src/accounts/permissions.ts';
 
-/** One operation of a client, whatever the protocol. Paths are virtual ones. */
+/** One operation of a client in any protocol. Paths are virtual paths. */
 export interface Operation {
   kind:
     | 'put'
@@ -21,20 +21,20 @@ export interface Operation {
     | 'form-upload';
   account: string;
   path: string;
-  /** Of COPY and MOVE. */
+  /** Destination of COPY and MOVE. */
   destination: string;
   overwrite: 'T' | 'F' | undefined;
   content: string;
 }
 
-/** What the service must answer, and which events it must tell of the operation's path. */
+/** The reply that the service must give, and the events that it must emit for the operation's path. */
 export interface Expected {
   status: number;
   events: number[];
   body?: string;
 }
 
-/** The rights of an account: those of the first prefix that a path is below, or the general ones. */
+/** The rights of an account. If a prefix contains a path, its rights apply; otherwise the general ones do. */
 export interface Rights {
   general: readonly Right[];
   below: Readonly<Record<string, readonly Right[]>>;
@@ -46,11 +46,11 @@ const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/';
 const isBelow = (path: string, folder: string) => path.startsWith(folder === '/' ? '/' : `${folder}/`) && path !== folder;
 
 /**
- * A tree of files and folders in memory that does what docs/spec/files.md and docs/spec/webdav.md say of every operation: the reference for
- * tests.
+ * A tree of files and folders in memory. It implements every operation as docs/spec/files.md and docs/spec/webdav.md describe it, so tests
+ * use it as their reference.
  */
 export class FileModel {
-  /** Content of a file, or null for a folder. */
+  /** Content by path; null for a folder. */
   readonly tree = new Map<string, string | null>([['/', null]]);
   readonly #accounts: Readonly<Record<string, Rights>>;
 
@@ -58,7 +58,7 @@ export class FileModel {
     this.#accounts = accounts;
   }
 
-  /** Does an operation and says what must come of it. */
+  /** Executes an operation. Returns the required result. */
   apply(operation: Operation): Expected {
     const { kind, account, path } = operation;
     const may = (at: string, ...rights: Right[]) => this.#may(account, at, rights);
@@ -108,7 +108,7 @@ export class FileModel {
     }
   }
 
-  /** Folder commands answer 200 or 422, whatever the fault; 404 where there is no folder, to those who may know. */
+  /** Folder commands answer 200 or 422 for any fault. If the folder does not exist, clients that may know that get 404. */
   #asCommand({ account, path }: Operation, action: () => Expected): Expected {
     const folder = parentOf(path);
     const rights = allRights.filter((right) => right !== 'rename');

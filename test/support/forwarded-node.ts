@@ -14,18 +14,18 @@ import { ManualClock } from './manual-clock.ts';
 
 const keys = { stream: '{svc}:journal', marker: '{svc}:marker', counter: '{svc}:journal-count' };
 
-/** What happens to a node, its way to Redis, and Redis. */
+/** An event that affects a node, its connection to Redis, or Redis itself. */
 export type Mishap =
   | { kind: 'append'; count: number }
-  /** The connection breaks at a later command, before or after that was carried out. */
+  /** The connection breaks at a later command, before or after its execution. */
   | { kind: 'cut'; isDone: boolean; after: number }
   | { kind: 'pass'; seconds: number }
   | { kind: 'restart' }
-  /** FLUSHALL, which no connection tells; another node may notice it first. */
+  /** FLUSHALL, which no connection reports. Another node may notice it first. */
   | { kind: 'empty'; isMarked: boolean }
-  /** Redis is killed, and lost its last second. */
+  /** Redis is killed and loses its last second. */
   | { kind: 'kill' }
-  /** The handlers get on: so much of what the stream has is behind them. */
+  /** The handlers deliver a share of the events in the stream. */
   | { kind: 'deliver'; share: number };
 
 interface Block {
@@ -34,7 +34,7 @@ interface Block {
   atMs: number;
 }
 
-/** A way to Redis whose connection breaks when it is told to, and is mended by `beat`. */
+/** A connection to Redis that breaks when a test wants it. `beat` restores it. */
 class BreakingLink implements RedisCaller {
   readonly #client: RedisClient;
   readonly #onAdded: (ids: string[], texts: string[]) => void;
@@ -50,7 +50,7 @@ class BreakingLink implements RedisCaller {
     this.#onAdded = onAdded;
   }
 
-  /** Whether a command is on its way. */
+  /** Whether a command is waiting for its reply. */
   get isAsking(): boolean {
     return this.#asking > 0;
   }
@@ -67,7 +67,7 @@ class BreakingLink implements RedisCaller {
     this.#hooks.push(hook);
   }
 
-  /** The sign of life: a marker that is another or gone tells of a Redis that was emptied. */
+  /** Sends a heartbeat. If the marker is missing or different, Redis was emptied. */
   async beat(): Promise<void> {
     if (this.isReady && (await this.#client.send(['GET', keys.marker])) !== this.marker) this.isReady = false;
     if (!this.isReady && !this.isOver) await this.#recover();
@@ -114,13 +114,13 @@ class BreakingLink implements RedisCaller {
   }
 }
 
-/** One node whose files are forwarded to a real Redis, by a clock of its own. */
+/** A node whose files are forwarded to a real Redis. It has its own clock. */
 export class ForwardedNode {
   readonly #client: RedisClient;
   readonly #folder: string;
   readonly #blocks: Block[] = [];
   #count = 0;
-  /** So many events all handlers have behind them, and where that is in the stream. */
+  /** Number of events that all handlers have delivered, and the position in the stream after them. */
   #delivered = 0;
   #deliveredTo: LogPosition = { segment: 0, offset: 0 };
   #clock = new ManualClock();
@@ -163,7 +163,7 @@ export class ForwardedNode {
     else await this.#deliver(mishap.share);
   }
 
-  /** Lets time pass, in which connections are mended, and handlers say every now and then how far they are. */
+  /** Lets time pass. Meanwhile, connections are restored, and handlers sometimes report their positions. */
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 500) {
       this.#clock.advance(Math.min(500, ms - passed));
@@ -174,11 +174,11 @@ export class ForwardedNode {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
-  /** Lets time pass until all is forwarded. */
+  /** Lets time pass until everything has been forwarded. */
   async drain(): Promise<void> {
-    // Whatever happened has been noticed by then.
+    // After this time, any fault has been noticed.
     await this.pass(1500);
-    // It counts only where it lasts: while a forwarder waits to look again at what Redis has, its last checkpoint may be the end.
+    // It must stay quiet for several rounds, because the last checkpoint may look like the end while a forwarder waits to ask Redis again.
     let quietRounds = 0;
     for (let round = 0; round < 1000; round++) {
       await this.pass(500);
@@ -189,7 +189,7 @@ export class ForwardedNode {
     assert.fail('it was not drained');
   }
 
-  /** Every event is in the stream once and in order, but what was delivered may have gone with a Redis that lost it. */
+  /** Asserts that every event is in the stream once and in order. Delivered events may be missing if Redis lost them. */
   async check(): Promise<void> {
     await this.drain();
     const found = (await this.#entries()).map(({ text }) => Number(text));
@@ -207,7 +207,7 @@ export class ForwardedNode {
     );
   }
 
-  /** After a quiet while, an emptied Redis gets again what was not delivered, and what was sent together with the first of it. */
+  /** Asserts that an emptied Redis gets the undelivered events again, and events that were sent together with the first of them. */
   async checkEmptied(): Promise<void> {
     await this.drain();
     await this.pass(3000);
@@ -229,7 +229,7 @@ export class ForwardedNode {
     await this.#local.close();
   }
 
-  // What a killed process leaves is what it has written.
+  // A killed process leaves only the data that it has written.
   async #restart(): Promise<void> {
     this.#link.isOver = true;
     this.#link.isReady = false;
@@ -258,7 +258,7 @@ export class ForwardedNode {
   async #deliver(share: number): Promise<void> {
     const entries = await this.#entries();
     const last = entries[Math.floor(entries.length * share) - 1];
-    // Handlers go on from where they stand, also when that is behind what a Redis has left.
+    // Handlers continue at their own positions, even if these are before the data that Redis still has.
     if (!last || Number(last.text) < this.#delivered) return;
     this.#delivered = Number(last.text) + 1;
     this.#deliveredTo = positionAfter(parseStreamId(last.id));

@@ -3,21 +3,21 @@ import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/lib/errors.ts';
 
-/** Cases of one property. `npm run fuzz` raises it. */
+/** Number of cases of one property. `npm run fuzz` increases it. */
 const cases = Number(process.env.SVC_FUZZ_CASES ?? 400);
 
-/** The seed that every run has, so that what was found once is looked for again. */
+/** The seed of every run, which finds again what it found once. */
 const fixedSeed = 20_261;
 
-/** The other seed; `SVC_FUZZ_SEED` repeats a run. */
+/** A second seed, which is random. `SVC_FUZZ_SEED` repeats a run. */
 const randomSeed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /**
- * Checks a property with the fixed seed and with a random one, half of the cases each, and prints how many cases there were.
+ * Checks a property, half of the cases with the fixed seed and half with a random one. Prints the number of cases.
  *
- * @param options.share how many cases it gets compared with others; cheap ones get more
- * @param options.most where more cases than that would find nothing new in the time they take
- * @param options.each how many cases one value holds
+ * @param options.share factor for the number of cases; properties that are cheap to check get more
+ * @param options.most maximum number of cases, if more would take long and find nothing new
+ * @param options.each number of cases in one value
  */
 export async function fuzz<T>(
   t: TestContext,
@@ -37,7 +37,7 @@ export async function fuzz<T>(
   console.log(`fuzz: ${count} cases: ${t.name} (seeds ${fixedSeed} and ${randomSeed})`);
 }
 
-/** The value of a parser of hostile text, or undefined where it refuses; any other error fails. */
+/** Returns the result of a parser of hostile text; undefined if the parser refuses the text. Any other error makes the test fail. */
 export function orRefused<T>(parse: () => T): T | undefined {
   try {
     return parse();
@@ -51,10 +51,10 @@ export function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
 }
 
-// Much cheaper than fast-check's own strings of this kind; surrogates alone are among them.
+// These are much cheaper than fast-check's own strings of this kind. They include lone surrogates.
 const codePoint = fc.oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0x10ffff));
 
-/** A text that begins as one of `seeds` and is then damaged: cut, repeated, spliced with others, characters put in. */
+/** Returns texts that begin like one of `seeds` and are then damaged: cut, repeated, spliced with others, or with inserted characters. */
 export function damaged(seeds: readonly string[]): fc.Arbitrary<string> {
   const odd = ['', '\r\n', ...'\0\n \t"\'<>&%;,:={}[]\\/\u{1f600}\ufeff'];
   const piece = fc.oneof(

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 const separator = '\n----\n';
 
 /**
- * One test for each file of `test/golden/<folder>`: what stands above `----` is the input, what stands below is expected of
- * it. The file's name is the test's name. `node scripts/test.mjs --update-golden` writes the expected parts anew.
+ * Declares a test for each file in `test/golden/<folder>`, named after the file. The part above `----` is the input, and the part below is
+ * the expected output. `node scripts/test.mjs --update-golden` writes the expected parts.
  *
- * @param render makes the actual output of an input
+ * @param render returns the actual output for an input
  */
 export function goldenTests(folder: string, render: (input: string, name: string) => string | Promise<string>): void {
   const path = join(process.env.SVC_ROOT ?? '.', 'test/golden', folder);

@@ -2,12 +2,15 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { Client, TestReply, TestRequest } from './client.ts';
 import { testPassword } from './secrets.ts';
 
-/** A Basic request of a client at an address, as a proxy on this machine reports it. */
+/** Returns a Basic request of a client at an address, as a proxy on this machine reports it. */
 export function from(address: string, user: string, more: TestRequest = {}): TestRequest {
   return { ...more, user, headers: { accept: 'application/json', 'x-forwarded-for': address, ...more.headers } };
 }
 
-/** Many different wrong passwords of an account at once, and one request in the middle. @returns the replies to the guesses and to that one */
+/**
+ * Sends many different wrong passwords of an account at once, and one other request in the middle. @returns the replies to the guesses and
+ * to that one
+ */
 export async function guessAtOnce(
   clients: readonly Client[],
   count: number,
@@ -22,14 +25,17 @@ export async function guessAtOnce(
   return { guesses: replies, inTheMiddle };
 }
 
-/** How many replies have each status. */
+/** Returns the number of replies with each status. */
 export function countStatuses(replies: readonly TestReply[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
-/** A hash of `testPassword` that costs next to nothing, for tests in which hundreds of guesses are verified. @param ln binary logarithm of its cost */
+/**
+ * Returns a hash of `testPassword` that costs almost nothing, for tests that verify hundreds of guesses. @param ln binary logarithm of its
+ * cost
+ */
 export function hashOfCost(ln: number): string {
   const salt = randomBytes(16);
   const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');

@@ -9,10 +9,10 @@ import { startServer, type TestServer } from './server.ts';
 const json = { accept: 'application/json' };
 const asJson = { 'content-type': 'application/json' };
 
-/** Sends a request and holds its reply to a document. */
+/** Sends a request and checks its reply against a document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** The replies that an account gets of files that an inspection refuses or holds, and of those that are held. */
+/** Covers the replies about files that an inspection refuses or holds, and about held uploads. */
 export async function heldOperations(t: TestContext, exerciseOf: (server: TestServer) => Exercise, asBanned: Exercise): Promise<void> {
   const inspector = await startInspector(t);
   const server = await startServer(t, {

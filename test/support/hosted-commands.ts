@@ -3,29 +3,29 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Ended } from './child.ts';
 
-/** A command of `svc`, as its host gets it. */
+/** A command of `svc` in the form that its host receives. */
 export interface HostedCommand {
   args: string[];
   cwd: string;
   env: NodeJS.ProcessEnv;
-  /** Its number among the mocks of this host, which run at once; undefined for what ends by itself. */
+  /** Number among the mocks of this host, which run at once; undefined for a command that ends by itself. */
   mock?: number;
 }
 
-/** What a mock printed. */
+/** Output of a mock. */
 export interface MockOutput {
   mock: number;
   text: string;
 }
 
 let host: ChildProcess | undefined;
-/** What Node.js itself wrote, such as warnings. */
+/** Output of Node.js itself, such as warnings. */
 let otherOutput = '';
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of `svc` in a process that the tests share, one after the other, because loading the program takes most of the time. A
- * command that leaves something open does not end here either.
+ * Runs a command of `svc` in a process that the tests share, because loading the program takes most of the time. Commands run one after the
+ * other. If a command leaves something open, it does not end here, either.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
   const ended = before.then(() => ask(command));
@@ -57,13 +57,13 @@ let mockHost: ChildProcess | undefined;
 let mocks = 0;
 let silentMocks = 0;
 
-/** Runs a mock of `svc` beside the others in one process, until this one ends. @param onText gets what it prints */
+/** Runs a mock of `svc` in a process that all mocks share, until this process ends. @param onText called with its output */
 export function startHostedMock(command: HostedCommand, onText: (text: string) => void): void {
   mockHost ??= startHost().setMaxListeners(0);
   const host = mockHost;
   const mock = mocks++;
   let isSilent = true;
-  // Until it listens, nothing else may keep this process.
+  // Until the mock listens, this process must wait for it.
   if (silentMocks++ === 0) host.ref();
   host.on('message', (output: MockOutput) => {
     if (output.mock !== mock) return;
@@ -85,7 +85,7 @@ function startHost(): ChildProcess {
   errors.on('data', (text) => {
     otherOutput += text;
   });
-  // It ends when the channel closes, that is with this process, and does not keep this process alive.
+  // It ends when the channel closes, which happens with this process. It must not keep this process running.
   errors.unref();
   started.channel?.unref();
   return started;

@@ -1,6 +1,6 @@
-// Hostile clients for the load test, a process of its own so that they take no time from the clients that are measured:
+// Hostile clients of the load test. They are a separate process, so that they take no time from the measured clients:
 //   node hostile-load.mjs '{"port": …, "https": "https://…", "ca": "…", "session": "…", "httpsSession": "…", "scale": 1}'
-// Prints "standing" once all connections stand, and a line of JSON with its counts when its standard input ends.
+// Prints "standing" once all connections are open, and a line of JSON with its counts when its standard input ends.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRaw } from './http2-raw.mjs';
@@ -10,7 +10,7 @@ const enhanceYourCalm = 11;
 const counts = { connections: 0, http2Connections: 0, frames: { requests: 0, resets: 0, settings: 0, pings: 0 }, toldToBeCalm: 0 };
 let isOver = false;
 
-/** Opens so many connections that send a beginning; `more` is sent again and again, and what comes back is not read when `isSlow`. */
+/** Opens connections that send a beginning. `more` is sent repeatedly. If `isSlow` is set, replies are not read. */
 function hold(count, beginning, { more = '', isSlow = false } = {}) {
   return Array.from({ length: Math.ceil(count * scale) }, () => {
     const socket = connect(port, '127.0.0.1');
@@ -32,7 +32,7 @@ function hold(count, beginning, { more = '', isSlow = false } = {}) {
   });
 }
 
-/** One connection after the other, each as long as the service stands it; an act is repeated in bursts. */
+/** Opens one connection after the other and repeats a hostile action in bursts, until the service ends the connection. */
 async function flood(name) {
   while (!isOver) {
     const connection = connectRaw(https, ca, httpsSession);
@@ -63,7 +63,7 @@ await standing;
 process.stdout.write('standing\n');
 process.stdin.resume();
 process.stdin.on('end', async () => {
-  // Where others have all of the processor a flood takes longer to be one.
+  // If other processes use the whole processor, it takes longer until the load counts as a flood.
   for (let tries = 0; tries < 300 && counts.toldToBeCalm === 0; tries++) await sleep(100);
   isOver = true;
   process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit(0));

@@ -1,4 +1,4 @@
-// HTTP/2 frame by frame: a library keeps its user from what a hostile client does.
+// Speaks HTTP/2 frame by frame, because a library does not allow the actions of a hostile client.
 import { connect } from 'node:tls';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
@@ -14,10 +14,10 @@ export function frame(type, flags, stream, payload = Buffer.alloc(0)) {
   return Buffer.concat([head, payload]);
 }
 
-/** A text of HPACK without Huffman coding (RFC 7541 §5.2), of at most 126 bytes. */
+/** Encodes a text of at most 126 bytes in HPACK, without Huffman coding (RFC 7541 §5.2). */
 const text = (value) => Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);
 
-/** The frame that begins an upload: `:method PUT` as a literal, `:scheme https`, END_HEADERS. */
+/** Returns the frame that begins an upload: `:method PUT` as a literal, `:scheme https`, END_HEADERS. */
 function putFrame(stream, path, authorization) {
   const literals = [
     Buffer.of(0x02),
@@ -32,7 +32,7 @@ function putFrame(stream, path, authorization) {
   return frame(frameTypes.headers, 0x4, stream, Buffer.concat(literals));
 }
 
-/** The frame that asks for a path: `:method GET`, `:scheme https`, and literals with names of the static table. */
+/** Returns the frame that requests a path: `:method GET`, `:scheme https`, and literals with names of the static table. */
 function getFrame(stream, path, authorization) {
   const literals = [
     Buffer.of(0x82, 0x87, 0x04),
@@ -46,7 +46,7 @@ function getFrame(stream, path, authorization) {
   return frame(frameTypes.headers, 0x5, stream, Buffer.concat(literals));
 }
 
-/** The frame of a request without a body; each field is a literal with a name of its own (RFC 7541 §6.2.2). */
+/** Returns the frame of a request without a body. Each field is a literal with a literal name (RFC 7541 §6.2.2). */
 export function requestFrame(stream, fields) {
   const literals = fields.flatMap(([name, value]) => [Buffer.of(0x00), text(name), text(value)]);
   return frame(frameTypes.headers, 0x5, stream, Buffer.concat(literals));
@@ -55,8 +55,9 @@ export function requestFrame(stream, fields) {
 /**
  * Connects and exchanges settings.
  *
- * @returns a connection that writes frames (`cutShort` an upload in the middle and `giveUp` a download, by a reset with NO_ERROR); `goaway` is the code with which the other side
- *   ended it, `resets` the streams that it reset, with the code, `replies200` the number of replies with 200
+ * @returns a connection that writes frames. `cutShort` resets an upload and `giveUp` a download, both with NO_ERROR. `goaway` is the code
+ * with
+ *   which the other side ended it, `resets` are the reset streams with their codes, `replies200` is the number of replies with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);
@@ -90,7 +91,7 @@ export function connectRaw(url, ca, session) {
     const stream = connection.nextStream;
     connection.nextStream += 2;
     write(putFrame(stream, path, authorization), frame(frameTypes.data, 0, stream, Buffer.from(content)));
-    // NO_ERROR, once the content has arrived.
+    // Reset with NO_ERROR after the content has arrived.
     setTimeout(() => write(frame(frameTypes.rstStream, 0, stream, Buffer.of(0, 0, 0, 0))), 300);
   };
   connection.giveUp = (path) => {
@@ -103,7 +104,7 @@ export function connectRaw(url, ca, session) {
     small: () => write(connection.get('/home/small')[1]),
     resets: () => {
       const [stream, asked] = connection.get('/home/large');
-      // CANCEL.
+      // Reset with CANCEL.
       write(asked, frame(frameTypes.rstStream, 0, stream, Buffer.of(0, 0, 0, 8)));
     },
     settings: () => write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 1, 0, 0))),

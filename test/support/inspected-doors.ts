@@ -5,10 +5,10 @@ import type { TestReply } from './client.ts';
 import { command, form } from './doors.ts';
 import type { TestServer } from './server.ts';
 
-/** Brings a content to `/d/NAME`; a move or copy takes it from `/SOURCE` or `/SOURCE/NAME`. */
+/** Stores a content at `/d/NAME`. A move or copy takes it from `/SOURCE` or `/SOURCE/NAME`. */
 type InspectedDoor = (server: TestServer, name: string, content: string, source?: string) => Promise<TestReply>;
 
-/** All ways over HTTP by which a file gets a name; tus has replies of its own. */
+/** All HTTP requests that give a file its name. tus is not included, because it has its own replies. */
 export const inspectedDoors: Readonly<Record<string, InspectedDoor>> = {
   PUT: (server, name, content) => server.put(`/home/d/${name}`, content),
   'PUT without a length': (server, name, content) =>

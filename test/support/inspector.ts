@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 
-/** A request that an inspection's endpoint got. */
+/** A request that the endpoint of an inspection received. */
 export interface Inspected {
   headers: IncomingMessage['headers'];
   body: Buffer;
-  /** The JSON about the file: of the header, or the body. */
+  /** The JSON about the file, from the header or the body. */
   facts: { inspection: { id: string; uuid: string; name: string }; file: Record<string, unknown> } & Record<string, unknown>;
 }
 
@@ -17,19 +17,22 @@ interface Reply {
   headers?: Record<string, string>;
 }
 
-/** An endpoint of `type: http`. Content decides: `bad` is refused, `odd` held, `fail` a 500, `wait` unanswered until `answerAll`. */
+/**
+ * An endpoint of `type: http`. The content decides: `bad` is refused, `odd` is held, `fail` gets 500, and `wait` is not answered until
+ * `answerAll`.
+ */
 export interface TestInspector {
   url: string;
   requests: Inspected[];
-  /** Decides in place of the content. */
+  /** Decides instead of the content. */
   decide: ((inspected: Inspected) => Reply | undefined) | undefined;
-  /** Answers requests that wait, with a status. */
+  /** Answers the waiting requests with a status. */
   answerWaiting(status: number): void;
-  /** Answers requests that wait, and later ones, with a status. */
+  /** Answers the waiting requests, and all later ones, with a status. */
   answerAll(status: number): void;
 }
 
-/** What the endpoint says of content. */
+/** The endpoint's reply about content that it refuses. */
 export const refusalBody = { code: 7, message: 'Not this file.', extra: 'secret of the operator', public_response: { rule: 'r1' } };
 
 function replyOf(content: string): Reply | undefined {

@@ -3,9 +3,9 @@ import type { LogPosition } from '../../src/events/journal/position.ts';
 import { JournalReader } from '../../src/events/journal/reader.ts';
 
 /**
- * Reads a journal from a position to its present end.
+ * Reads a journal from a position to its current end.
  *
- * @param from where to begin; undefined for the oldest event that is kept
+ * @param from start position; undefined for the oldest event that is kept
  */
 export async function* readEvents(
   folder: string,

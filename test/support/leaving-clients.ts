@@ -13,19 +13,19 @@ import { startReceiver, until } from './receiver.ts';
 import { testPassword } from './secrets.ts';
 import { startServer, type TestServer } from './server.ts';
 
-/** Authenticating takes so long, and the back-end's answer to an upload, too. */
+/** Duration, in milliseconds, of authentication, and of the back-end's answer to an upload. */
 const slowMs = 30;
 
-/** Clients leave until a request has had time for all that it waits for. */
+/** Latest time, in milliseconds, at which clients disconnect. A request has then had time for everything that it waits for. */
 const lastMs = 2 * slowMs + 120;
 
 interface Leaving {
   method: string;
   path: string;
   headers?: Record<string, string>;
-  /** What is sent of the body. */
+  /** The part of the body that is sent. */
   body?: string;
-  /** What `Content-Length` announces; chunked without it. */
+  /** The value of `Content-Length`; without it, the body is chunked. */
   announced?: number;
 }
 
@@ -40,7 +40,7 @@ const whole = (body: string) => ({ body, announced: body.length });
 const propfind = '<propfind xmlns="DAV:"><allprop/></propfind>';
 const command = '{"commands":[{"command":"create-folder","target":"FILE"}]}';
 
-/** Requests of every handler that waits for something; `FILE` becomes a name of its own. */
+/** Requests to every handler that waits for something. `FILE` is replaced by a unique name. */
 const requests: Record<string, Leaving> = {
   'a PUT that comes to its end': { method: 'PUT', path: '/home/FILE', ...whole('hello') },
   'a PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello', announced: 100_000 },
@@ -77,7 +77,7 @@ const requests: Record<string, Leaving> = {
   'a COPY': { method: 'COPY', path: '/home/many/', headers: { destination: '/home/FILE/' } },
 };
 
-/** A server whose authentication and back-end take their time. */
+/** Starts a server whose authentication and back-end are slow. */
 async function startSlowServer(t: TestContext, service: Record<string, unknown> = {}): Promise<TestServer> {
   const endpoint = createServer((incoming, outgoing) => {
     incoming.resume().on('end', () => setTimeout(() => outgoing.writeHead(204).end(), slowMs));
@@ -103,7 +103,7 @@ async function startSlowServer(t: TestContext, service: Record<string, unknown> 
 
 let users = 0;
 
-/** Each request is of a user whom nobody has authenticated yet. */
+/** Returns headers of a user who has not been authenticated before. */
 function headersOf(request: Leaving, name: string): Record<string, string> {
   const authorization = `Basic ${Buffer.from(`user${users++}:${testPassword}`).toString('base64')}`;
   const { headers = {}, announced } = request;
@@ -123,11 +123,11 @@ function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: 
       socket.write(`${method} ${path.replaceAll('FILE', name)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       socket.write(isChunked ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
       await sleep(afterMs);
-      // Some cut the connection, some end it as TCP means it.
+      // Half of the clients cut the connection, the others end it properly.
       if (users % 2 === 0) socket.destroy();
       else socket.end();
     });
-    // A reply that nobody reads is the slowest of all.
+    // A reply that is not read is the slowest possible one.
     socket.pause();
     socket.on('error', () => {});
     socket.on('close', () => resolve());
@@ -153,7 +153,7 @@ async function overHttp2(server: TestServer, ca: string, request: Leaving, name:
   session.destroy();
 }
 
-/** Whether each upload that began has ended, one way or the other. */
+/** Returns the number of uploads that began and have not ended, in any way. */
 async function openUploads(server: TestServer): Promise<number> {
   const ids = (await server.events()).map((event) => Number(event.id));
   const count = (...wanted: number[]) => ids.filter((id) => wanted.includes(id)).length;
@@ -167,9 +167,9 @@ async function assertNothingIsLeft(server: TestServer, what: string): Promise<vo
 }
 
 /**
- * Has clients leave at all moments of every request, and fails when a descriptor, a temporary file or an upload without an end is left.
+ * Makes clients disconnect at all moments of every request. Asserts that no descriptor, temporary file or unfinished upload is left.
  *
- * @param stepMs between the moments, in ms
+ * @param stepMs time between these moments, in milliseconds
  */
 export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const server = await startSlowServer(t);
@@ -183,7 +183,7 @@ export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise
   assert.equal(events.filter((event) => event.id === '40003').length, 0, 'no internal error');
 }
 
-/** The same with streams of HTTP/2. */
+/** Does the same with HTTP/2 streams. */
 export async function leaveStreamsAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startSlowServer(t, { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath });

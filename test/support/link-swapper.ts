@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-// From a thread of its own, so that it comes between any two system calls of the service.
+// Runs in a separate thread, so that it can act between any two system calls of the service.
 const swap = `
 const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
 const { folder, aside, outside, durationMs } = require('node:worker_threads').workerData;
@@ -13,17 +13,20 @@ while (Date.now() < end) {
 }
 `;
 
-/** What is swapped. */
+/** The folder and the link that are swapped. */
 export interface Swapping {
   folder: string;
-  /** Where the folder is while the link has its name. */
+  /** Path of the folder while the link has its name. */
   aside: string;
-  /** Where the link leads. */
+  /** Target of the link. */
   outside: string;
   durationMs: number;
 }
 
-/** Swaps a folder and a link that leads outside as fast as it can, for some time. @returns whether it still does */
+/**
+ * Swaps a folder and a link that leads outside as fast as possible, for some time. @returns a function that returns whether it is still
+ * swapping
+ */
 export function swapForLink(swapping: Swapping): () => boolean {
   let isSwapping = true;
   const worker = new Worker(swap, { eval: true, workerData: swapping });

@@ -11,12 +11,12 @@ export interface NewLink {
 export const json = { 'content-type': 'application/json' };
 export const page = { accept: 'text/html' };
 
-/** Orders a link as alice, or as somebody else. */
+/** Requests a new link as alice, or as another user. */
 export function orderLink(server: Pick<TestServer, 'send'>, order: object, options: TestRequest = {}): Promise<TestReply> {
   return server.send('POST', '/home/__svc__/links', { ...options, headers: { ...json, ...options.headers }, body: JSON.stringify(order) });
 }
 
-/** Makes a link as alice. @returns it, with the path of its URL and its secret */
+/** Creates a link as alice. @returns the link, with the path of its URL and its secret */
 export async function makeLink(server: Pick<TestServer, 'send'>, order: object): Promise<NewLink & { at: string; secret: string }> {
   const reply = await orderLink(server, order);
   assert.equal(reply.status, 201, reply.text);
@@ -25,19 +25,19 @@ export async function makeLink(server: Pick<TestServer, 'send'>, order: object):
   return { ...link, at, secret: at.split('/')[3] as string };
 }
 
-/** A request of somebody without an account. */
+/** Sends a request without an account. */
 export function visit(server: Pick<TestServer, 'send'>, method: string, target: string, options: TestRequest = {}): Promise<TestReply> {
   return server.send(method, target, { user: null, ...options });
 }
 
-/** Events of some kinds. */
+/** Returns the events of some kinds. */
 export async function told(server: Pick<TestServer, 'events'>, ...ids: number[]) {
   return (await server.events()).filter(({ id }) => ids.includes(Number(id)));
 }
 
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** Every operation and status of links in the API description. */
+/** Covers every operation and status of links in the API description. */
 export async function linkOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/links';
   const one = `${all}/{id}`;

@@ -8,16 +8,16 @@ import { Client } from './client.ts';
 import { writeConfig } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A server in a process of its own, with a file `/home/a`. */
+/** A server in a separate process, with a file `/home/a`. */
 export interface Live {
   running: Running;
   urls: { plain: string; tls: string; monitor: string };
   cert: string;
-  /** IDs of the processes that answer: must stay the same. */
+  /** Returns the IDs of the processes that answer. They must stay the same. */
   pids(): number[];
 }
 
-/** @param args of `svc serve` */
+/** @param args arguments of `svc serve` */
 export async function startLive(t: TestContext, args: string[] = []): Promise<Live> {
   const folder = temporaryFolder(t);
   const { cert, certPath, keyPath } = selfSigned(t);
@@ -36,10 +36,10 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
   return { running, urls: { plain, tls, monitor }, cert, pids: () => [pid, ...childrenOf(pid)].filter(isRunning) };
 }
 
-/** A file that no request of the fuzz names: some are good ones, and write. */
+/** A file that no fuzzed request names. Some of those requests are valid and write files. */
 const witness = 'home/witness';
 
-/** The processes of `before` still run, answer, and met no internal error. */
+/** Asserts that the processes of `before` still run and answer, and had no internal error. */
 export async function assertWhole({ running, urls, pids }: Live, before: readonly number[]): Promise<void> {
   assert.deepEqual(pids(), before);
   assert.equal((await new Client(urls.plain).get(`/${witness}`)).text, 'hello, world');

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** Sends a beginning, and then a piece again and again as long as it is read. */
+/** Sends a beginning, and then one piece repeatedly as long as it is read. */
 export function flood(socket: Socket, beginning: string, piece: string): void {
   socket.write(beginning);
   const pump = () => {
@@ -11,7 +11,7 @@ export function flood(socket: Socket, beginning: string, piece: string): void {
   pump();
 }
 
-/** A server that answers each whole request with raw bytes. @returns its URL */
+/** Starts a server that answers each complete request with raw bytes. @returns its URL */
 export async function lyingServer(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     let received = Buffer.alloc(0);

@@ -6,15 +6,15 @@ import { temporaryFolder } from './temp.ts';
 
 /** A copy of this machine's files that may be changed. */
 export interface MachineCopy {
-  /** Runs a shell script there as root. */
+  /** Runs a shell script in the copy as root. */
   run(script: string): { status: number | null; stdout: string; stderr: string };
-  /** Files that are new or changed there. */
+  /** Returns the files that are new or changed in the copy. */
   changed(): string[];
 }
 
 /**
- * Makes a copy of this machine (an overlay, in a mount namespace of each script) that has no Node.js; `folder` of this machine is
- * `/mnt` there. It lasts as long as the test. Undefined, with a printed reason, where this machine allows none.
+ * Creates a copy of this machine without Node.js. It is an overlay in the mount namespace of each script, and `folder` is mounted at
+ * `/mnt`. It lasts as long as the test. Undefined, with a printed reason, if this machine does not allow it.
  */
 export function machineCopy(t: TestContext, folder: string): MachineCopy | undefined {
   const place = temporaryFolder(t);
@@ -36,7 +36,7 @@ export function machineCopy(t: TestContext, folder: string): MachineCopy | undef
   return undefined;
 }
 
-/** What was deleted is a device in an overlay. */
+/** In an overlay, a deleted file is represented by a device. */
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until a test advances it. */
 export class ManualClock implements Clock {
   #nowMs = 1_700_000_000_000;
   readonly #timers = new Set<{ atMs: number; everyMs: number | undefined; action: () => void }>();
@@ -36,12 +36,12 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Timers that wait. */
+  /** Number of waiting timers. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Lets time pass and runs what is due, in order. */
+  /** Lets time pass, and runs the due timers in order. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (;;) {

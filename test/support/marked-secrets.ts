@@ -10,7 +10,7 @@ import { cheapHash } from './passwords.ts';
 import { startReceiver, until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Every secret of the scenario has a mark of its own, which nothing but its receiver may ever see. */
+/** The secrets of the scenario. Each has its own mark, which only its receiver may ever see. */
 export const secrets = {
   password: 'Marker-Password-1',
   nextPassword: 'Marker-Password-2',
@@ -25,13 +25,13 @@ export const secrets = {
   environment: 'Marker-Environment-11',
 };
 
-/** Each secret as it may stand in a text. */
+/** Returns all forms in which a secret may appear in a text. */
 function formsOf(secret: string): string[] {
   const encoded = ['alice', 'callout-user', 'hook-user'].map((user) => Buffer.from(`${user}:${secret}`).toString('base64'));
   return [secret, ...encoded, Buffer.from(secret).toString('base64').replace(/=+$/, ''), Buffer.from(secret).toString('hex')];
 }
 
-/** A text shows none of them, in whatever form. */
+/** Asserts that a text contains none of the secrets, in any form. */
 export function assertNoSecret(text: string, where: string, found: readonly string[] = Object.values(secrets)): void {
   for (const secret of found) for (const form of formsOf(secret)) assert.equal(text.includes(form), false, `${where} shows ${secret}`);
 }
@@ -42,7 +42,7 @@ function filesBelow(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Writes a configuration that holds them. */
+/** Writes a configuration that contains the secrets. */
 export async function configure(folder: string, calloutUrl: string, hookUrl: string): Promise<void> {
   mkdirSync(join(folder, 'home'));
   const callout = {
@@ -75,7 +75,7 @@ export async function configure(folder: string, calloutUrl: string, hookUrl: str
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
 }
 
-/** The heap snapshot of a folder, once it is whole; a busy machine takes its time to write one. */
+/** Returns the heap snapshot in a folder once it is complete. A busy machine needs some time to write one. */
 async function heapWrittenTo(folder: string): Promise<string> {
   for (let waited = 0; waited < 200; waited++) {
     await sleep(200);
@@ -89,7 +89,7 @@ async function heapWrittenTo(folder: string): Promise<string> {
   assert.fail('no heap snapshot was written');
 }
 
-/** Does everything that handles a secret, well and badly. @returns all replies as text, and the session IDs */
+/** Makes every request that handles a secret, with success and with failure. @returns all replies as text, and the session IDs */
 async function act(client: Client): Promise<{ replies: string; sessions: string[] }> {
   const replies: TestReply[] = [];
   const keep = async (reply: Promise<TestReply>) => void replies.push(await reply);
@@ -138,11 +138,12 @@ async function act(client: Client): Promise<{ replies: string; sessions: string[
   return { replies: replies.map((reply) => `${reply.rawHeaders.join('\n')}\n${reply.text}`).join('\n'), sessions: [session, other] };
 }
 
-/** Passwords and sessions are forgotten once they are checked. @param snapshots the folder that a snapshot of the heap is written to */
+/** Asserts that passwords and sessions are not kept after they were checked. @param snapshots folder for a snapshot of the heap */
 async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, sessions: readonly string[]): Promise<void> {
   server.kill('SIGUSR2');
   const heap = await heapWrittenTo(snapshots);
-  // What the service sends to others has to be in its memory, and so in this file of the test's, which is not looked through at the end.
+  // Secrets that the service sends to others must be in its memory, and so in this file. It is removed, so that it is not searched at the
+  // end.
   rmSync(snapshots, { recursive: true });
   assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the heap has texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
@@ -150,10 +151,10 @@ async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, ses
 }
 
 /**
- * Does everything that handles a secret with a service, and looks for the secrets in its log, events, journal, records of deliveries,
- * replies and errors.
+ * Makes a service do everything that handles a secret. Then it searches the service's log, events, journal, delivery records, replies and
+ * errors for the secrets.
  *
- * @param options.withHeap looks for those that the service must forget in its memory, too
+ * @param options.withHeap whether to search the memory as well, for secrets that the service must not keep
  */
 export async function assertSecretsStayHidden(t: TestContext, options: { withHeap: boolean }): Promise<void> {
   const folder = temporaryFolder(t);
@@ -173,7 +174,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   );
   assert.ok(hook.requests.some(({ headers }) => JSON.stringify(headers).includes(secrets.hookHeader)));
 
-  // A configuration that is refused is the likeliest place for an error that shows too much.
+  // A configuration that is refused is the most likely cause of an error message that shows too much.
   const good = readFileSync(join(folder, 'svc.config.json'), 'utf8');
   writeFileSync(join(folder, 'svc.config.json'), good.replace('"timeout":5', '"timeout":"${env:MARKED}"'));
   server.child.kill('SIGHUP');
@@ -188,7 +189,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   assertNoSecret(replies, 'a reply');
   const written = filesBelow(join(folder, 'data'));
   assert.ok(written.some((path) => path.includes('journal')) && written.some((path) => path.includes('deliveries')), `${written}`);
-  // What the owner puts into the bodies of deliveries is recorded with them.
+  // Secrets that the owner puts into the bodies of deliveries are recorded with them.
   const inFiles = Object.values(secrets).filter((secret) => secret !== secrets.environment);
   for (const path of written) {
     const text = readFileSync(path, 'latin1');

@@ -1,9 +1,11 @@
-/** A field of a form; with a file name, a file. */
+/** A field of a form. With a file name, it is a file. */
 export type FormPart = [name: string, value: string | Buffer, fileName?: string];
 
 export const formBoundary = 'b0undary';
 
-/** The body of a form as browsers send it, names of files with control characters and quotes escaped (HTML, "multipart form data"). */
+/**
+ * Returns the body of a form as browsers send it. Control characters and quotes in file names are escaped (HTML, "multipart form data").
+ */
 export function multipart(parts: readonly FormPart[]): { body: Buffer; type: string } {
   const pieces = parts.flatMap(([name, value, fileName]) => [
     `--${formBoundary}\r\nContent-Disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}\r\n\r\n`,

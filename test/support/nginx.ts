@@ -6,13 +6,13 @@ import { selfSign } from './certificates.ts';
 import { freePort } from './redis.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The name under which clients know the nginx of `startNginx`. */
+/** The host name under which clients reach the nginx of `startNginx`. */
 export const publicHost = 'files.example.com';
 
 /**
- * Starts nginx with the example's configuration; only ports, paths and the certificate are put in.
+ * Starts nginx with the example's configuration. Only ports, paths and the certificate are replaced.
  *
- * @param isPlain without TLS, so that a test can send bytes of its own
+ * @param isPlain whether it serves without TLS, so that a test can send raw bytes
  */
 export async function startNginx(t: TestContext, upstream: string, isPlain = false): Promise<{ url: string; ca: string }> {
   const folder = temporaryFolder(t);

@@ -11,7 +11,7 @@ import { testPassword } from './secrets.ts';
 import { makeKey } from './ssh.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** More than sockets hold. */
+/** Number of bytes that is larger than the buffers of sockets. */
 export const largeBytes = 64 * 1024 * 1024;
 
 export const rounds = 20;
@@ -23,12 +23,15 @@ export interface Pair {
   nodes: [NodeProcess, NodeProcess];
   here: Client;
   there: Client;
-  /** Port of SFTP at a node. */
+  /** Returns the SFTP port of a node. */
   ssh(node: 'n0' | 'n1'): number;
   events(id: number): Promise<ServiceEvent[]>;
 }
 
-/** Two processes on one Redis, with HTTP that keeps locks and SFTP. @param ban failures until an address is banned; 0 for never */
+/**
+ * Starts two processes on one Redis, with HTTP that supports locks, and SFTP. @param ban number of failures until an address is banned; 0
+ * for never
+ */
 export async function startPair(
   t: TestContext,
   ban: number,
@@ -79,7 +82,7 @@ export async function startPair(
   };
 }
 
-/** Sends requests to both nodes at once, in turn. */
+/** Sends requests to both nodes at once, alternating. */
 export function atBoth<Reply>(
   { here, there }: Pair,
   count: number,

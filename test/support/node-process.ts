@@ -10,7 +10,7 @@ import type { Received } from './receiver.ts';
 import { freePort } from './redis.ts';
 import { testPassword } from './secrets.ts';
 
-/** A node in a process of its own, that can be killed and started again on its port and data. */
+/** A node in a separate process. It can be killed and started again with the same port and data. */
 export interface NodeProcess {
   name: string;
   client: Client;
@@ -24,19 +24,19 @@ export interface NodeProcess {
 
 type Section = Record<string, unknown>;
 
-/** What nodes have in their configuration beside or instead of the usual. */
+/** Options of nodes that are added to or replace the usual ones. */
 interface More {
   server?: Section;
   web?: Section;
   services?: (name: string) => Promise<Section>;
   event_handlers?: Section | undefined;
-  /** Sections that are left out here, or in the place of those. */
+  /** Sections that replace those of the usual configuration, or are omitted. */
   sections?: Section;
-  /** Environment of a node's process. */
+  /** Environment variables of a node's process. */
   env?: (name: string) => Record<string, string>;
 }
 
-/** Starts a node for each way to Redis, on one folder of files; they deliver uploads to one webhook. */
+/** Starts a node for each URL of Redis. All of them serve one folder and deliver uploads to one webhook. */
 export async function startNodes(
   t: TestContext,
   folder: string,
@@ -88,14 +88,14 @@ export async function startNodes(
   return nodes;
 }
 
-/** The paths of the events that a receiver got. */
+/** Returns the paths of the events that a receiver received. */
 export function delivered(requests: readonly Received[]): string[] {
   return requests.flatMap(({ body }) =>
     (JSON.parse(body.toString('utf8')) as { events: ServiceEvent[] }).events.map(({ data }) => String(data.path)),
   );
 }
 
-/** Waits up to a minute until something holds. */
+/** Waits up to a minute until a condition holds. */
 export async function untilWithinMinute(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 60_000;
   while (!(await holds())) {

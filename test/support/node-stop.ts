@@ -9,7 +9,7 @@ import { testUser } from './secrets.ts';
 import { startSupervised } from './supervised.ts';
 
 /**
- * Stops two nodes in the middle of a download. It is finished, unless a second signal comes, and nothing is left.
+ * Stops two nodes during a download. Asserts that the download is completed, unless a second signal arrives, and that nothing is left.
  *
  * @param kind `term`: SIGTERM, `twice`: two of them, `group`: SIGINT to all processes, as Ctrl-C does
  */

@@ -11,14 +11,14 @@ import { watchOutput } from './secret-watch.ts';
 import { type TestConfig, testConfig, testSections } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A node in this process. */
+/** A node that runs in this process. */
 export interface TestNode extends Client {
   service: Server;
   log: string[];
   stop(): Promise<boolean>;
 }
 
-/** Starts a node on a Redis: a data folder of its own, the accounts' files shared with the other nodes of the folder. */
+/** Starts a node with a Redis. It has its own data folder, and shares the accounts' files with the other nodes of the folder. */
 export async function startNode(
   t: TestContext,
   folder: string,
@@ -47,7 +47,7 @@ export async function startNode(
   return Object.assign(new Client(service.listening()[0]?.url ?? ''), { service, log, stop });
 }
 
-/** The file that a node of a folder reads at a reload. */
+/** Returns the path of the file that a node of a folder reads at a reload. */
 export function configPath(folder: string, name: string): string {
   return join(folder, `${name}.config.json`);
 }
@@ -56,16 +56,16 @@ function serverSection(folder: string, name: string, redisUrl: string) {
   return { name, data_folder_path: join(folder, name), state: { type: 'redis', url: redisUrl } };
 }
 
-/** Nodes and what they share. */
+/** Several nodes and the resources that they share. */
 export interface Nodes {
   redis: TestRedis;
   folder: string;
   nodes: TestNode[];
-  /** What `server` has in the configuration of a node. */
+  /** Returns the section `server` in the configuration of a node. */
   serverOf(name: string): ReturnType<typeof serverSection>;
 }
 
-/** Starts so many nodes on one Redis and one folder of files; undefined where Redis is not installed. */
+/** Starts nodes with one Redis and one folder of files. Undefined if Redis is not installed. */
 export async function startNodesOnRedis(t: TestContext, count: number, config: TestConfig): Promise<Nodes | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const redis = await startRedis(t);

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** What this process has open below a folder, by names in it, those of files that are gone included; needs Linux. */
+/** Returns the files below a folder that this process has open, including deleted ones, by their names in the folder. Needs Linux. */
 export function openBelow(folder: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

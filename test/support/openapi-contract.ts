@@ -35,7 +35,7 @@ const general = new Set([
   'x-request-id',
 ]);
 
-/** What is made of a document, once for all tests of a process. */
+/** Parsed documents, which all tests of a process share. */
 const descriptions = new Map<string, ReturnType<typeof describe>>();
 
 function describe(yaml: string) {
@@ -47,7 +47,7 @@ function describe(yaml: string) {
   return { document, ajv, validators: new Map<string, ValidateFunction>() };
 }
 
-/** Holds live replies to an OpenAPI document. */
+/** Checks live replies against an OpenAPI document. */
 export class Contract {
   readonly document: { paths: Paths };
   readonly #ajv: Ajv.default;
@@ -57,8 +57,8 @@ export class Contract {
   readonly #undescribed: ReadonlySet<string>;
 
   /**
-   * @param yaml the document as the service sends it
-   * @param everyReply headers of every reply of the service, which the document need not name
+   * @param yaml the document that the service sent
+   * @param everyReply headers of every reply of the service; the document need not name them
    */
   constructor(yaml: string, everyReply: readonly string[] = []) {
     const described = descriptions.get(yaml) ?? describe(yaml);
@@ -69,7 +69,7 @@ export class Contract {
     this.#undescribed = new Set([...general, ...everyReply]);
   }
 
-  /** All operations as `get /path`. */
+  /** Returns all operations as `get /path`. */
   operations(): [name: string, operation: Operation][] {
     return Object.entries(this.document.paths).flatMap(([path, operations]) =>
       Object.entries(operations)
@@ -78,7 +78,7 @@ export class Contract {
     );
   }
 
-  /** Statuses that are described and that no reply had so far, as `get /path 200`. */
+  /** Returns the described statuses that no reply has had so far, as `get /path 200`. */
   unseen(): string[] {
     return this.operations()
       .flatMap(([name, { responses }]) => Object.keys(responses).map((status) => `${name} ${status}`))
@@ -86,9 +86,9 @@ export class Contract {
   }
 
   /**
-   * Holds a reply to what the document says of its operation: the status, every header, the type and the body.
+   * Checks a reply against the description of its operation: the status, every header, the type and the body.
    *
-   * @param path path of the document, `/home/{file}`
+   * @param path path in the document, such as `/home/{file}`
    */
   check(method: string, path: string, reply: TestReply): void {
     const name = `${method.toLowerCase()} ${path} ${reply.status}`;
@@ -106,9 +106,9 @@ export class Contract {
   }
 
   /**
-   * Holds what a client sent, with success, to what the document says of the operation: the parameters of the query, and the JSON body.
+   * Checks a successful request against the description of its operation: the parameters of the query, and the JSON body.
    *
-   * @param path path of the document, `/api/events/{uuid}`
+   * @param path path in the document, such as `/api/events/{uuid}`
    */
   checkRequest(method: string, path: string, query: URLSearchParams, body: unknown): void {
     const name = `the request ${method.toLowerCase()} ${path}`;
@@ -136,7 +136,7 @@ export class Contract {
     };
   }
 
-  /** What a reference such as `#/components/headers/DAV` or `/components/…` means. */
+  /** Resolves a reference such as `#/components/headers/DAV` or `/components/…`. */
   #at<T>(reference: string): T {
     const keys = reference.replace(/^#/, '').split('/').slice(1);
     return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], this.document) as T;
@@ -148,7 +148,7 @@ export class Contract {
       if (this.#undescribed.has(header)) continue;
       const reference = described.get(header);
       assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
-      // Headers are texts; a number is described as one.
+      // Header values are texts. If the description says number, they are converted.
       const { type } = this.#at<{ schema: { type?: string } }>(reference).schema;
       const typed = /^\d+$/.test(String(value)) && type !== 'string' ? Number(value) : String(value);
       this.#assertValid(`${name}, header ${header}`, `${reference.slice(1)}/schema`, typed);

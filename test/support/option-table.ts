@@ -29,7 +29,7 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
-/** Options of tokens and links, with one more that is right, and one that is wrong. */
+/** Returns values for the options of tokens and links. @param right a further valid member @param wrong an invalid member */
 function grants(right: string, wrong: string): [string[], string[]] {
   return [
     ['{}', '{enabled: no}', '{maximum: 5, maximum_days: "30"}', `{${right}}`],
@@ -37,7 +37,7 @@ function grants(right: string, wrong: string): [string[], string[]] {
   ];
 }
 
-/** Every option: its holder, values that it takes in both spellings, and values that it refuses. */
+/** Every option: its section, valid values in both forms, and invalid values. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
   ['server', 'name', ['x'], ['[]', '5']],
@@ -328,7 +328,7 @@ export const options: [string, string, string[], string[]][] = [
   ['forward', 'ca_certificates_path', ...paths],
 ];
 
-/** Options of every handler. */
+/** Options that every handler has. */
 const shared = [
   ...['enabled', 'name', 'description', 'target', 'groups', 'usernames', 'user_groups', 'components', 'source_addresses', 'data_filter'],
   ...['retry_count', 'retry_increase', 'retry_backoff', 'retry_maximum_wait', 'retry_for', 'rate', 'fail_after_errors', 'concurrency'],
@@ -376,7 +376,7 @@ const holders: Record<string, Holder> = {
   forward: (option) => ({ event_handlers: { h: { type: 'forward', ...forwarding(option), ...option } } }),
 };
 
-/** A configuration with one option. @param where as in the table */
+/** Returns a configuration with one option. @param where section, as in the table */
 export function configWith(where: string, option: string, value: unknown): object {
   const holder = holders[where];
   if (!holder) throw new Error(`no holder for ${where}`);

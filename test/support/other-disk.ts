@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
 /**
- * A folder on another file system than the temporary folders. Without one the test is skipped with a printed reason; under CI it
- * fails.
+ * Returns a folder that is not on the file system of the temporary folders. If there is none, the test is skipped with a printed reason; in
+ * CI it fails.
  */
 export function otherDisk(t: TestContext): string | undefined {
   const own = statSync(tmpdir()).dev;

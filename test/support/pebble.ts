@@ -9,24 +9,24 @@ import { freePort } from './redis.ts';
 import { hasProgram } from './requires.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** An ACME authority for tests (Let's Encrypt's Pebble), and a DNS in which each name is 127.0.0.1. */
+/** An ACME authority for tests (Let's Encrypt's Pebble), with a DNS that resolves every name to 127.0.0.1. */
 export interface Pebble {
   /** URL of its directory. */
   directory: string;
-  /** The authority of its own certificate. */
+  /** Certificate of the authority that signed its own certificate. */
   caPath: string;
-  /** Port that it asks for `http-01`, and for `tls-alpn-01`. */
+  /** Ports that it connects to for `http-01` and for `tls-alpn-01`. */
   httpPort: number;
   tlsPort: number;
-  /** Root of the certificates that it issues, as PEM. */
+  /** Returns the root of the certificates that it issues, as PEM. */
   root(): Promise<string>;
   stop(): void;
 }
 
-/** The account outside of ACME that `needsExternalAccount` asks for. */
+/** The existing account that `needsExternalAccount` requires. */
 export const externalAccount = { key_id: 'kid-1', hmac_secret: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W' };
 
-/** Starts it. A third of all good nonces is refused. @returns undefined where it is not installed: the test is skipped then */
+/** Starts Pebble. It refuses a third of all valid nonces. @returns undefined if it is not installed; in that case the test is skipped */
 export async function startPebble(t: TestContext, options: { needsExternalAccount?: boolean } = {}): Promise<Pebble | undefined> {
   if (!hasProgram(t, 'pebble') || !hasProgram(t, 'pebble-challtestsrv')) return undefined;
   const folder = temporaryFolder(t);

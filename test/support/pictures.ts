@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** The beginning of a PNG of a size that need not be true. */
+/** Returns the beginning of a PNG. Its size need not be true. */
 export function pngHead(width: number, height: number): Buffer {
   const size = Buffer.alloc(8);
   size.writeUInt32BE(width);
@@ -8,7 +8,7 @@ export function pngHead(width: number, height: number): Buffer {
   return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', Buffer.concat([size, Buffer.from([8, 2, 0, 0, 0])]))]);
 }
 
-/** A PNG of one colour. @param color red, green and blue */
+/** Returns a PNG with a single colour. @param color red, green and blue */
 export function plainPng(width: number, height: number, color: readonly [number, number, number]): Buffer {
   const line = Buffer.concat([Buffer.from([0]), ...Array.from({ length: width }, () => Buffer.from(color))]);
   const lines = Buffer.concat(Array.from({ length: height }, () => line));
@@ -33,7 +33,7 @@ interface CameraPicture {
   isLittle: boolean;
 }
 
-/** The beginning of a JPEG as cameras make it, up to its size: with a thumbnail in its Exif part. */
+/** Returns the beginning of a JPEG up to its size. Like those of cameras, it has a thumbnail in its Exif part. */
 export function jpegWithThumbnail({ width, height, orientation, thumbnail, isLittle }: CameraPicture): Buffer {
   const tiff = Buffer.alloc(62);
   const write16 = (value: number, at: number) => (isLittle ? tiff.writeUInt16LE(value, at) : tiff.writeUInt16BE(value, at));

@@ -2,21 +2,21 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SystemCall } from './strace.ts';
 
-/** A file or folder, whatever its names are. */
+/** A file or folder, independent of its names. */
 interface Inode {
   isFolder: boolean;
 }
 
-/** A change that a power cut leaves done or undone, unless a sync made it last. */
+/** A change that may or may not survive a power cut, unless a sync made it durable. */
 export interface Change {
-  /** When it was made, and from when on it lasts: places in the trace. */
+  /** Places in the trace at which the change was made, and from which on it is durable. */
   at: number;
   lastsFrom: number;
   what: string;
   kind: { inode: Inode; offset: number; bytes: Buffer } | { inode: Inode; size: number } | { entries: Entry[]; unsynced: Set<Inode> };
 }
 
-/** A name in a folder that appears, changes, or (without `inode`) goes away. */
+/** A name in a folder that is created, changed or (without `inode`) removed. */
 interface Entry {
   folder: Inode;
   name: string;
@@ -29,16 +29,16 @@ interface Descriptor {
   appends: boolean;
 }
 
-/** What is on disk in one of the states that a power cut may leave. */
+/** The content of the disk in one of the states that a power cut may leave. */
 interface DiskState {
   entries: Map<Inode, Map<string, Inode>>;
   contents: Map<Inode, Buffer>;
 }
 
 /**
- * The disk below one folder, made of the system calls of one process. What POSIX promises and nothing beyond: content is on disk after
- * fsync or fdatasync of its file, a name after fsync of its folder, in whatever order the rest gets there; a rename is whole or not
- * at all. So each set of unsynced changes may be there after a power cut (as ALICE does it: Pillai et al., OSDI 2014).
+ * The disk below one folder, as the system calls of one process changed it. It relies only on the promises of POSIX. Content is on disk
+ * after fsync or fdatasync of its file, and a name after fsync of its folder. Everything else may be written in any order. A rename is done
+ * completely or not at all. So after a power cut, any set of unsynced changes may be on disk (as in ALICE: Pillai et al., OSDI 2014).
  */
 export class TracedDisk {
   readonly #root: Inode = { isFolder: true };
@@ -47,30 +47,30 @@ export class TracedDisk {
   /** The disk as the process sees it. */
   readonly #now: DiskState = { entries: new Map([[this.#root, new Map()]]), contents: new Map() };
   readonly #descriptors = new Map<number, Descriptor>();
-  /** When a reply was sent, and its status. */
+  /** Place in the trace at which a reply was sent, and its status. */
   readonly answers: { at: number; status: number }[] = [];
 
-  /** @param path of the folder, which is empty when the process starts */
+  /** @param path path of the folder, which is empty when the process starts */
   constructor(path: string, calls: readonly SystemCall[]) {
     this.#path = path;
     for (const call of calls) this.#take(call);
   }
 
-  /** The places where a power cut can make a difference, from a place on. */
+  /** Returns the places, from a given one on, where a power cut can make a difference. */
   cuts(from: number): number[] {
     const places = [...this.#changes.flatMap(({ at, lastsFrom }) => [at, lastsFrom]), ...this.answers.map(({ at }) => at)];
     return [...new Set(places)].filter((at) => at >= from && at !== Number.POSITIVE_INFINITY).sort((a, b) => a - b);
   }
 
-  /** Changes that a power cut at a place may lose. */
+  /** Returns the changes that a power cut at a place may lose. */
   unsyncedAt(cut: number): Change[] {
     return this.#changes.filter(({ at, lastsFrom }) => at <= cut && lastsFrom > cut);
   }
 
   /**
-   * Writes one of the states after a power cut to a real folder.
+   * Writes one of the possible states after a power cut to a real folder.
    *
-   * @param isKept says of an unsynced change whether it got to the disk; 'torn' writes half of what it wrote
+   * @param isKept returns whether an unsynced change reached the disk; 'torn' writes half of its content
    */
   writeState(folder: string, cut: number, isKept: (change: Change) => boolean | 'torn'): void {
     const state: DiskState = { entries: new Map([[this.#root, new Map()]]), contents: new Map() };
@@ -80,7 +80,7 @@ export class TracedDisk {
       if (kept !== false) apply(state, change, kept === 'torn');
     }
     writeFolder(state, this.#root, folder, (content) =>
-      // The record of uploads has real paths.
+      // The record of uploads contains real paths.
       content.includes(this.#path) ? Buffer.from(content.toString('latin1').replaceAll(this.#path, folder), 'latin1') : content,
     );
   }
@@ -180,7 +180,7 @@ export class TracedDisk {
     add(target, { inode, offset, bytes: data.subarray(0, written) });
   }
 
-  // Only what was done before the sync began is sure to be part of it.
+  // Only changes that were made before the sync began are certain to be part of it.
   #sync(inode: Inode, from: number, to: number): void {
     for (const change of this.#changes) {
       if (change.at >= from || change.lastsFrom <= to) continue;
@@ -191,7 +191,7 @@ export class TracedDisk {
     }
   }
 
-  /** The folder, the name, and what is there; undefined outside of the traced folder. */
+  /** Returns the folder, the name, and the file or folder there; undefined outside of the traced folder. */
   #find(path: string): Entry | undefined {
     const byDescriptor = /^\/proc\/self\/fd\/(\d+)\/(.*)$/.exec(path);
     const base = byDescriptor ? this.#descriptors.get(Number(byDescriptor[1]))?.inode : this.#root;
@@ -230,7 +230,7 @@ function apply(state: DiskState, { kind }: Change, isTorn: boolean): void {
   state.contents.set(kind.inode, after);
 }
 
-// What was never written reads as zeros.
+// Bytes that were never written are read as zeros.
 function resized(content: Buffer, size: number): Buffer {
   const result = Buffer.alloc(size);
   content.copy(result);

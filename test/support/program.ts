@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 
-/** What a foreign program printed and how it ended. */
+/** The output of a foreign program and the way it ended. */
 export interface ProgramEnd {
   code: number | null;
   output: string;
 }
 
-/** Runs a foreign program to its end; stdout and stderr together. */
+/** Runs a foreign program to its end. stdout and stderr are collected together. */
 export function runProgram(
   program: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** A generator of numbers below 1 that a seed repeats (mulberry32). */
+/** Returns a generator of numbers below 1. The same seed gives the same numbers (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let next = seed;
   return () => {

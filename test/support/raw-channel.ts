@@ -2,7 +2,7 @@ import { packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 
-/** What the client of ssh2 sends without looking whether a server should be sent it. */
+/** Messages that the client of ssh2 sends without checking whether a server may receive them. */
 export interface RawProtocol {
   session(id: number, windowBytes: number, packetBytes: number): void;
   exec(id: number, command: string, wantsReply: boolean): void;
@@ -25,21 +25,21 @@ export function protocolOf(client: unknown): RawProtocol {
   return (client as { _protocol: RawProtocol })._protocol;
 }
 
-/** How a server has answered what a client asked about channels. */
+/** The replies of a server to requests about channels. */
 export interface ChannelAnswers {
-  /** The server's numbers of the channels that it opened. */
+  /** The server's numbers of the opened channels. */
   opened: number[];
   refused: number;
-  /** Requests on channels. */
+  /** Number of requests on channels that were granted. */
   granted: number;
   denied: number;
-  /** The client's numbers of the channels that the server closed. */
+  /** The client's numbers of the channels that the server has closed. */
   closed: number[];
-  /** Resolves when all that was sent so far was answered. */
+  /** Resolves when all requests sent so far have been answered. */
   settled(): Promise<void>;
 }
 
-/** Counts answers instead of the client, which would take channels that it does not know for a fault. */
+/** Counts replies in place of the client, which would take unknown channels for an error. */
 export function countAnswers(client: unknown): ChannelAnswers {
   const protocol = protocolOf(client);
   let onPong: () => void = () => {};
@@ -62,15 +62,15 @@ export function countAnswers(client: unknown): ChannelAnswers {
   return answers;
 }
 
-/** A channel with the SFTP subsystem whose window is what the test says, and is never enlarged. */
+/** A channel with the SFTP subsystem. The test chooses its window, which is never enlarged. */
 export interface RawChannel {
   send(type: number, build?: (fields: FieldWriter) => unknown): void;
-  /** The next reply that has not been taken yet. */
+  /** Returns the next reply that has not been returned yet. */
   reply(): Promise<SftpReply>;
   close(): void;
 }
 
-/** Opens a channel beside those that the client knows of. @param id of the client's, one that it does not use itself */
+/** Opens a channel of which the client does not know. @param id the client's number for it, which it must not use itself */
 export async function openRawChannel(client: unknown, id: number, windowBytes: number, packetBytes = 32_768): Promise<RawChannel> {
   const protocol = protocolOf(client);
   const before = { ...protocol._handlers };

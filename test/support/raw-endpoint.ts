@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /**
- * An authentication endpoint that answers with raw bytes; the start test is answered with 401.
+ * Starts an authentication endpoint that answers with raw bytes. It answers the test at the start with 401.
  *
  * @returns its URL
  */

@@ -1,5 +1,5 @@
-// Webhook receivers for tests, all in one process, which receiver.ts starts and tells which of them begin, release and stop.
-// The n-th request of a receiver gets the n-th answer of its script, later ones `otherwise`, or with `repeat` the script again.
+// Runs webhook receivers for tests, all in one process. receiver.ts starts it and tells it which receivers begin, release and stop.
+// The n-th request of a receiver gets the n-th answer of its script. Later ones get `otherwise`, or with `repeat` the script again.
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 
@@ -8,7 +8,7 @@ const receivers = new Map();
 function answer(response, { status = 200, reason, headers = {}, body = '', delayMs = 0, isHeld = false, fault }, held) {
   const reply = () => {
     const { socket } = response;
-    // Whoever asked may have left by now.
+    // The client may have disconnected meanwhile.
     if (!socket) return;
     switch (fault) {
       case undefined:
@@ -77,7 +77,7 @@ function start(number, { script = [], repeat = false, otherwise = {}, tls, port 
   receivers.set(number, { server, sockets, held });
 }
 
-/** Whoever is connected is cut off, as when a process ends. */
+/** Cuts all connections, as if a process ended. */
 function stop(number) {
   const { server, sockets } = receivers.get(number);
   receivers.delete(number);
@@ -91,5 +91,5 @@ process.on('message', ({ receiver, options, action }) => {
   else for (const reply of receivers.get(receiver).held.splice(0)) reply();
 });
 
-// Receivers would keep it when whoever started it is gone.
+// Receivers would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -4,35 +4,35 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 
-/** How a receiver answers a request; default: 200 without a body. */
+/** The answer of a receiver to a request. By default it is 200 without a body. */
 export interface Answer {
   status?: number;
   reason?: string;
   headers?: Record<string, string>;
   body?: string;
   delayMs?: number;
-  /** Not answered before `release`. */
+  /** Whether the request is not answered until `release` is called. */
   isHeld?: boolean;
   fault?: 'reset' | 'close' | 'hang' | 'garbage' | 'short' | 'header-only' | 'endless';
 }
 
-/** A request as a receiver got it. */
+/** A request as a receiver received it. */
 export interface Received {
   method: string;
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** When it was whole, Unix time in milliseconds. */
+  /** Time when it had arrived completely, as Unix time in milliseconds. */
   atMs: number;
 }
 
 export interface Receiver {
   url: string;
-  /** Requests so far. */
+  /** The requests received so far. */
   requests: Received[];
   /** Resolves when this number of requests has arrived; fails after ten seconds. */
   received(count: number): Promise<Received[]>;
-  /** The events of all requests so far, or of those that pass; the bodies must be JSON. */
+  /** Returns the events of all requests so far, or of those for which `passes` is true. The bodies must be JSON. */
   events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
   /** Answers the requests that are held back. */
   release(): void;
@@ -47,7 +47,7 @@ interface ReceiverOptions {
   port?: number;
 }
 
-/** A message of the process of the receivers: the port of one, or a request that it received. */
+/** A message of the receivers' process: the port of a receiver, or a request that it received. */
 interface Told {
   receiver: number;
   port?: number;
@@ -58,7 +58,7 @@ let host: ChildProcess | undefined;
 let started = 0;
 let running = 0;
 
-/** Starts a receiver, ended with the test. All receivers of a test process share one process. */
+/** Starts a receiver, which is ended with the test. All receivers of a test process share one process. */
 export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
   host ??= startHost();
   const to = host;
@@ -121,16 +121,16 @@ function startHost(): ChildProcess {
   child.once('exit', () => {
     host = undefined;
   });
-  // It ends when the channel closes, that is with this process, and does not keep this process alive.
+  // It ends when the channel closes, which happens with this process. It must not keep this process running.
   child.channel?.unref();
   child.unref();
   return child;
 }
 
-/** Waits until something holds; fails after half a minute, naming it. */
+/** Waits until a condition holds. Fails after half a minute, and names the condition. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
-  // The pause grows, because the check may be expensive: it may read a journal each time.
+  // The pause grows, because the check may be expensive. For example, it may read a journal each time.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > endMs) assert.fail(`waited half a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -3,12 +3,12 @@ import { until } from './receiver.ts';
 import { freePort, isFree, markAsUsed, type RedisOptions, startRedis, type TestRedis } from './redis.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** Sentinel's name of the primary. */
+/** Sentinel's name for the primary. */
 export const primaryName = 'ours';
 
-/** A primary, its replica and the Sentinels that watch them. */
+/** A primary, its replica, and the Sentinels that watch them. */
 export interface SentinelGroup {
-  /** `host:port` of the Sentinels and the primary's name, without scheme. */
+  /** `host:port` of the Sentinels and the primary's name, without a scheme. */
   address: string;
   url: string;
   primary: TestRedis;
@@ -19,13 +19,13 @@ export interface SentinelGroup {
 export interface GroupOptions {
   /** Options of the servers with data. */
   redis?: string[];
-  /** Options of the Sentinels: of the program, and lines of the configuration. */
+  /** Options of the Sentinels: those of the program, and lines of the configuration. */
   sentinel?: string[];
   lines?: string[];
   how?: Pick<RedisOptions, 'cli' | 'listen'>;
 }
 
-/** Starts a primary, a replica and three Sentinels that take a server for down after a second. */
+/** Starts a primary, a replica and three Sentinels. They consider a server down after a second. */
 export async function startSentinelGroup(
   t: Ending,
   { redis = [], sentinel = [], lines = [], how = {} }: GroupOptions = {},
@@ -35,7 +35,7 @@ export async function startSentinelGroup(
   const replica = await startRedis(t, [...redis, ...replicaOptions], { ...how, isFresh: true });
   await until('the replica follows', async () => /master_link_status:up/.test(await replica.command('INFO replication')));
   await markAsUsed(primary.command);
-  // They are told of each other, as finding out takes them up to ten seconds.
+  // They are configured to know each other, because discovery takes up to ten seconds.
   const ids = [0, 1, 2].map((index) => String(index).repeat(40));
   const ports = [await freePort(), await freePort(), await freePort()];
   const configuration = (own: number) =>
@@ -61,7 +61,7 @@ export async function startSentinelGroup(
   return { address, url: `redis+sentinel://${address}`, primary, replica, sentinels };
 }
 
-/** Waits until the replica has what its primary has by now. (WAIT would wait for the writes of its own connection.) */
+/** Waits until the replica has all data that its primary has now. (WAIT would wait only for the writes of its own connection.) */
 export async function untilReplicated(primary: TestRedis): Promise<void> {
   const offsets = async () => {
     const info = await primary.command('INFO replication');
@@ -71,19 +71,19 @@ export async function untilReplicated(primary: TestRedis): Promise<void> {
   await until('the replica has all', async () => (await offsets()).replica >= own);
 }
 
-/** Servers that share the slots of a cluster, without replicas. */
+/** Servers that share the slots of a cluster and have no replicas. */
 export interface Cluster {
-  /** `host:port` of all, without scheme. */
+  /** `host:port` of all servers, without a scheme. */
   address: string;
   url: string;
   nodes: TestRedis[];
-  /** The server that has the keys of an installation. */
+  /** Returns the server that has the keys of an installation. */
   owner(prefix?: string): Promise<TestRedis>;
   /** Adds a replica of a server. */
   addReplica(of: TestRedis): Promise<TestRedis>;
 }
 
-// The bus of a cluster listens 10,000 above the port, and must not meet what the system gives away itself either.
+// The bus of a cluster listens at the port plus 10,000, which must not be in the system's range of dynamic ports, either.
 async function clusterPort(): Promise<number> {
   for (;;) {
     const port = await freePort();
@@ -91,7 +91,7 @@ async function clusterPort(): Promise<number> {
   }
 }
 
-/** Starts a cluster of three servers that take another for down after a second. */
+/** Starts a cluster of three servers. They consider another one down after a second. */
 export async function startCluster(t: Ending, { redis = [], how = {} }: Pick<GroupOptions, 'redis' | 'how'> = {}): Promise<Cluster> {
   const folder = temporaryFolder(t);
   const cli = how.cli ?? [];

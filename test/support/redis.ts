@@ -16,7 +16,7 @@ import { runProgram } from './program.ts';
 import { learnFromText } from './secrets.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
 
-/** The journal of one node. */
+/** Opens the journal of one node. */
 export function openJournal(link: RedisLink, folder: string, node = 'n1'): Promise<RedisEventLog> {
   const local = new FileEventLog({
     folder: journalFolder(folder),
@@ -28,17 +28,17 @@ export function openJournal(link: RedisLink, folder: string, node = 'n1'): Promi
   return RedisEventLog.open({ link, local, node, dataFolderPath: folder, retentionDays: 30, clock: systemClock, log: silentLog });
 }
 
-/** The texts of all its events. */
+/** Returns the texts of all events in a journal. */
 export async function journalTexts(log: RedisEventLog): Promise<string[]> {
   return (await readAll(log)).map(({ event }) => String(event.data.text));
 }
 
-/** The numbers from one to below another, as texts. */
+/** Returns the numbers from `from` to below `to`, as texts. */
 export function row(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, index) => String(from + index));
 }
 
-/** Sessions that live for a minute without a request. */
+/** Options of sessions that stay valid for a minute without a request. */
 export const longSessions = {
   lifetimes: () => ({ idleMs: 60_000, maximumAgeMs: 120_000 }),
   onTimeout: () => {},
@@ -46,36 +46,39 @@ export const longSessions = {
   log: silentLog,
 };
 
-/** Who logged in to an account whose UUID is its name, with the first of the passwords that have these fingerprints. */
+/**
+ * Returns the login to an account whose UUID equals its name. The fingerprints belong to the account's passwords, of which the first was
+ * used.
+ */
 export function loginOf(name: string, fingerprints = ['first']): Identity {
   return { name, uuid: name, method: { uuid: 'm', type: 'application' }, proof: { type: 'password', fingerprints: [...fingerprints] } };
 }
 
-/** The sessions of a node, closed with the test. */
+/** Returns the sessions of a node, which are closed with the test. */
 export function sessionsOn(t: Ending, link: RedisLink): RedisSessions {
   const sessions = new RedisSessions(link, 'web', longSessions);
   t.after(() => sessions.close());
   return sessions;
 }
 
-/** A Redis of one test, and what can be done to it. */
+/** A Redis of one test, with functions to disturb it. */
 export interface TestRedis {
   port: number;
   url: string;
-  /** Sends one command on a connection of its own, inline; resolves with the raw reply. */
+  /** Sends one inline command on a separate connection. Resolves with the raw reply. */
   command(line: string): Promise<string>;
-  /** SIGKILL; what was appended to its file within the last second may be lost. */
+  /** Kills Redis with SIGKILL. Data that was appended to its file within the last second may be lost. */
   kill(): Promise<void>;
-  /** Starts it again on the same data and port. */
+  /** Starts Redis again with the same data and port. */
   restart(): Promise<void>;
-  /** SIGSTOP and SIGCONT. */
+  /** Sends SIGSTOP and SIGCONT. */
   pause(): void;
   resume(): void;
 }
 
 /**
- * A port that nobody listens on. It is below those that the system gives away itself (ip_local_port_range in ip(7)): one of
- * these may be a connection's of another process before it is listened on.
+ * Returns a free port. It is below the system's range of dynamic ports (ip_local_port_range in ip(7)), because a port of that range may be
+ * used by another process's connection before the test listens on it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -84,7 +87,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Says whether nobody listens on a port. */
+/** Returns whether nobody listens on a port. */
 export function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {
@@ -93,25 +96,25 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Has nodes take a Redis for one that others have used since its start, so that they do not wait for those. */
+/** Makes nodes believe that others have used a Redis since its start, so that they do not wait for those. */
 export async function markAsUsed(command: TestRedis['command']): Promise<void> {
   const runId = /run_id:(\w+)/.exec(await command('INFO server'))?.[1];
   await command(`SET {svc}:run ${runId}`);
 }
 
 export interface RedisOptions {
-  /** Whether nobody has used it yet. */
+  /** Whether no node has used it yet. */
   isFresh?: boolean;
-  /** Options of `redis-cli`, for one that lets in only who is known, or only over TLS. */
+  /** Options of `redis-cli`, for a Redis that requires credentials or TLS. */
   cli?: string[];
-  /** How it listens; by default on a plain port. */
+  /** Returns the options with which it listens. By default it uses a plain port. */
   listen?: (port: number) => string[];
-  /** Configuration of a Sentinel, which this is to be then. */
+  /** Configuration of a Sentinel. With it, the server is a Sentinel. */
   sentinel?: string;
   port?: number;
 }
 
-/** Starts a Redis on a free port, ended with the test. */
+/** Starts a Redis on a free port. It is ended with the test. */
 export async function startRedis(t: Ending, options: string[] = [], how: RedisOptions = {}): Promise<TestRedis> {
   const { listen = (own: number) => ['--port', String(own)], cli, sentinel } = how;
   const folder = temporaryFolder(t);
@@ -160,10 +163,10 @@ async function viaCli(folder: string, args: string[], line: string): Promise<str
   return output;
 }
 
-/** Long enough for the links of a test to find out what happened: they look every half second. */
+/** Time in milliseconds in which the links of a test notice a change. They check every half second. */
 const settleMs = 700;
 
-/** A link to it, closed with the test. @param settleMs how long nodes wait for one another after a loss */
+/** Opens a link to a Redis, which is closed with the test. @param settleMs time that nodes wait for each other after a loss */
 export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkOptions> = {}): Promise<RedisLink> {
   learnFromText(url, 'a test of Redis');
   const link = new RedisLink({ url, prefix: 'svc', clock: systemClock, log: silentLog, settleMs, ...options });
@@ -172,7 +175,7 @@ export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkO
   return link;
 }
 
-/** A way to a port that can be cut: bytes are then neither forwarded nor refused, as on a broken network. */
+/** Starts a proxy to a port that can be cut. Bytes are then neither forwarded nor refused, as in a broken network. */
 export async function startProxy(t: TestContext, target: number): Promise<{ port: number; cut(): void; mend(): void }> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

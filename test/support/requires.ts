@@ -3,14 +3,14 @@ import type { TestContext } from 'node:test';
 import { isInstalled } from '../../scripts/installed.mjs';
 
 /**
- * Whether a foreign program is there. Without it the test is skipped with a printed reason; under CI it fails, as nothing
- * may be skipped there.
+ * Returns whether a foreign program is installed. Without it the test is skipped with a printed reason. In CI it fails, because nothing may
+ * be skipped there.
  */
 export function hasProgram(t: TestContext, program: string): boolean {
   return isThere(t, program, isInstalled(program));
 }
 
-/** The same for a library or scripts: whether one of the package's files or folders is there. */
+/** Does the same for a library or scripts, by checking whether a file or folder of the package exists. */
 export function hasPackage(t: TestContext, debianPackage: string, path: string): boolean {
   return isThere(t, debianPackage, existsSync(path));
 }

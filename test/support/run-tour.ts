@@ -12,7 +12,7 @@ import { hasProgram } from './requires.ts';
 import { temporaryFolder } from './temp.ts';
 import { tour } from './tour.ts';
 
-/** What differs from run to run. */
+/** Replaces parts of the output that differ from run to run. */
 function normalised(text: string, cwd: string): string {
   return text
     .replace(/"modified":[\d.]+/g, '"modified":T')
@@ -35,27 +35,30 @@ async function untilAccepting(port: number): Promise<void> {
   }
 }
 
-/** Writes a configuration, whose port may be taken on this machine. */
+/** The command that writes a configuration. Its port may be taken on this machine. */
 const init = 'svc init 2> /dev/null';
 
 interface TourShell {
   shell: ChildProcessWithoutNullStreams;
   cwd: string;
-  /** The free port that stands for one of the page. */
+  /** The free ports that replace the ports on the page. */
   ports: ReadonlyMap<string, string>;
   withPorts(text: string): string;
 }
 
-/** A shell as the reader of a tour has it: `svc` is there, and both outputs are one. Ended with the test, whatever runs in it. */
+/**
+ * Starts a shell like that of a reader: `svc` is installed, and both outputs are one. It is ended with the test, including everything that
+ * runs in it.
+ */
 async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();
   for (const shown of ['8080', '9000', '9001', '2222']) ports.set(shown, String(await freePort()));
   const cwd = temporaryFolder(t);
-  // `svc` of the tour is the built executable; exec keeps the process that the shell knows and ends.
+  // `svc` is the built executable. `exec` keeps the process that the shell knows and ends.
   const tools = temporaryFolder(t);
   writeFileSync(join(tools, 'svc'), `#!/bin/sh\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;
-  // A binary shows that it needs no Node.js: where the test may, the machine has none for the tour.
+  // A binary must not need Node.js. So if the test is allowed to, it hides Node.js from the tour.
   const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
   const isHidden = isBinary && process.getuid?.() === 0;
   const shell = spawn(isHidden ? 'unshare' : 'bash', isHidden ? ['--mount', 'bash', '-c', withoutNode] : ['--norc'], {
@@ -63,7 +66,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
     env: { ...env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` },
     detached: true,
   });
-  // The whole process group: the servers of a tour that failed must not outlive it.
+  // The whole process group is killed, because the servers of a failed tour must not outlive it.
   t.after(() => {
     try {
       process.kill(-(shell.pid as number), 'SIGKILL');
@@ -74,7 +77,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   return { shell, cwd, ports, withPorts };
 }
 
-/** Pastes all commands of a page into a shell at once. @returns the folder, once the last one has ended */
+/** Pastes all commands of a page into a shell at once. @returns the folder, once the last command has ended */
 export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
   if (!hasProgram(t, 'curl')) return undefined;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -85,7 +88,7 @@ export async function pasteTour(t: TestContext, file: string): Promise<string | 
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  // A program of the tour that read standard input would swallow what comes behind it, as in a terminal.
+  // As in a terminal, a program that reads standard input would swallow the commands after it.
   shell.stdin.write(`${commands.join('\n')}\necho "all done"\n`);
   await until('the last command has ended', () => output.includes('all done'));
   shell.stdin.end();
@@ -93,7 +96,7 @@ export async function pasteTour(t: TestContext, file: string): Promise<string | 
   return cwd;
 }
 
-/** Types the commands of a page into a shell: what they print must be what the page says. */
+/** Types the commands of a page into a shell. Asserts that they print what the page says. */
 export async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
   if (!hasProgram(t, 'curl')) return;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -107,7 +110,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
     output = '';
     const isServer = command.endsWith('&');
     const real = withPorts(command);
-    // The first tour misspells an option of the port that the starter has.
+    // The first tour misspells an option for the starter's port, so this command is not changed.
     const typed = command.includes('prot: 8080') ? command : real;
     shell.stdin.write(`${typed}\n${isServer ? '' : `echo "done ${index}"\n`}`);
     if (isServer && expected.trim() === '') {
@@ -128,7 +131,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
   await new Promise((resolve) => shell.on('close', resolve));
 }
 
-/** The starter listens on a port that may be taken on this machine. */
+/** Changes the starter's port, because it may be taken on this machine. */
 function usePort(file: string, port: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`));
 }

@@ -6,15 +6,15 @@ import { authorization } from '../../src/webhooks/forward/aws-signature.ts';
 
 export const s3Keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 
-/** A storage that speaks as much of S3 as uploads need, and checks every signature and checksum. */
+/** A storage that supports the part of S3 which uploads need, and checks every signature and checksum. */
 export interface Storage {
   endpoint: string;
   objects: Map<string, Buffer>;
   /** Unfinished uploads: key, and parts by number. */
   uploads: Map<string, { key: string; parts: Map<number, Buffer> }>;
-  /** Method and URL of each request. */
+  /** Method and URL of each request so far. */
   asked: string[];
-  /** Answers before the request is looked at; true when it did. */
+  /** Called before each request is handled; returns true if it has answered the request. */
   fault?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
 }
 
@@ -110,7 +110,7 @@ function answer(storage: Storage, region: string, request: IncomingMessage, resp
   refuse(400, 'InvalidRequest');
 }
 
-/** Why a signature does not fit; undefined when it does. */
+/** Returns why a signature is not valid; undefined for a valid one. */
 export function signatureFault(
   { method = '', headers }: IncomingMessage,
   path: string,

@@ -3,16 +3,16 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { findSecrets, learnFromText, learnSecret, rememberSecrets } from './secrets.ts';
 
-/** Files that the test itself or its clients write, where secrets have to stand. Everything else in a test's folder is looked through. */
+/** Files that the test or its clients write and that must contain secrets. Everything else in a test's folder is searched. */
 const exempt: readonly { name: RegExp; reason: string }[] = [
   { name: /(^|\/)[\w.-]*config[\w.-]*\.(json|ya?ml)$/, reason: 'the configuration holds the passwords that the service sends to others' },
   { name: /\.(pem|key)$/, reason: 'the test makes keys for the service' },
 ];
 
-/** Larger files are content that a test made, but for what the service writes to its data folder. */
+/** Maximum size, in bytes, of files that are searched. Larger ones are content that a test created, except for files in the data folder. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** A test, or all tests of a file: what is begun in it ends with it. */
+/** A test, or all tests of a file. Everything that is started in it ends with it. */
 export interface Ending {
   after(end: () => unknown): void;
 }
@@ -25,12 +25,12 @@ interface Watched {
 }
 
 const watchedTests = new WeakMap<Ending, Watched>();
-/** So many of them have not ended. */
+/** Number of watched tests that have not ended. */
 let running = 0;
 
 /**
- * The service of a test must show no secret anywhere: not in its log, its standard output and error, nor in any file that it writes.
- * At the test's end, before its folders go away, what was registered here is looked through, and a secret fails the test.
+ * The service of a test must not show a secret anywhere: in its log, its stdout and stderr, or in any file that it writes. At the end of
+ * the test, before its folders are removed, everything that was registered here is searched, and a secret makes the test fail.
  */
 function watched(t: Ending): Watched {
   const before = watchedTests.get(t);
@@ -56,30 +56,32 @@ function watched(t: Ending): Watched {
   return now;
 }
 
-/** Fails a test at its end. A hook that throws keeps later ones from running, so that what they would end stays open: this one comes last. */
+/**
+ * Makes a test fail at its end. A hook that throws prevents later hooks, which then could not end their resources, so this one comes last.
+ */
 export function failAtEnd(t: Ending, fault: unknown): void {
   t.after(() => {
     throw fault;
   });
 }
 
-/** Has a folder looked through and removed at the test's end, once everything is stopped. */
+/** Registers a folder that is searched and removed at the end of the test, after everything was stopped. */
 export function watchFolder(t: Ending, folder: string): void {
   watched(t).folders.push(folder);
 }
 
-/** Has something stopped at the test's end, and its output looked through afterwards. */
+/** Registers a function that stops something at the end of the test, and its output, which is searched afterwards. */
 export function watchOutput(t: Ending, stop: () => unknown, outputs: Watched['texts']): void {
   watched(t).stops.push(stop);
   watched(t).texts.push(...outputs);
 }
 
-/** Lets secrets stand where they have to. @param place matches the name of an output, or a path below a test's folder */
+/** Allows secrets in a place that needs them. @param place matches the name of an output, or a path below a test's folder */
 export function allowSecrets(t: Ending, place: RegExp, _reason: string): void {
   watched(t).allowed.push(place);
 }
 
-/** What a test has shown so far; for the tests of the watch itself. */
+/** Returns the secrets that a test has shown so far; for the tests of this file. */
 export function secretsShown(t: Ending): string[] {
   return lookThrough(watched(t));
 }
@@ -97,7 +99,10 @@ function lookThrough({ folders, texts, allowed }: Watched): string[] {
   return [...inTexts, ...inFiles];
 }
 
-/** The password that `svc serve` makes for its first account is printed once, so that somebody can log in; it may stand nowhere else. */
+/**
+ * Removes the password that `svc serve` creates for its first account. It is printed once, so that the user can log in, and must not appear
+ * elsewhere.
+ */
 function withoutNewPassword(text: string): string {
   return text.replace(/^(.*Account: \w+ {3}Password: )(\S+)/gm, (_, before: string, password: string) => {
     learnSecret(password, 'the password that svc serve made');
@@ -110,7 +115,7 @@ function filesBelow(folder: string): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
-    // The service writes no name that is not UTF-8.
+    // The service writes no names that are not UTF-8.
     if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
     const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return size > 0 && (size <= maxBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];

@@ -1,10 +1,10 @@
 /**
- * The password of every account that tests have no other one for. Not a word that stands anywhere else, so that wherever it turns up the
- * service has shown it (test/support/secret-watch.ts).
+ * The default password of accounts in tests. It is not a word that occurs elsewhere, so if it is found anywhere, the service has shown it
+ * (test/support/secret-watch.ts).
  */
 export const testPassword = 'marker-Wq7Zt4Kp';
 
-/** What `Client` sends by default. */
+/** The credentials that `Client` sends by default. */
 export const testUser = `alice:${testPassword}`;
 
 /** The `Authorization` value of `testUser`. */
@@ -15,23 +15,23 @@ export function basicOf(user: string): string {
   return `Basic ${Buffer.from(user).toString('base64')}`;
 }
 
-/** Shorter texts stand in files by chance. */
+/** Minimum length, in characters, of a secret that is searched for. Shorter texts occur in files by chance. */
 const shortestSecret = 8;
 
-/** A long run makes sessions and passwords by the thousand; what is looked for is bounded. */
+/** Maximum number of secrets that are searched for. A long run creates thousands of sessions and passwords. */
 const maxSecrets = 200;
 
 const known = new Map<string, string>([[testPassword, 'the password of the tests']]);
 
-/** Has every later look find a secret. @param what names it in the failure */
+/** Adds a secret that later searches look for. @param what names it in the failure message */
 export function learnSecret(secret: string | undefined, what: string): void {
-  // What begins with a dollar is a hash, or a reference to a variable or a file.
+  // A text that begins with a dollar sign is a hash, or a reference to a variable or a file.
   if (secret === undefined || secret.startsWith('$') || secret.length < shortestSecret || known.has(secret)) return;
   known.set(secret, what);
   if (known.size > maxSecrets) known.delete([...known.keys()][1] as string);
 }
 
-/** @returns forgets what was learned since this call: one test's secrets are another test's words */
+/** @returns a function that forgets the secrets learned since this call, because one test's secrets may be ordinary words in another */
 export function rememberSecrets(): () => void {
   const before = new Set(known.keys());
   return () => {
@@ -39,7 +39,7 @@ export function rememberSecrets(): () => void {
   };
 }
 
-/** Learns what stands in an `Authorization` header. */
+/** Learns the secrets in an `Authorization` header. */
 export function learnAuthorization(value: string): void {
   const [, scheme = '', content = ''] = /^(\w+) +(\S+)/.exec(value) ?? [];
   if (/^basic$/i.test(scheme)) {
@@ -52,8 +52,8 @@ const secretMember =
   /["']?\b(password|passwordd|current_password|new_password|signing_secret|secret|session|api_key)["']?\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"'{}[\],&]+))/g;
 
 /**
- * Learns the secrets of a configuration, of a form or of a JSON body, as text: the values of members with the names that secrets have,
- * and what stands in URLs. Hashes of passwords and references to variables and files are none.
+ * Learns the secrets in the text of a configuration, a form or a JSON body. These are values of members with typical names, and credentials
+ * in URLs. Password hashes and references to variables and files are not secrets.
  */
 export function learnFromText(text: string, where: string): void {
   for (const [, name, quoted, apostrophes, plain] of text.matchAll(secretMember)) {
@@ -86,7 +86,7 @@ function decodedUri(text: string): string {
   }
 }
 
-/** A text to look for, and how it stands for the secret. */
+/** A text to search for, and the coding of the secret in it. */
 interface Form {
   coding: string;
   text: string;
@@ -94,7 +94,9 @@ interface Form {
 
 const formsBySecret = new Map<string, Form[]>();
 
-/** Each way in which a secret may stand in a text, base64 also as a part of something longer such as `user:password`. */
+/**
+ * Returns all forms in which a secret may appear in a text. Its base64 form may be a part of a longer one, such as that of `user:password`.
+ */
 export function formsOf(secret: string): Form[] {
   const cached = formsBySecret.get(secret);
   if (cached) return cached;
@@ -112,7 +114,7 @@ export function formsOf(secret: string): Form[] {
     { coding: 'in hex', text: bytes.toString('hex').toUpperCase() },
   ];
   for (const offset of [0, 1, 2]) {
-    // Only those characters that the secret alone decides.
+    // Use only the characters that depend on the secret alone.
     const whole = Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
       .replace(/=+$/, '');
@@ -126,10 +128,10 @@ export function formsOf(secret: string): Form[] {
 }
 
 /**
- * Looks for all known secrets.
+ * Searches for all known secrets.
  *
- * @param content as bytes, or as text
- * @returns what was found, named without showing it
+ * @param content bytes or text
+ * @returns the names of the secrets that were found, without their values
  */
 export function findSecrets(content: string | Buffer, except: ReadonlySet<string> = new Set()): string[] {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;

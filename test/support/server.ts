@@ -21,9 +21,9 @@ export interface TestServer extends Client {
   folder: string;
   /** Home folder of the account `alice`. */
   home: string;
-  /** All events so far, in order. */
+  /** Returns all events so far, in order. */
   events(): Promise<ServiceEvent[]>;
-  /** IDs of the events so far, without those of start and login. */
+  /** Returns the IDs of the events so far, without those of start and login. */
   eventIds(): Promise<number[]>;
   /** Log lines so far. */
   log: string[];
@@ -34,7 +34,7 @@ const testPasswordHash = cheapHash(testPassword);
 
 type Section = Record<string, unknown>;
 
-/** Sections of a configuration; what is left out is a folder for `alice` (password `testPassword`) over http. */
+/** Sections of a configuration. The default is a folder for `alice` (password `testPassword`) over http. */
 export interface TestConfig {
   server?: Section;
   group?: Section;
@@ -49,13 +49,13 @@ export interface TestConfig {
   expectations?: Section;
 }
 
-/** The configuration that `startServer` starts. */
+/** Returns the configuration with which `startServer` starts. */
 export async function testConfig(folder: string, config: TestConfig = {}) {
   learnFromText(JSON.stringify(config), 'the configuration');
   return configFromObject(await testSections(folder, config), folder);
 }
 
-/** The sections of a test's configuration, as a file holds them. */
+/** Returns the sections of a test's configuration, in the form of a file. */
 export async function testSections(folder: string, config: TestConfig) {
   return {
     server: {
@@ -75,13 +75,15 @@ export async function testSections(folder: string, config: TestConfig) {
   };
 }
 
-/** Writes the configuration of a test for `svc serve` in its folder; without one the start hashes a password at full cost. */
+/**
+ * Writes the configuration of a test for `svc serve` to its folder. Without a configuration, the start would hash a password at full cost.
+ */
 export async function writeConfig(folder: string, config: TestConfig = {}): Promise<void> {
   mkdirSync(join(folder, 'home'), { recursive: true });
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, config)));
 }
 
-/** Starts a server in this process on a free port, stopped with the test. */
+/** Starts a server in this process on a free port. It is stopped with the test. */
 export async function startServer(t: TestContext, config: TestConfig = {}, clock: Clock = systemClock): Promise<TestServer> {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));

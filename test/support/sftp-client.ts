@@ -10,19 +10,19 @@ interface WithSubsystems {
   end(): void;
 }
 
-/** A client that has logged in and speaks SFTP in raw packets. */
+/** A client that has logged in and sends raw SFTP packets. */
 export interface SftpLogin {
   sftp: RawSftp;
   client: WithSubsystems;
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection has ended. */
   ended: Promise<void>;
 }
 
 /**
- * Logs in over SSH and begins the SFTP subsystem.
+ * Logs in over SSH and starts the SFTP subsystem.
  *
- * @param onBanner told of what the server says before the login
- * @throws Error when the login is refused
+ * @param onBanner called with the server's banner before the login
+ * @throws Error if the login is refused
  */
 export async function loginSftp(
   t: TestContext,

@@ -19,20 +19,20 @@ function contentOf(name: string, version: number): Buffer {
   return Buffer.alloc(contentBytes, createHash('sha256').update(`${name} ${version}`).digest());
 }
 
-/** What a server was sent of a file. */
+/** The versions of a file that were sent to a server. */
 interface Versions {
-  /** How many uploads it confirmed. */
+  /** Number of uploads that the server confirmed. */
   confirmed: number;
-  /** The last version that it confirmed, 0 for none, and the last that was begun. */
+  /** The last confirmed version, 0 for none, and the last version whose upload began. */
   last: number;
   begun: number;
 }
 
 /**
- * Kills a server again and again in the middle of uploads over SFTP, and fails unless each file has its old content or a new one, whole,
- * nothing is left behind, and every upload that was confirmed is in the journal.
+ * Kills a server repeatedly during uploads over SFTP. Asserts that each file has its complete old or new content, that nothing is left
+ * behind, and that every confirmed upload is in the journal.
  *
- * @returns how many uploads were confirmed
+ * @returns the number of confirmed uploads
  */
 export async function killDuringUploads(t: TestContext, { rounds, clients }: { rounds: number; clients: number }): Promise<number> {
   const folder = temporaryFolder(t);
@@ -56,7 +56,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
       const client = { port: Number(port), isOver: () => isOver, onConfirmed: resolve };
       uploading = [...versions].map(([name, of]) => overwrite(t, client, name, of));
     });
-    // From the first upload that is whole, another moment each time.
+    // Counted from the first complete upload, this is a different moment each time.
     await sleep((round * 137) % 700);
     isOver = true;
     server.child.kill('SIGKILL');
@@ -73,7 +73,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
   return confirmed;
 }
 
-/** Fails when a file is torn; what is there now is what the next round begins with. */
+/** Asserts that no file is torn. The next round begins with the current content. */
 function assertWhole(folder: string, versions: ReadonlyMap<string, Versions>, when: string): void {
   const hidden = readdirSync(folder).filter((name) => name.startsWith('.'));
   assert.deepEqual(hidden, [], `${when}: nothing is left behind`);
@@ -98,7 +98,7 @@ async function overwrite(
   of: Versions,
 ): Promise<void> {
   let login: SftpLogin | undefined;
-  // Only so many connections of one address may log in at once.
+  // The number of connections of one address that may log in at once is limited.
   while (!login && !isOver()) login = await loginSftp(t, port).catch(() => sleep(100).then(() => undefined));
   if (!login) return;
   const { sftp, ended } = login;

@@ -34,13 +34,13 @@ import { FileUploadStore } from '../../src/state/memory/uploads.ts';
 import { readReply, requestPacket, type SftpReply } from './sftp-requests.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Files of an account, and the events that they emitted. */
+/** Files of an account, and the events that they have emitted. */
 export interface TestFiles {
   files: AccountFiles;
   environment: FilesEnvironment;
   /** The account's home folder. */
   home: string;
-  /** What `server.uploads` allows. */
+  /** The limits in `server.uploads`. */
   uploadLimits: { expireAfterMs: number; maxPerAccount: number };
   /** IDs and data of all events so far. */
   events: { id: number; data: Record<string, unknown> }[];
@@ -51,7 +51,7 @@ const component = { uuid: 'sftp', type: 'ssh', name: 'SFTP' };
 const peer = { address: '127.0.0.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 const context: EventContext = { account: { uuid: 'alice', name: 'alice', peer }, component };
 
-/** The files of an account on a fresh folder, as an SSH service has them, without a service. */
+/** Returns the files of an account in a new folder, as an SSH service would have them, but without a service. */
 export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {}): TestFiles {
   const folder = temporaryFolder(t);
   const home = join(folder, 'home');
@@ -112,7 +112,7 @@ export interface TestSession extends TestFiles {
   client: RawSftp;
   /** The session's end of the stream. */
   channel: SshChannel;
-  /** Resolves when the session is over. */
+  /** Resolves when the session has ended. */
   served: Promise<void>;
   /** Cuts the connection. */
   lose(): void;
@@ -158,7 +158,7 @@ export function testSession(
   return { ...shared, client: new RawSftp(theirs), channel, served, lose: () => gone.abort() };
 }
 
-/** Two ends of a stream; what is written to one is read from the other, and waits until it is. */
+/** Returns two connected streams. Bytes written to one of them wait until they are read from the other. */
 function streamPair(): [Duplex, Duplex] {
   const end = (other: () => Duplex): Duplex & { wanted?: () => void } =>
     Object.assign(
@@ -185,7 +185,7 @@ function streamPair(): [Duplex, Duplex] {
   return [a, b];
 }
 
-/** A client that speaks SFTP in raw packets: many requests at once, or one that waits. */
+/** A client that sends raw SFTP packets. It can have many requests waiting. */
 export class RawSftp {
   readonly stream: Duplex;
   #received = Buffer.alloc(0);
@@ -193,7 +193,7 @@ export class RawSftp {
   readonly #waiting = new Map<number, (reply: SftpReply) => void>();
   /** Extensions that the server announced. */
   readonly extensions: Promise<Map<string, string>>;
-  /** IDs of the replies in the order in which they came. */
+  /** IDs of the replies, in the order of their arrival. */
   readonly order: number[] = [];
 
   constructor(stream: Duplex) {
@@ -230,14 +230,14 @@ export class RawSftp {
     });
   }
 
-  /** Sends a request and gives the code of the status that comes. */
+  /** Sends a request and returns the code of the status reply. */
   async status(type: number, build?: (fields: FieldWriter) => unknown): Promise<number> {
     const reply = await this.ask(type, build);
     if (reply.kind !== 'status') throw new Error(`A status was expected, and ${reply.kind} came.`);
     return reply.code;
   }
 
-  /** @throws Error with the code and the message when there is no handle */
+  /** @throws Error with the code and the message if there is no handle */
   async open(path: string, flags: number, attributes: Attributes = {}): Promise<Buffer> {
     return handleOf(await this.ask(packetTypes.open, (fields) => fields.text(path).uint32(flags).attributes(attributes)));
   }
@@ -250,7 +250,7 @@ export class RawSftp {
     return this.status(packetTypes.write, (fields) => fields.bytes(handle).uint64(offset).bytes(Buffer.from(data)));
   }
 
-  /** @returns what was read; undefined at the end of the file */
+  /** @returns the bytes; undefined at the end of the file */
   async read(handle: Buffer, offset: number, length: number): Promise<Buffer | undefined> {
     const reply = await this.ask(packetTypes.read, (fields) => fields.bytes(handle).uint64(offset).uint32(length));
     if (reply.kind === 'data') return reply.data;
@@ -270,13 +270,13 @@ export class RawSftp {
     return this.status(packetTypes.rename, (fields) => fields.text(from).text(to));
   }
 
-  /** @returns attributes, or the code of the status */
+  /** @returns the attributes, or the status code */
   async stat(path: string): Promise<Attributes | number> {
     const reply = await this.ask(packetTypes.stat, (fields) => fields.text(path));
     return reply.kind === 'attrs' ? reply.attributes : (reply as { code: number }).code;
   }
 
-  /** The names in a folder. */
+  /** Returns the names in a folder. */
   async list(path: string): Promise<string[]> {
     const handle = await this.opendir(path);
     const names: string[] = [];
@@ -289,7 +289,7 @@ export class RawSftp {
     return names.sort();
   }
 
-  /** Uploads a file as most clients do. */
+  /** Uploads a file in the way most clients do. */
   async put(path: string, content: Buffer | string): Promise<void> {
     const handle = await this.open(path, 2 | 8 | 16);
     const codes = [await this.write(handle, 0, content), await this.close(handle)];

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../src/lib/clock.ts';
 
-/** The system's clock that jumps ahead when it is told to; its timers stay where they are. */
+/** The system's clock, with jumps that a test can make. Its timers are not affected. */
 export class ShiftedClock implements Clock {
   #aheadMs = 0;
   readonly after = systemClock.after;
@@ -20,7 +20,7 @@ export class ShiftedClock implements Clock {
   }
 }
 
-/** A clock that jumps, and whose periodic work is also done when it is told to. */
+/** A clock with jumps whose periodic work a test can run, too. */
 export class SteppedClock extends ShiftedClock {
   readonly #periodic = new Set<() => void>();
   override readonly every = (periodMs: number, action: () => void): Timer => {

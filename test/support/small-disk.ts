@@ -8,8 +8,7 @@ import type { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 
 /**
- * A small file system of its own (tmpfs), which needs root. Without it the test is skipped with a printed reason; under CI
- * it fails.
+ * Mounts a small file system (tmpfs), which needs root. Without root the test is skipped with a printed reason; in CI it fails.
  */
 export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'svc-disk-'));
@@ -21,16 +20,16 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
     execFileSync('umount', ['-l', disk]);
     rmdirSync(disk);
   };
-  // After the server that uses it is stopped.
+  // This runs after the server that uses the disk was stopped.
   watchOutput(t, unmount, []);
   return disk;
 }
 
 /**
- * A home folder with a folder `d` of which the operating system keeps something: by its mode, or from root, whom no mode stops, by a disk
- * mounted there. Made before the server, so that it is undone after it.
+ * Creates a home folder with a folder `d` that the operating system does not allow to be removed completely. For root, a disk is mounted
+ * there, because a mode does not stop root. Call this before the server starts, so that it is undone after the server has stopped.
  *
- * @returns undefined when it cannot be made; the test is skipped then
+ * @returns undefined if it cannot be created; in that case the test is skipped
  */
 export function unremovable(t: TestContext): { home: string; left: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-held-'));
@@ -53,7 +52,10 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
   return { home, left: isRoot ? 'held' : 'held/file' };
 }
 
-/** A home folder with another file system at `mounted`; made before the server, so that it goes after it. @returns undefined without root */
+/**
+ * Creates a home folder with another file system at `mounted`. Call it before the server starts, so that it is removed later. @returns
+ * undefined without root
+ */
 export function homeWithDisk(t: TestContext, sizeKib: number): { home: string; mounted: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-mounted-'));
   const mounted = join(home, 'mounted');
@@ -80,7 +82,7 @@ function mount(t: TestContext, at: string, sizeKib: number): boolean {
   }
 }
 
-/** Fills a disk to its last block with one file. */
+/** Fills a disk completely with one file. */
 export function fillDisk(path: string): void {
   writeFileSync(path, '');
   assert.throws(() => {

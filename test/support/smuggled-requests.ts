@@ -5,14 +5,14 @@ import type { TestServer } from './server.ts';
 
 export const basic = `Authorization: ${testBasic}`;
 
-/** The request that must never be seen: what a front end took for the body of another one. */
+/** The hidden request, which the service must never see. A front end would take it for the body of another request. */
 const hidden = `PUT /home/smuggled HTTP/1.1\r\nHost: x\r\n${basic}\r\nContent-Length: 1\r\n\r\nx`;
 
 const put = (...headers: string[]) => `PUT /home/a HTTP/1.1\r\nHost: x\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
 const http10 = (...headers: string[]) => put(...headers).replace('HTTP/1.1', 'HTTP/1.0');
 const get = (...headers: string[]) => `GET /home/ HTTP/1.1\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
 
-/** Requests that two parsers might read differently, by their fault. */
+/** Requests that two parsers might interpret differently. */
 export const tricks: Record<string, string> = {
   'both lengths': `${put('Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${hidden}`,
   'both lengths, the other order': `${put('Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${hidden}`,
@@ -63,7 +63,7 @@ export const tricks: Record<string, string> = {
   'a connect': `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n${basic}\r\n\r\n${hidden}`,
 };
 
-/** What must be seen twice: two requests in one go, without a trick. */
+/** Two requests in one packet, without a trick. The service must see both of them. */
 export const honest = `${put('Transfer-Encoding: chunked')}5;x=y\r\nhello\r\n0\r\nTrailer: x\r\n\r\nGET /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\n\r\n`;
 
 export function statuses(reply: string): string[] {

@@ -8,16 +8,16 @@ import { hasProgram } from './requires.ts';
 import type { SshTestServer } from './ssh.ts';
 import { tree } from './tree.ts';
 
-/** Content of a file that takes more than one request of any client. */
+/** Content of a file that needs several requests of any client. */
 export const large = randomBytes(300_000).toString('hex');
 
-/** The tree below a folder, with the SHA-256 of what is large in place of it. */
+/** Returns the tree below a folder. Large contents are replaced by their SHA-256. */
 export function digestTree(folder: string): Record<string, string> {
   const digest = (content: string) => (content.length < 1000 ? content : createHash('sha256').update(content).digest('hex'));
   return Object.fromEntries(Object.entries(tree(folder)).map(([path, content]) => [path, digest(content)]));
 }
 
-/** A small tree in the client's folder, `up`, with names of all kinds. */
+/** Creates a small tree in the client's folder, `up`, with all kinds of names. */
 export function plantLocal(folder: string): Record<string, string> {
   const up = join(folder, 'up');
   mkdirSync(join(up, 'sub folder'), { recursive: true });
@@ -26,7 +26,7 @@ export function plantLocal(folder: string): Record<string, string> {
   return digestTree(up);
 }
 
-/** Runs a client in its folder and wants it to succeed. */
+/** Runs a client in its folder, and asserts that it succeeds. */
 export async function succeeds(
   server: SshTestServer,
   program: string,
@@ -38,13 +38,13 @@ export async function succeeds(
   return output;
 }
 
-/** How programs that start `ssh` themselves have to call it. */
+/** Returns the command with which programs must call `ssh`. */
 export function sshCommand(server: SshTestServer): string[] {
   const options = ['StrictHostKeyChecking=no', `UserKnownHostsFile=${join(server.clientFolder, 'known')}`, 'LogLevel=ERROR'];
   return ['ssh', '-F', '/dev/null', '-p', String(server.sshPort), '-i', server.key, ...options.flatMap((option) => ['-o', option])];
 }
 
-/** Whether `sshfs` and other programs are there, and FUSE is open to this user. */
+/** Returns whether `sshfs` and other programs are installed, and whether this user may use FUSE. */
 export function canMount(t: TestContext, ...programs: string[]): boolean {
   for (const program of ['sshfs', 'ssh', ...programs]) if (!hasProgram(t, program)) return false;
   try {
@@ -57,7 +57,7 @@ export function canMount(t: TestContext, ...programs: string[]): boolean {
   }
 }
 
-/** Mounts the home folder with `sshfs` and runs a script of a shell there, which has to succeed. @returns what it printed */
+/** Mounts the home folder with `sshfs` and runs a shell script there, which must succeed. @returns its output */
 export async function runMounted(server: SshTestServer, script: string): Promise<string> {
   const mount = join(server.clientFolder, 'mount');
   mkdirSync(mount);
@@ -70,21 +70,21 @@ export async function runMounted(server: SshTestServer, script: string): Promise
   }
 }
 
-/** @returns runs a command of `restic` on a repository of the server */
+/** @returns a function that runs a command of `restic` with a repository on the server */
 export function resticOn(server: SshTestServer): (...args: string[]) => Promise<string> {
   const command = `sftp.command=${sshCommand(server).join(' ')} alice@127.0.0.1 -s sftp`;
   const options = ['-o', command, '-r', 'sftp:alice@127.0.0.1:/repository'];
   return (...args) => succeeds(server, 'restic', [...options, ...args], { RESTIC_PASSWORD: 'of-this-test-only' });
 }
 
-/** Writes a configuration with the remote `svc`. @returns its name in the client's folder */
+/** Writes a configuration with the remote `svc`. @returns its file name in the client's folder */
 export function rcloneConfig(server: SshTestServer): string {
   const config = `[svc]\ntype = sftp\nhost = 127.0.0.1\nport = ${server.sshPort}\nuser = alice\nkey_file = ${server.key}\n`;
   writeFileSync(join(server.clientFolder, 'rclone.conf'), config);
   return 'rclone.conf';
 }
 
-/** What `rclone test info` finds out with some of its checks. */
+/** Returns the result of `rclone test info` with some of its checks. */
 export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Promise<string> {
   const output = await succeeds(server, 'rclone', ['--config', rcloneConfig(server), 'test', 'info', ...checks, 'svc:info']);
   return output.split('// svc\n')[1] ?? output;

@@ -3,19 +3,19 @@ import type { TestContext } from 'node:test';
 import { testPassword } from './secrets.ts';
 import { installedPackage } from './ssh.ts';
 
-/** What is done to the bytes of one side on their way to the other. */
+/** Changes to the bytes of one side on their way to the other. */
 export interface Tampering {
-  /** Packets in clear that are put in before the side's own KEXINIT. */
+  /** Plain packets that are inserted before the side's own KEXINIT. */
   beforeKexinit?: readonly Buffer[];
-  /** Packets in clear that are put in before the side's NEWKEYS. */
+  /** Plain packets that are inserted before the side's NEWKEYS. */
   beforeNewkeys?: readonly Buffer[];
-  /** So many bytes are left out behind the NEWKEYS: the first encrypted packets. */
+  /** Number of bytes that are deleted after the NEWKEYS, which are the first encrypted packets. */
   deletedBytes?: number;
 }
 
 const messages = { kexinit: 20, newkeys: 21 };
 
-/** A packet before the first NEWKEYS (RFC 4253, section 6): no cipher, no MAC, zeros as padding. */
+/** Returns a packet as it is sent before the first NEWKEYS (RFC 4253, section 6): no cipher, no MAC, zeros as padding. */
 export function clearPacket(payload: Buffer): Buffer {
   const blank = 8 - ((5 + payload.length) % 8);
   const padding = blank < 4 ? blank + 8 : blank;
@@ -26,7 +26,7 @@ export function clearPacket(payload: Buffer): Buffer {
   return packet;
 }
 
-/** Passes on what one side sends, tampered with. */
+/** Passes on the bytes of one side, with the changes. */
 function passOn(from: Socket, to: Socket, tampering: Tampering): void {
   let rest = Buffer.alloc(0);
   let state: 'identification' | 'clear' | 'encrypted' = 'identification';
@@ -61,10 +61,10 @@ function passOn(from: Socket, to: Socket, tampering: Tampering): void {
 }
 
 /**
- * Starts who stands between clients and an SSH server, and knows none of their keys.
+ * Starts a proxy between clients and an SSH server. It knows none of their keys.
  *
- * @param port of the server
- * @returns its own port
+ * @param port port of the server
+ * @returns port of the proxy
  */
 export async function startManInTheMiddle(
   t: TestContext,
@@ -92,7 +92,7 @@ export async function startManInTheMiddle(
   return (listener.address() as AddressInfo).port;
 }
 
-/** Modes of encryption; those that the attack of CVE-2023-48795 is about, and one where the MAC knows no sequence number. */
+/** Modes of encryption: those that the attack of CVE-2023-48795 concerns, and one whose MAC does not depend on a sequence number. */
 export const modes = {
   'chacha20-poly1305': { cipher: ['chacha20-poly1305@openssh.com'], mac: [], blockBytes: 8, tagBytes: 16 },
   'aes128-ctr, encrypt-then-MAC': { cipher: ['aes128-ctr'], mac: ['hmac-sha2-256-etm@openssh.com'], blockBytes: 16, tagBytes: 32 },
@@ -107,7 +107,7 @@ interface ClientWithOffer {
   _protocol: { _offer: unknown; _strictMode: boolean };
 }
 
-/** Logs in with the client of ssh2. @returns whether it got in, and whether EXT_INFO came */
+/** Logs in with the client of ssh2. @returns whether it succeeded, and whether EXT_INFO arrived */
 export function ssh2LogsIn(
   t: TestContext,
   port: number,
@@ -130,11 +130,11 @@ export function ssh2LogsIn(
     client.connect({ host: '127.0.0.1', port, username: 'alice', password: testPassword, readyTimeout: 5000, debug });
     const side = { cipher, mac: mac.length > 0 ? mac : ['hmac-sha2-256'], compress: ['none'], lang: [] };
     const kex = ['curve25519-sha256', 'ext-info-c', ...(isStrict ? ['kex-strict-c-v00@openssh.com'] : [])];
-    // The client of ssh2 goes by what the server offers alone.
+    // The client of ssh2 enables strict mode whenever the server offers it.
     if (!isStrict) client._protocol._strictMode = false;
     client._protocol._offer = new KexInit({ kex, serverHostKey: ['ssh-ed25519'], cs: side, sc: side });
   });
 }
 
-/** Clients that wait for what was taken away are cut off soon; those that were not attacked get in beside all others. */
+/** Clients that wait for deleted packets are cut off soon. Clients that are not attacked can log in at the same time. */
 export const limits = { login_grace_time: 3, maximum_unauthenticated_connections_per_address: 100 };

@@ -9,14 +9,14 @@ import { testPassword } from './secrets.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A running server with an SSH service, and what OpenSSH's programs need to reach it. */
+/** A running server with an SSH service, and everything that OpenSSH's programs need to reach it. */
 export interface SshTestServer extends TestServer {
   sshPort: number;
-  /** Folder of the client: its keys, and an `ssh_config` that knows nothing of the machine's own. */
+  /** Folder of the client, with its keys and an `ssh_config` that does not use the machine's own configuration. */
   clientFolder: string;
-  /** Path of a private key that `alice` may log in with. */
+  /** Path of a private key with which `alice` may log in. */
   key: string;
-  /** Runs one of OpenSSH's programs with `options` for its `-o`; the password that it is asked for is `password`. */
+  /** Runs one of OpenSSH's programs with `options` for its `-o`. `password` is the answer when it asks for a password. */
   openssh(program: string, args: readonly string[], how?: OpensshOptions): Promise<ProgramEnd>;
 }
 
@@ -24,11 +24,11 @@ interface OpensshOptions {
   options?: readonly string[];
   password?: string;
   input?: string;
-  /** Another private key than `key`. */
+  /** Path of a private key to use in place of `key`. */
   identity?: string;
 }
 
-/** Makes an Ed25519 key in OpenSSH's form, without its programs. @returns the path of the private one; `.pub` beside it */
+/** Creates an Ed25519 key in OpenSSH's format without its programs. @returns path of the private key; the public one is at `.pub` */
 export function makeKey(folder: string, name: string): string {
   const path = join(folder, name);
   writeFileSync(path, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
@@ -37,7 +37,7 @@ export function makeKey(folder: string, name: string): string {
   return path;
 }
 
-/** Has OpenSSH make a key without a passphrase. @returns the path of the private one; `.pub` beside it */
+/** Lets OpenSSH create a key without a passphrase. @returns path of the private key; the public one is at `.pub` */
 export async function makeOpensshKey(folder: string, name: string, ...kind: string[]): Promise<string> {
   const path = join(folder, name);
   const { code, output } = await runProgram('ssh-keygen', ['-q', ...kind, '-N', '', '-f', path], { cwd: folder });
@@ -45,7 +45,7 @@ export async function makeOpensshKey(folder: string, name: string, ...kind: stri
   return path;
 }
 
-/** Text of the public part of a private key, as `ssh_keys` take it. */
+/** Returns the public part of a private key in the form that `ssh_keys` accept. */
 export function publicKey(path: string): string {
   const { utils } = installedPackage<{ utils: { parseKey(text: Buffer): { type: string; getPublicSSH(): Buffer } } }>('ssh2');
   const key = utils.parseKey(readFileSync(path));
@@ -53,7 +53,7 @@ export function publicKey(path: string): string {
 }
 
 /**
- * Starts a server in this process: `web` over HTTP, and `sftp` on a free port, with a host key that is quickly made.
+ * Starts a server in this process: `web` over HTTP, and `sftp` on a free port, with a host key that is fast to create.
  *
  * @param service options of the SSH service
  */
@@ -96,12 +96,12 @@ export async function startSsh(t: TestContext, service: Record<string, unknown> 
   return Object.assign(server, { sshPort, clientFolder, key, openssh });
 }
 
-/** A package that is not bundled with the tests, as it is on disk. */
+/** Loads a package from disk that is not bundled with the tests. */
 export function installedPackage<T>(name: string): T {
   return createRequire(join(process.env.SVC_ROOT ?? process.cwd(), 'package.json'))(name) as T;
 }
 
-/** What the client of ssh2 tries to log in with; `username` may differ from one to the next. */
+/** Credentials of one login attempt with ssh2. `username` may differ from one attempt to the next. */
 export type LoginAttempt = Record<string, unknown> & { type: string; username: string };
 
 interface ClientOfSsh2 {
@@ -112,9 +112,9 @@ interface ClientOfSsh2 {
 }
 
 /**
- * Logs in with the client of ssh2, which does as it is told where OpenSSH would not.
+ * Logs in with the client of ssh2, which follows instructions that OpenSSH would refuse.
  *
- * @returns the client once it is in; else how many attempts were refused before the connection ended
+ * @returns the client if it logged in; otherwise the number of attempts that were refused before the connection ended
  */
 export function tryLogins(
   t: TestContext,

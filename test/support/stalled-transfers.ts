@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { learnAuthorization } from './secrets.ts';
 
-/** A reply that is more than any socket holds, read no further than its beginning. */
+/** A reply that is larger than the buffers of sockets, of which only the beginning was read. */
 export interface StalledDownload {
-  /** Reads on. @returns how many bytes came before the connection ended */
+  /** Continues to read. @returns number of bytes that arrived before the connection ended */
   finish(): Promise<number>;
 }
 
-/** Asks for a file or an archive, and stops reading. The request says `Connection: close`. */
+/** Requests a file or an archive, and stops reading. The request contains `Connection: close`. */
 export async function stallDownload(port: number, target: string, headers: Record<string, string>): Promise<StalledDownload> {
   const socket = await send(port, 'GET', target, { connection: 'close', ...headers });
   let bytes = 0;

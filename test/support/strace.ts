@@ -1,18 +1,18 @@
-/** A system call that succeeded, as `strace -f -y -xx` wrote it; strings are raw bytes. */
+/** A system call that succeeded, as `strace -f -y -xx` wrote it. Strings are raw bytes. */
 export interface SystemCall {
   name: string;
   /** Arguments: a string's bytes, or the text of anything else, for example `25</tmp/x>`. */
   args: (Buffer | string)[];
   result: number;
-  /** Its place in the log when it began, and when it ended. */
+  /** Places in the log at which the call began and ended. */
   from: number;
   to: number;
 }
 
 /**
- * Reads a log of strace. A call of one thread that others interrupt stands on two lines.
+ * Reads a log of strace. A call that calls of other threads interrupt is on two lines.
  *
- * @throws Error when a string was cut: `-s` was too small
+ * @throws Error if a string was cut, because `-s` was too small
  */
 export function parseTrace(text: string): SystemCall[] {
   const begun = new Map<string, { line: string; from: number }>();
@@ -41,7 +41,7 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-// Paths of descriptors are in hex, too.
+// Paths of descriptors are written in hexadecimal, too.
 function decoded(text: string): string {
   return text.replace(/(?:\\x[0-9a-f]{2})+/g, (hex) => bytesOf(hex).toString('utf8'));
 }

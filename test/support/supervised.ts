@@ -10,31 +10,31 @@ import { freePort, startRedis, type TestRedis } from './redis.ts';
 import { type TestConfig, testSections } from './server.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** `svc serve --workers` with a Redis of its own. */
+/** A running `svc serve --workers` with its own Redis. */
 export interface TestSupervised extends Client {
   running: Running;
   redis: TestRedis;
   folder: string;
   home: string;
   dataFolder: string;
-  /** Process IDs of the nodes at present. */
+  /** Returns the process IDs of the current nodes. */
   nodes(): number[];
-  /** SIGKILL to some nodes. @returns when they are gone */
+  /** Kills some nodes with SIGKILL. @returns when they have ended */
   kill(pids: readonly number[]): Promise<void>;
-  /** Resolves when so many nodes run and have said so. */
+  /** Resolves when `count` nodes run and have reported it. */
   ready(count: number): Promise<void>;
-  /** Sends a request on connections of its own until each of so many nodes answered one from now on. @returns the replies */
+  /** Sends a request on new connections until `count` different nodes have answered it. @returns the replies */
   everywhere<Reply = TestReply>(count: number, request: () => Promise<Reply>): Promise<Reply[]>;
-  /** All events in the shared journal. */
+  /** Returns all events in the shared journal. */
   events(): Promise<ServiceEvent[]>;
   count(id: number): Promise<number>;
-  /** Writes another configuration, not loaded yet. */
+  /** Writes another configuration, which is not loaded yet. */
   configure(config: TestConfig): Promise<void>;
-  /** SIGTERM. @returns the exit code */
+  /** Sends SIGTERM. @returns the exit code */
   stop(): Promise<number | null>;
 }
 
-/** Starts nodes under a supervisor, ended with the test. */
+/** Starts nodes under a supervisor. They are ended with the test. */
 export async function startSupervised(
   t: TestContext,
   nodes: number,
@@ -48,7 +48,7 @@ export async function startSupervised(
   const configure = async (wanted: TestConfig) => {
     const server = { shutdown_timeout: 10, state: { type: 'redis', url: redis.url }, ...wanted.server };
     const sections = await testSections(folder, { ...wanted, server });
-    // One that is replaced when no other lives would get another port than that before.
+    // Ports must be fixed: a node that is replaced while no other one runs would otherwise get a different port.
     for (const [uuid, service] of Object.entries(sections.services) as [string, { port?: number }][]) {
       if (service.port !== 0) continue;
       service.port = ports.get(uuid) ?? (await freePort());

@@ -5,7 +5,7 @@ import { type Ending, watchFolder } from './secret-watch.ts';
 
 export type { Ending };
 
-/** A fresh real folder. At the test's end it is looked through for secrets and goes away. */
+/** Returns a new real folder. At the end of the test it is searched for secrets and removed. */
 export function temporaryFolder(t: Ending): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')));
   watchFolder(t, path);

@@ -9,9 +9,9 @@ import { freePort } from './redis.ts';
 import { temporaryFolder } from './temp.ts';
 
 interface TlsProxy {
-  /** The program that has to be there. */
+  /** The program that must be installed. */
   program: string;
-  /** @param isPlain without TLS, so that a test can send bytes of its own: nginx and HAProxy */
+  /** @param isPlain whether it serves without TLS, so that a test can send raw bytes; only nginx and HAProxy support this */
   start(t: TestContext, upstream: string, isPlain?: boolean): Promise<{ url: string; ca: string }>;
 }
 
@@ -19,7 +19,7 @@ interface ProxyProgram {
   program: string;
   example: string;
   args(file: string, folder: string): string[];
-  /** The example with ports, paths and the certificate of the test. */
+  /** Returns the example with the test's ports, paths and certificate. */
   fill(example: string, at: { folder: string; port: number; upstream: string; isPlain: boolean }): string;
 }
 

@@ -1,14 +1,14 @@
 import { connect, type DetailedPeerCertificate, type SecureVersion, type TLSSocket } from 'node:tls';
 
 interface Visit {
-  /** A ticket of a visit before. */
+  /** A ticket of an earlier visit. */
   session?: Buffer | undefined;
   cert?: Buffer;
   key?: Buffer;
   maxVersion?: SecureVersion;
-  /** Names of OpenSSL in the order in which the client likes them. */
+  /** OpenSSL's names of the ciphers, in the client's order of preference. */
   ciphers?: string;
-  /** Names of OpenSSL of the signatures that the client knows. */
+  /** OpenSSL's names of the signature algorithms that the client supports. */
   sigalgs?: string;
 }
 
@@ -16,13 +16,13 @@ interface Visited {
   status: number;
   isReused: boolean;
   session: Buffer | undefined;
-  /** OpenSSL's name. */
+  /** OpenSSL's name of the cipher. */
   cipher: string;
-  /** What the server sent: its certificate, and those that follow. */
+  /** The certificates that the server sent: its own, and those that follow. */
   chain: Buffer[];
 }
 
-/** Asks for the home folder on a connection of its own, without any credentials but those of TLS. */
+/** Requests the home folder on a separate connection, with no credentials other than those of TLS. */
 export function visit(url: string, { session, ...options }: Visit = {}): Promise<Visited> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

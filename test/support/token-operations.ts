@@ -3,10 +3,10 @@ import type { TestReply, TestRequest } from './client.ts';
 const json = { accept: 'application/json' };
 const asJson = { ...json, 'content-type': 'application/json' };
 
-/** Sends a request and holds its reply to a document. */
+/** Sends a request and checks its reply against a document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
-/** The replies about tokens. */
+/** Covers the replies about tokens. */
 export async function tokenOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
   const [all, one, rotation] = ['/home/__svc__/tokens', '/home/__svc__/tokens/{id}', '/home/__svc__/tokens/{id}/rotate'] as const;
   const order = (body: object) => ({ headers: asJson, body: JSON.stringify(body) });

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command of a tour, and what its page says it prints. */
+/** A command of a tour, and the output that its page shows. */
 export interface Step {
   command: string;
   expected: string;
 }
 
-/** The commands of a section, of a whole page without one, with what it says they print; lines that begin with `> ` continue a command. */
+/** Returns the commands of a section, or of a whole page, with the output that it shows. Lines that begin with `> ` continue a command. */
 export function tour(file: string, heading?: string): Step[] {
   const page = readFileSync(join(process.env.SVC_ROOT ?? '.', file), 'utf8');
   const start = heading === undefined ? 0 : page.indexOf(`\n## ${heading}\n`);

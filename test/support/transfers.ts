@@ -18,7 +18,7 @@ export interface Shown {
   started: string;
 }
 
-/** Clients that send the head of a request, and then read and send no more than they are told. */
+/** Clients that send the head of a request. After that they read and send only as much as a test wants. */
 export class HeldClients {
   readonly #port: number;
   readonly #sockets = new Set<Socket>();
@@ -30,7 +30,7 @@ export class HeldClients {
     });
   }
 
-  /** @returns the connection, from which nothing is read */
+  /** @returns the connection. Nothing is read from it */
   async send(method: string, path: string, headers: Record<string, string | number> = {}): Promise<Socket> {
     const socket = connect(this.#port, '127.0.0.1');
     this.#sockets.add(socket);

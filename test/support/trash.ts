@@ -4,7 +4,7 @@ import type { Client, TestReply, TestRequest } from './client.ts';
 import { cheapHash } from './passwords.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Something in the trash, as the service shows it. */
+/** An item of the trash, as the service shows it. */
 export interface Shown {
   id: string;
   path: string;
@@ -16,7 +16,7 @@ export interface Shown {
 
 export const asJson = { 'content-type': 'application/json' };
 
-/** What an account has in its trash, newest first. */
+/** Returns the items in an account's trash, newest first. */
 export async function trashOf(client: Client, user?: string): Promise<Shown[]> {
   const reply = await client.send('GET', '/home/__svc__/trash', user === undefined ? {} : { user });
   assert.equal(reply.status, 200, reply.text);
@@ -28,7 +28,7 @@ type Exercise = (method: string, path: string, target: string, status: number, o
 const json = { accept: 'application/json' };
 const foreign = { origin: 'https://evil.example' };
 
-/** An account with a trash, which may replace `/drop-file` but not delete it. */
+/** Returns an account with a trash. It may replace `/drop-file`, but not delete it. */
 export async function trashKeeper(t: TestContext) {
   return {
     password: await cheapHash('keeper-words'),
@@ -38,7 +38,7 @@ export async function trashKeeper(t: TestContext) {
   };
 }
 
-/** Every operation and status of the trash in the API description. */
+/** Covers every operation and status of the trash in the API description. */
 export async function trashOperations(main: Client, send: Exercise, asBanned: Exercise): Promise<void> {
   const all = '/home/__svc__/trash';
   const [one, restore] = [`${all}/{id}`, `${all}/{id}/restore`];
@@ -79,7 +79,7 @@ export async function trashOperations(main: Client, send: Exercise, asBanned: Ex
   ] as const)
     await send(method, path, target, 400, { user, headers: { ...json, ...foreign } });
   await send('DELETE', one, `${all}/${await id('ended')}`, 204, { user, headers: json });
-  // It may replace this file, but not delete it.
+  // The account may replace this file, but not delete it.
   for (const content of ['old', 'new']) await main.put('/home/drop-file', content, { user });
   const [dropped] = (await send('GET', all, all, 200, { user, headers: json })).json<{ trash: { id: string }[] }>().trash;
   await send('DELETE', one, `${all}/${dropped?.id}`, 403, { user, headers: json });

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestServer } from './server.ts';
 
-/** The tree below a folder: files with their content, folders with a slash. */
+/** Returns the tree below a folder: files with their content, and folders with a slash. */
 export function tree(folder: string, below = ''): Record<string, string> {
   const result: Record<string, string> = {};
   for (const entry of readdirSync(join(folder, below), { withFileTypes: true })) {
@@ -13,7 +13,7 @@ export function tree(folder: string, below = ''): Record<string, string> {
   return result;
 }
 
-/** Puts files (path, content) and folders (a path with a slash) into the home folder. */
+/** Creates files (path, content) and folders (a path with a slash) in the home folder. */
 export function plant(server: TestServer, files: Record<string, string>): void {
   for (const [path, content] of Object.entries(files)) {
     if (path.endsWith('/')) mkdirSync(join(server.home, path), { recursive: true });
@@ -21,5 +21,5 @@ export function plant(server: TestServer, files: Record<string, string>): void {
   }
 }
 
-/** A small home folder: files with their name in capitals as content. */
+/** A small home folder. The content of each file is its name in capitals. */
 export const smallTree = { a: 'A', b: 'B', 'd/': '', 'd/x': 'X', 'd/sub/': '', 'd/sub/y': 'Y', 'e/': '', 'e/z': 'Z' };

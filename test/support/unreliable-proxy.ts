@@ -1,29 +1,29 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** What happens to a PATCH on its way to the server. */
+/** A fault of a PATCH on its way to the server. */
 export type Trouble =
-  /** The connection is cut once so many bytes have passed. */
+  /** The connection is cut after this number of bytes. */
   | { cutAfterBytes: number }
-  /** No more passes than so many bytes, and nobody is told. */
+  /** After this number of bytes nothing more is passed on, and neither side is told. */
   | { holdAfterBytes: number }
-  /** The server gets all of it, and its reply is lost. */
+  /** The server receives all of it, but its reply is lost. */
   | { swallowsReply: true };
 
-/** A way to a server on which PATCH requests meet trouble. */
+/** A proxy to a server on which PATCH requests fail. */
 export interface UnreliableProxy {
   url: string;
-  /** What happens to the next PATCH requests, in order; the others pass. */
+  /** The faults of the next PATCH requests, in order. Later ones pass. */
   troubles: Trouble[];
-  /** `Upload-Offset` of the PATCH requests that have come; of the same one again for an upload only once. */
+  /** `Upload-Offset` of the PATCH requests so far. If one is repeated for an upload with the same offset, it is listed once. */
   offsets: number[];
-  /** Cuts all connections and takes no more. */
+  /** Cuts all connections and accepts no new ones. */
   goDown: () => Promise<void>;
-  /** Takes connections again. */
+  /** Accepts connections again. */
   comeBack: () => Promise<void>;
 }
 
-/** Starts a proxy on a free port; it ends with the test. @param port of the server */
+/** Starts a proxy on a free port. It ends with the test. @param port port of the server */
 export async function startUnreliableProxy(t: TestContext, port: number): Promise<UnreliableProxy> {
   const sockets = new Set<Socket>();
   const troubles: Trouble[] = [];
@@ -47,7 +47,7 @@ export async function startUnreliableProxy(t: TestContext, port: number): Promis
       const head = chunk.subarray(0, 4096).toString('latin1');
       const [, url = '', offset] = /^PATCH (\S+) [^\0]*?\r\nupload-offset: (\d+)\r\n/i.exec(head) ?? [];
       if (offset !== undefined) {
-        // A browser repeats by itself what broke off on a connection that it had used before.
+        // Browsers repeat a request by themselves if it broke off on a connection that was used before.
         const isRepeated = last.get(url) === offset;
         last.set(url, offset);
         if (!isRepeated) offsets.push(Number(offset));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { allowSecrets, type Ending } from './secret-watch.ts';
 import { testUser } from './secrets.ts';
 
-/** The scripts of examples/uploads, and what runs each. */
+/** The scripts of examples/uploads, with the programs that run them. */
 export const uploadScripts = {
   'upload.sh': { program: 'sh', needs: 'curl' },
   'upload.py': { program: 'python3', needs: 'python3' },
@@ -12,21 +12,21 @@ export const uploadScripts = {
 
 export type UploadScript = keyof typeof uploadScripts;
 
-/** Writes the password of the scripts into their home folder. */
+/** Writes the password for the scripts to their home folder. */
 export function writeNetrc(t: Ending, folder: string): void {
   const [login, password] = testUser.split(':');
   writeFileSync(join(folder, '.netrc'), `machine 127.0.0.1 login ${login} password ${password}\n`, { mode: 0o600 });
   allowSecrets(t, /(^|\/)\.netrc$/, 'the scripts read the password there');
 }
 
-/** A script that runs. */
+/** A running script. */
 export interface RunningScript {
   child: ChildProcess;
-  /** Its exit code, null when it was killed, and what it printed as errors. */
+  /** Resolves with its exit code, null if it was killed, and its error output. */
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Starts a script of examples/uploads, as a group of processes of its own. @param folder where `.netrc` is */
+/** Starts a script of examples/uploads in its own process group. @param folder folder that contains `.netrc` */
 export function startUploadScript(script: UploadScript, folder: string, file: string, url: string): RunningScript {
   const path = join(process.env.SVC_ROOT ?? '.', 'examples/uploads', script);
   const child = spawn(uploadScripts[script].program, [path, file, url, '0.05'], {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type TestReply } from './client.ts';
 import { type RunningScript, startUploadScript, type UploadScript } from './upload-scripts.ts';
 
-/** A client that uploads one file after the other by the draft, until it is told to finish. */
+/** A client that uploads one file after the other with the draft, until a test ends it. */
 abstract class UploadingClient {
   protected readonly folder: string;
   protected readonly url: string;
@@ -14,7 +14,7 @@ abstract class UploadingClient {
   readonly #done: string[] = [];
   #running: Promise<void> | undefined;
   #isLast = false;
-  /** Rejects on a fault that no kill explains. */
+  /** Rejects if a fault happens that cannot be caused by a kill. */
   readonly failed: Promise<never>;
   #fail: (reason: unknown) => void = () => {};
 
@@ -59,10 +59,10 @@ abstract class UploadingClient {
 
 const pieceBytes = 400_000;
 
-/** A node that does not answer within this time is not asked again. */
+/** Time in milliseconds after which a node that has not answered is not asked again. */
 const patienceMs = 3000;
 
-/** A client that remembers the replies, and moves to the next node when one does not answer. */
+/** A client that remembers the replies, and switches to the next node if one does not answer. */
 export class AttentiveClient extends UploadingClient {
   readonly #ports: number[];
 
@@ -114,7 +114,7 @@ export class AttentiveClient extends UploadingClient {
   }
 }
 
-/** @throws Error when a node does not answer in time, or not now */
+/** @throws Error if a node does not answer in time, or is not ready */
 async function soon(asked: Promise<TestReply>): Promise<TestReply> {
   asked.catch(() => {});
   const reply = await Promise.race([asked, sleep(patienceMs, undefined, { ref: false })]);
@@ -122,7 +122,7 @@ async function soon(asked: Promise<TestReply>): Promise<TestReply> {
   return reply;
 }
 
-/** A script of the examples, which can be killed and is then started again. */
+/** A client that runs a script of the examples. If the script is killed, it is started again. */
 export class ScriptClient extends UploadingClient {
   readonly #script: UploadScript;
   #run: RunningScript | undefined;
@@ -136,7 +136,7 @@ export class ScriptClient extends UploadingClient {
     const file = join(this.folder, name);
     const isWhole = () => existsSync(join(this.folder, 'home', name)) && !existsSync(`${file}.upload`);
     writeFileSync(file, content);
-    // If it is killed after its end, nothing is left to do.
+    // If it was killed after its upload was complete, nothing is left to do.
     while (!isWhole()) {
       this.#run = startUploadScript(this.#script, this.folder, file, `${this.url}/home/${name}`);
       const { code, stderr } = await this.#run.ended;
@@ -146,14 +146,14 @@ export class ScriptClient extends UploadingClient {
     rmSync(file);
   }
 
-  /** SIGKILL to the script and to what it has started. */
+  /** Kills the script and its child processes with SIGKILL. */
   async kill(): Promise<void> {
     const run = this.#run;
     if (run?.child.pid === undefined || run.child.exitCode !== null) return;
     try {
       process.kill(-run.child.pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // It has already ended by itself.
     }
     await run.ended;
   }

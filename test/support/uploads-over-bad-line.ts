@@ -14,7 +14,7 @@ export const tusProtocols = ['tus-v1', 'ietf-draft-03', 'ietf-draft-05'] as cons
 
 const headers = { authorization: `Basic ${Buffer.from(testUser).toString('base64')}` };
 
-/** Uploads by tus-js-client. @returns the methods of the requests that it took */
+/** Uploads with tus-js-client. @returns the methods of its requests */
 export function uploadByTus(content: Buffer, options: Partial<UploadOptions> & { endpoint: string; protocol?: string }): Promise<string[]> {
   const methods: string[] = [];
   return new Promise((resolve, reject) => {
@@ -30,22 +30,22 @@ export function uploadByTus(content: Buffer, options: Partial<UploadOptions> & {
   });
 }
 
-/** An upload that has come to its end. */
+/** A completed upload. */
 interface Done {
   name: string;
   content: Buffer;
-  /** How often its client asked for an upload to begin: each may have been heard, or not. */
+  /** Number of requests with which its client tried to begin an upload. Each of them may or may not have reached the server. */
   creations: number;
 }
 
-/** What decides about an upload. */
+/** The parameters of an upload. */
 interface Case {
   seed: number;
   faults: number;
   bytes: number;
 }
 
-/** Uploads over lines that fail as seeds say, and what has to be true of them afterwards. */
+/** Uploads over connections that fail as seeds determine, and checks the results. */
 export class UploadsOverBadLines {
   readonly #t: TestContext;
   readonly #server: TestServer;
@@ -57,7 +57,7 @@ export class UploadsOverBadLines {
     this.#server = server;
   }
 
-  /** By tus-js-client. @param chunkSize of its requests; all in one without it */
+  /** Uploads with tus-js-client. @param chunkSize size of its requests in bytes; without it, one request sends everything */
   async byTus(of: Case, protocol: (typeof tusProtocols)[number], chunkSize: number | undefined): Promise<void> {
     const { name, content, line } = await this.#begin(of, protocol);
     const methods = await uploadByTus(content, {
@@ -70,7 +70,7 @@ export class UploadsOverBadLines {
     this.#end({ name, content, creations: methods.filter((method) => method === 'POST').length }, line);
   }
 
-  /** By a script of the examples. */
+  /** Uploads with a script of the examples. */
   async byScript(of: Case, script: UploadScript): Promise<void> {
     const { name, content, line } = await this.#begin(of, script);
     const folder = join(this.#server.folder, name);
@@ -99,7 +99,7 @@ export class UploadsOverBadLines {
     this.#happened.push(...happened);
   }
 
-  /** @returns how often each kind of fault happened */
+  /** @returns the number of faults of each kind */
   async assertToldOnce(): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const { id, data } of await this.#server.events()) {
@@ -108,7 +108,7 @@ export class UploadsOverBadLines {
     }
     for (const { name, content, creations } of this.#done) {
       const count = (id: number) => counts.get(`${id} /${name}`) ?? 0;
-      // The creation of an empty one is its end, too; who never heard of it creates another.
+      // For an empty file, the creation also completes the upload. A client that did not get the reply creates another one.
       const maxEnds = content.length === 0 ? creations : 1;
       assert.ok(count(40017) >= 1 && count(40017) <= maxEnds, `${name}: ${count(40017)} ended`);
       assert.equal(count(40022), 0, name);

@@ -2,16 +2,16 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import type { Client } from './client.ts';
 import { testUser } from './secrets.ts';
 
-/** A reply with the interim ones that came before it. */
+/** A reply, with the interim replies that preceded it. */
 export interface WatchedReply {
   interim: { status: number; headers: IncomingHttpHeaders }[];
-  /** 0 when the connection ended without a reply. */
+  /** The status; 0 if the connection ended without a reply. */
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-/** A request on a connection of its own that goes step by step. */
+/** A request on a separate connection that a test sends step by step. */
 export class WatchedRequest {
   readonly interim: WatchedReply['interim'] = [];
   readonly done: Promise<WatchedReply>;
@@ -36,7 +36,7 @@ export class WatchedRequest {
     this.#outgoing.flushHeaders();
   }
 
-  /** Sends a part of the body; resolves when it has left. */
+  /** Sends a part of the body. Resolves when it has been sent. */
   write(chunk: Buffer): Promise<void> {
     return new Promise((resolve) => this.#outgoing.write(chunk, () => resolve()));
   }
@@ -51,7 +51,7 @@ export class WatchedRequest {
     this.#outgoing.destroy();
   }
 
-  /** The URL that the first interim reply named. */
+  /** Returns the URL in the first interim reply. */
   async location(): Promise<string> {
     for (let tries = 0; this.interim.length === 0 && tries < 500; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
     return String(this.interim[0]?.headers.location);

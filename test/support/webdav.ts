@@ -20,7 +20,7 @@ const parser = new XMLParser({
   parseTagValue: false,
 });
 
-/** Reads a multistatus body the way a client does: namespaces by declaration, not by prefix. */
+/** Reads a multistatus body as a client does: namespaces are found by their declarations, not by the prefixes. */
 export function parseMultistatus(text: string): DavResponse[] {
   const [root] = (parser.parse(text, true) as Node[]).filter((node) => !('?xml' in node));
   assert.ok(root, text);
@@ -67,7 +67,7 @@ function textOf(element: Element, name: string): string {
   return element.children.find((child) => child.name === name)?.text ?? '';
 }
 
-/** Sends a PROPFIND and reads the 207. */
+/** Sends a PROPFIND and reads the 207 reply. */
 export async function propfind(
   client: Client,
   target: string,
@@ -84,7 +84,7 @@ export async function propfind(
   return { reply, responses: parseMultistatus(reply.text) };
 }
 
-/** A PROPFIND body that names properties of `DAV:`. */
+/** Returns a PROPFIND body that names properties of `DAV:`. */
 export function propBody(...names: string[]): string {
   return `<?xml version="1.0"?><propfind xmlns="DAV:"><prop>${names.map((name) => `<${name}/>`).join('')}</prop></propfind>`;
 }

@@ -11,14 +11,14 @@ import { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A folder with a configuration; `handlers` is the YAML of its event handlers. */
+/** Creates a folder with a configuration. @param handlers YAML of its event handlers */
 export function project(t: TestContext, handlers: string): string {
   const folder = temporaryFolder(t);
   configure(folder, handlers);
   return folder;
 }
 
-/** Writes the configuration anew. */
+/** Writes the configuration again. */
 export function configure(folder: string, handlers: string): void {
   writeFileSync(
     join(folder, 'svc.config.yaml'),
@@ -31,12 +31,12 @@ event_handlers: {${handlers}}
   );
 }
 
-/** Serves while some files are uploaded, then stops. */
+/** Starts a service, uploads some files, and stops the service. */
 export function upload(t: TestContext, cwd: string, ...names: string[]): Promise<void> {
   return uploadThen(t, cwd, names, async () => {});
 }
 
-/** The same; the service stops once `settled` resolves: behind a delivery that failed, a stop leaves what is waiting. */
+/** Does the same, but stops the service once `settled` resolves. After a failed delivery, a stop leaves waiting events behind. */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
   const service = new Server(loaded, { clock: systemClock, log: silentLog });
@@ -48,6 +48,6 @@ export async function uploadThen(t: TestContext, cwd: string, names: string[], s
   assert.equal(await service.stop(), true);
 }
 
-/** A handler for uploads that never stops. */
+/** Returns a handler for uploads that never stops. */
 export const crm = (url: string, more = '') => `crm: {type: http, target: 40017, url: "${url}", fail_after_errors: 0${more}}`;
 export const files = (events: ServiceEvent[]) => events.map(({ data }) => data.file_name);

@@ -6,7 +6,7 @@ import type { Locator, ViewportSize } from 'playwright-core';
 import { drop, login, openBrowser } from './browser.ts';
 import { startServer } from './server.ts';
 
-/** Goes through the rows of a listing by keyboard: the bars above and below them stay in sight, and hide no row that has the focus. */
+/** Moves through the rows of a listing by keyboard. Asserts that the bars above and below stay visible and hide no focused row. */
 export async function assertBarsInSight(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
@@ -36,7 +36,7 @@ export async function assertBarsInSight(t: TestContext, viewport: ViewportSize):
   assert.ok(bottom - top < 70, 'the tools take one row');
 }
 
-/** Uploads files and selects one: the panel of uploads and the actions of the selection stand apart, and hide no row for good. */
+/** Uploads files and selects one. Asserts that the panel of uploads and the action bar do not overlap, and hide no row permanently. */
 export async function assertPanelApart(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   for (let index = 10; index < 50; index++) writeFileSync(join(server.home, `f${index}.txt`), 'x');
@@ -55,7 +55,7 @@ export async function assertPanelApart(t: TestContext, viewport: ViewportSize): 
   const isApart = actions.bottom <= panel.top || actions.right <= panel.left;
   assert.ok(isApart, JSON.stringify({ actions, panel }));
   assert.ok(actions.top > 200 && actions.bottom <= viewport.height && panel.bottom <= viewport.height, JSON.stringify({ actions, panel }));
-  // The last row can be seen above both.
+  // The last row can be scrolled above both of them.
   await page.getByRole('link', { name: 'up9.txt' }).scrollIntoViewIfNeeded();
   await page.keyboard.press('Escape');
   await page.locator('html').evaluate((root) => root.scrollTo(0, root.scrollHeight));
@@ -69,7 +69,7 @@ async function boxOf(element: Locator) {
   return { left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height };
 }
 
-/** Drops folders and a file from the desktop: all that is in them arrives, empty folders too. */
+/** Drops folders and a file from the desktop. Asserts that their whole content arrives, including empty folders. */
 export async function assertFoldersDropped(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   const page = await openBrowser(t, { viewport, colorScheme: 'dark' });

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { run } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** `svc validate` tells of each of so many wrong services, with its place. */
+/** Asserts that `svc validate` reports each of `count` wrong services, with its place. */
 export async function assertWrongServices(t: TestContext, count: number): Promise<void> {
   const cwd = temporaryFolder(t);
   const services = Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, { type: 'http', port: 'x', colour: 1 }]));

@@ -8,12 +8,12 @@ bad = z.testzip()
 print(json.dumps({"bad": bad, "names": z.namelist(), "first": z.read(z.namelist()[0]).decode("utf8", "replace")[:80], "count": len(z.namelist())}))
 `;
 
-/** What Python's zipfile makes of an archive: the first member whose CRC is wrong, the names, how many. */
+/** Returns what Python's zipfile reads from an archive: the first member with a wrong CRC, the names, and their number. */
 export function zipWith(path: string): { bad: string | null; names: string[]; count: number } {
   return JSON.parse(execFileSync('python3', ['-c', readZip, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }));
 }
 
-/** A member of an archive that a test makes; what is given here instead of the truth stands in its records. */
+/** A member of an archive that a test creates. The values given here are written to its records, even if they are false. */
 export interface MadeMember {
   name: string | Buffer;
   content: Buffer;
@@ -21,7 +21,7 @@ export interface MadeMember {
   flags?: number;
   sizeBytes?: number;
   crc?: number;
-  /** Where its local header is said to stand. */
+  /** Offset of its local header, as the directory states it. */
   offset?: number;
   extra?: Buffer;
 }
@@ -29,13 +29,13 @@ export interface MadeMember {
 interface MadeZip {
   before?: Buffer;
   comment?: string;
-  /** Whether all values stand in the records of ZIP64. */
+  /** Whether all values are in the records of ZIP64. */
   isLarge?: boolean;
-  /** Members that the end announces. */
+  /** Number of members that the end record states. */
   count?: number;
 }
 
-/** An archive (APPNOTE 4.3), true or lying. */
+/** Creates an archive (APPNOTE 4.3), which may contain false values. */
 export function makeZip(
   members: readonly MadeMember[],
   { before = Buffer.alloc(0), comment = '', isLarge = false, count }: MadeZip = {},
