@@ -54,8 +54,8 @@ const memoryBytes = 4 * 1024 ** 3;
 
 /**
  * Features of Chromium that are turned off. Its own pages for the address bar, which each window loads, and a process that waits for the
- * next page took almost half of the CPU time of browser tests. Only one such list counts, so the others are those that Playwright turns
- * off.
+ * next page took almost half of the CPU time of browser tests. Chromium obeys only one such list, so this one repeats the features that
+ * Playwright turns off.
  */
 const disabledFeatures = [
   'WebUIOmniboxPopup',

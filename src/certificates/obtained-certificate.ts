@@ -2,7 +2,7 @@ import { hash, X509Certificate } from 'node:crypto';
 import { certificateBlocks, checkTlsPairs } from '../lib/tls-files.ts';
 
 /**
- * Part of its lifetime after which a certificate is renewed. To spread renewals, it may be earlier by up to a twentieth of the lifetime.
+ * A certificate is renewed after this part of its lifetime. To spread renewals, this may be up to a twentieth of the lifetime earlier.
  */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;

@@ -141,7 +141,7 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** Returns the name of an account as the items have it, if that differs. */
+  /** Returns the name under which the items list an account, if it is a different one. */
   readonly nameOf?: (account: string) => string;
   /** Lists items. @param account the list may omit the items of other accounts */
   list(account?: string): Promise<Item[]>;

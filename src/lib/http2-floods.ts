@@ -3,7 +3,7 @@ import { catching } from './catching.ts';
 import type { Clock } from './clock.ts';
 import { systemErrorCode } from './errors.ts';
 
-/** Number of actions that a client may take at once although they cost the service more than the client. */
+/** Maximum number of costly actions that a client may take at once. Such actions cost the service more than the client. */
 const burst = 200;
 
 /** Number of such actions per second that a client may sustain. Browsers and WebDAV clients stay far below. */

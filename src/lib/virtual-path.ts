@@ -8,7 +8,7 @@ declare const virtualPathBrand: unique symbol;
  */
 export type VirtualPath = string & { readonly [virtualPathBrand]: true };
 
-/** Maximum length of a member name in UTF-8 bytes, as common file systems have it. */
+/** Maximum length of a member name in UTF-8 bytes. It is the limit of common file systems. */
 const longestNameBytes = 255;
 
 /**

@@ -107,7 +107,7 @@ export function svc({
     args: () => [...(binary ? [] : [...nodeArgs, executable]), 'serve', '--log-level', 'error', ...args],
     at: (path) => (scheme === 'ssh' ? `/${path}` : `/home/${path}`),
     publicPath: '/__svc__/appearance.css',
-    // Its first reply is the challenge, because the cost of a password does not belong to the start.
+    // The start ends with the first challenge. Checking a password does not belong to it.
     firstStatus: 401,
     async ready({ pid, port, startedMs }) {
       if (scheme === 'ssh') return {};

@@ -165,7 +165,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   const { service, peer } = exchange;
   return ask(exchange, {
     type: 'password',
-    // Events name it, and some clients send their token as the name.
+    // Some clients send their token as the user name. It is masked, because events contain the user name.
     username: maskSecrets(username),
     content: password,
     peer,
@@ -222,7 +222,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
- * @param realm in which it may be banned; without it, for guesses at accounts
+ * @param realm the realm in which the address may be banned; by default that of guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
 export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {

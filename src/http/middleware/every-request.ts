@@ -78,16 +78,16 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 }
 
 /**
- * Whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch, "append a
- * request Origin header"). A foreign page that imitates it needs the secret in the URL, which gives it a visitor's rights anyway.
+ * Returns whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch,
+ * "append a request Origin header"). A foreign page that imitates it needs the secret in the URL, which gives it a visitor's rights anyway.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
   return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
 }
 
 /**
- * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests). If the request has `Origin`, or else
- * `Referer`, it must be the service's own origin or one of `cors_origins`, for which cookies are ignored.
+ * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests). The origin of a request is its `Origin`
+ * or, without that, its `Referer`. It must be the service's own or one of `cors_origins`. For the latter, cookies are ignored.
  * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {

@@ -49,7 +49,7 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Finds errors in the journal from before the time when all nodes counted them. The first call starts the search in the background.
+ * Finds errors in the journal that happened before all nodes had started to count them. The first call starts the search in the background.
  *
  * @returns the errors found so far, the newest last. @param untilMs oldest start of a node, as Unix time in milliseconds
  */
