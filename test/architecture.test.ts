@@ -89,8 +89,6 @@ const homes: Record<string, string[]> = {
     'src/lib/remote/',
     'src/certificates/',
     'src/http/appearance-options.ts',
-    'src/http/reply/send-file.ts',
-    'src/http/rest/',
     'src/ssh/host-keys.ts',
     'src/ssh/sftp/open-file.ts',
     'src/webhooks/replay/selected-events.ts',

@@ -1,6 +1,6 @@
 import type { Entry } from '../../files/entry.ts';
 import { fileEntityTag } from '../../lib/headers/conditional-request.ts';
-import { formatHttpDate } from '../../lib/headers/http-dates.ts';
+import { formatHttpDate, formatRfc3339 } from '../../lib/headers/http-dates.ts';
 import { mediaTypeByName } from '../../lib/media-types.ts';
 import { escapeXml } from '../../lib/xml/escape-xml.ts';
 import { xmlDeclaration } from '../../lib/xml/xml-writer.ts';
@@ -51,20 +51,6 @@ export interface Property {
   value: (entry: Entry, sources: PropertySources) => string | undefined;
 }
 
-let lastSecond = Number.NaN;
-let lastText = '';
-
-// Writes a time as RFC 3339, as RFC 4918 §15.1 requires. It keeps the last text, because many entries of a folder were created in the same
-// second.
-function formatCreation(timeMs: number): string {
-  const second = Math.floor(timeMs / 1000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
-  }
-  return lastText;
-}
-
 function sharedProperties(namespace: string, prefix: string): Property[] {
   return [
     { namespace, name: 'displayname', value: (entry) => escapeXml(entry.name) },
@@ -82,7 +68,8 @@ export const properties: readonly Property[] = [
   ...sharedProperties(davNamespace, 'D:'),
   { namespace: davNamespace, name: 'getetag', value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)) },
   { namespace: davNamespace, name: 'getcontenttype', value: (entry) => (entry.isFolder ? undefined : mediaTypeByName(entry.name)) },
-  { namespace: davNamespace, name: 'creationdate', value: (entry) => formatCreation(entry.createdMs) },
+  // RFC 4918 §15.1 requires RFC 3339.
+  { namespace: davNamespace, name: 'creationdate', value: (entry) => formatRfc3339(entry.createdMs) },
   ...sharedProperties(extraNamespace, 'A:'),
   { namespace: davNamespace, name: 'supportedlock', value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined) },
   { namespace: davNamespace, name: 'lockdiscovery', value: (entry, { lockDiscovery }) => lockDiscovery?.(entry) },

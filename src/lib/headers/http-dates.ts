@@ -3,22 +3,29 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** Reference year for two-digit years. A date more than 50 years after it belongs to the previous century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
-let lastSecond = Number.NaN;
-let lastText = '';
+/** Formats times in seconds. It keeps the last text, as successive times are often in the same second. */
+function perSecond(format: (date: Date) => string): (timeMs: number) => string {
+  let lastSecond = Number.NaN;
+  let lastText = '';
+  return (timeMs) => {
+    const second = Math.floor(timeMs / 1000);
+    if (second !== lastSecond) {
+      lastSecond = second;
+      lastText = format(new Date(second * 1000));
+    }
+    return lastText;
+  };
+}
 
 /**
  * Writes a time as IMF-fixdate (RFC 9110 §5.6.7), rounded down to seconds.
  *
  * @param timeMs Unix time in milliseconds
  */
-export function formatHttpDate(timeMs: number): string {
-  const second = Math.floor(timeMs / 1000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastText = new Date(second * 1000).toUTCString();
-  }
-  return lastText;
-}
+export const formatHttpDate = perSecond((date) => date.toUTCString());
+
+/** Writes a time as in RFC 3339, in UTC, rounded down to seconds. @param timeMs Unix time in milliseconds */
+export const formatRfc3339 = perSecond((date) => `${date.toISOString().slice(0, 19)}Z`);
 
 const imfFixdate = /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat), (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/;
 const rfc850Date =
