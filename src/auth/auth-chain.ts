@@ -15,8 +15,7 @@ import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { hashSecret, hasSecretForm, readSecret } from '../lib/secrets.ts';
 import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
-import type { Identity } from './credentials.ts';
-import { areAskable, type Credentials, notAskable } from './credentials.ts';
+import { areAskable, type Credentials, type Identity, notAskable } from './credentials.ts';
 import { type Grant, grantName } from './grants/grant.ts';
 import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from './grants/grant-logins.ts';
 

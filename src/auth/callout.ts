@@ -13,8 +13,7 @@ import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
 import { rememberVerdicts } from './callout-reply.ts';
-import type { Identity } from './credentials.ts';
-import { type Credentials, credentialsContentType, credentialsRequestBody } from './credentials.ts';
+import { type Credentials, credentialsContentType, credentialsRequestBody, type Identity } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
 
 /** Largest reply that is read (docs/spec/authentication.md#callout-outcome). */

@@ -1,8 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { maskedSource } from '../config/reading/masked-source.ts';
-import type { Finding } from '../config/report-shapes.ts';
-import { type FindingCode, findingCodes } from '../config/report-shapes.ts';
+import { type Finding, type FindingCode, findingCodes } from '../config/report-shapes.ts';
 import { complain, count, paint } from './output.ts';
 
 /** Maximum length, in characters, of a line of which a part is shown. */

@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 
 /** Returns the first line of a stream without its newline; empty if the stream is empty. */
 export async function readLine(stream: Readable): Promise<string> {

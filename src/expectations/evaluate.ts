@@ -1,8 +1,7 @@
 import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
-import type { EventSelection } from '../events/journal/search/event-selection.ts';
-import { eventTimeMs } from '../events/journal/search/event-selection.ts';
+import { type EventSelection, eventTimeMs } from '../events/journal/search/event-selection.ts';
 import { Expectation, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 import type { ToldExpectation, ToldOccurrence } from './told-occurrence.ts';

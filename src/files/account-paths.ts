@@ -1,8 +1,7 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import { commonPaths } from '../accounts/narrowing.ts';
-import type { EventContext, EventDraft } from '../events/event.ts';
-import { SharedMembers } from '../events/event.ts';
+import { type EventContext, type EventDraft, SharedMembers } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { notDurable } from '../events/internal-error.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';

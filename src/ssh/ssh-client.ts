@@ -5,8 +5,7 @@ import { AccountFiles } from '../files/account-files.ts';
 import { LockGuard } from '../files/locks/lock-guard.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
-import type { SshService } from './ssh-service.ts';
-import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
+import { type ConnectionOrigin, eventContext, type SshService } from './ssh-service.ts';
 
 /** Minimum interval, in milliseconds, of events about requests that cannot be read. Without it, they would fill the journal. */
 const badRequestsEveryMs = 1000;

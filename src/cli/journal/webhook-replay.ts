@@ -14,8 +14,7 @@ import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode, interruptible } from '../exit-codes.ts';
 import { complain, count, paint, print } from '../output.ts';
 import type { SelectionOptions } from './event-selection.ts';
-import type { Journal } from './journal.ts';
-import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
 import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.ts';
 
 /**

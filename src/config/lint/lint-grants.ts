@@ -4,8 +4,7 @@ import { defaultLinks, defaultTokens, type GroupConfiguration, type LinkOptions,
 import { defaultPermissions, type PermissionOptions, Permissions } from '../../accounts/permissions.ts';
 import { didYouMean } from '../../lib/nearest-name.ts';
 import type { Report } from '../findings.ts';
-import type { Config } from '../schema/schema.ts';
-import { isFileService, isHttpService } from '../schema/schema.ts';
+import { type Config, isFileService, isHttpService } from '../schema/schema.ts';
 
 type Holder = Pick<GroupConfiguration, 'permissions' | 'tokens' | 'links'>;
 

@@ -12,8 +12,7 @@ import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import { createPayload, secretMember } from '../../webhooks/payload/create-payload.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
-import type { Config } from '../schema/schema.ts';
-import { isHttpService } from '../schema/schema.ts';
+import { type Config, isHttpService } from '../schema/schema.ts';
 
 /** Finds handlers that never fire, filters and templates for data that no selected event has, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {

@@ -9,8 +9,7 @@ import { type HostKey, readHostKey } from '../../ssh/host-keys.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
-import type { Config } from '../schema/schema.ts';
-import { isFileService, isHttpService } from '../schema/schema.ts';
+import { type Config, isFileService, isHttpService } from '../schema/schema.ts';
 
 interface Taken {
   uuid: string;

@@ -2,8 +2,7 @@ import { readingFault, readSecretFile } from '../../lib/disk/named-file.ts';
 import { checkAuthorities, checkTlsPairs } from '../../lib/tls-files.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
-import type { Config } from '../schema/schema.ts';
-import { isHttpService } from '../schema/schema.ts';
+import { type Config, isHttpService } from '../schema/schema.ts';
 
 /** Checks that TLS files can be read, are of the right kind, belong together, are valid now, and are strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {

@@ -24,8 +24,7 @@ import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 import { mask } from '../../webhooks/payload/create-payload.ts';
 import { describeAnswer } from '../cases/auth-answer.ts';
 import type { MethodReport } from '../report-shapes.ts';
-import type { Config } from '../schema/schema.ts';
-import { isFileService } from '../schema/schema.ts';
+import { type Config, isFileService } from '../schema/schema.ts';
 
 /** Maximum length of a 401 body without a warning, in bytes. */
 const shortTextBytes = 200;

@@ -26,6 +26,34 @@ export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
 }
 
+/** Columns by which a listing can be sorted. */
+export const sortColumns = ['name', 'size', 'modified'] as const;
+
+/** The order of a listing. */
+export interface ListingOrder {
+  column: (typeof sortColumns)[number];
+  direction: 'asc' | 'desc';
+  /** Whether folders come before all files. */
+  folders: 'first' | 'mixed';
+}
+
+/**
+ * Creates the comparison for an order. Names sort as people expect: `file2` before `file10`, and `Ä` next to `A`.
+ *
+ * @param language language whose rules apply to names
+ */
+export function comparison({ column, direction, folders }: ListingOrder, language: string): Compare {
+  const { compare } = new Intl.Collator(language, { numeric: true });
+  const byCollation: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
+  const byColumn: Compare = {
+    name: byCollation,
+    size: (a: ListedEntry, b: ListedEntry) => a.sizeBytes - b.sizeBytes || byCollation(a, b),
+    modified: (a: ListedEntry, b: ListedEntry) => a.modifiedMs - b.modifiedMs || byCollation(a, b),
+  }[column];
+  const inDirection: Compare = direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
+  return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
+}
+
 /** The members of a folder sorted by name, in batches like those of `SortedListing`. */
 export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
   return batches.isByName ? withMembers(batches) : new SortedListing(batches, byName);

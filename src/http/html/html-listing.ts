@@ -1,6 +1,5 @@
-import type { ListedEntry } from '../../files/entry.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
-import { type Compare, SortedListing } from '../../files/operations/sorted-listing.ts';
+import { comparison, type ListingOrder, SortedListing, sortColumns } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { html, icon } from '../../lib/html.ts';
 import { pathSegments } from '../../lib/virtual-path.ts';
@@ -13,13 +12,11 @@ import { allowedTriggers } from '../rest/member-actions.ts';
 import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
 import { pageContextOf } from './page-replies.ts';
 import { layout } from './pages/layout.ts';
-import type { FolderModel, ListingModel } from './pages/listing/listing-model.ts';
-import { defaultOrder, type ListingOrder, sortColumns } from './pages/listing/listing-model.ts';
+import { defaultOrder, type FolderModel, type ListingModel } from './pages/listing/listing-model.ts';
 import { folderHead, listingPage } from './pages/listing/listing-page.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
 import { tools } from './pages/listing/listing-tools.ts';
-import type { PageContext } from './pages/page.ts';
-import { pageHeaders } from './pages/page.ts';
+import { type PageContext, pageHeaders } from './pages/page.ts';
 
 /** The cookie that keeps the user's choice of order for all folders. */
 const orderCookie = 'SVC_LISTING';
@@ -43,23 +40,6 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
     direction: direction === 'asc' || direction === 'desc' ? direction : base.direction,
     folders: folders === 'first' || folders === 'mixed' ? folders : base.folders,
   };
-}
-
-/**
- * Creates the comparison for an order. Names sort as people expect: `file2` before `file10`, and `Ä` next to `A`.
- *
- * @param language language whose rules apply to names
- */
-function comparison({ column, direction, folders }: ListingOrder, language: string): Compare {
-  const { compare } = new Intl.Collator(language, { numeric: true });
-  const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
-  const byColumn: Compare = {
-    name: byName,
-    size: (a: ListedEntry, b: ListedEntry) => a.sizeBytes - b.sizeBytes || byName(a, b),
-    modified: (a: ListedEntry, b: ListedEntry) => a.modifiedMs - b.modifiedMs || byName(a, b),
-  }[column];
-  const inDirection: Compare = direction === 'asc' ? byColumn : (a, b) => byColumn(b, a);
-  return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }
 
 /** Collects the data that the page of a folder needs. */

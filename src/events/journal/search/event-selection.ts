@@ -1,5 +1,4 @@
-import type { EventGroup } from '../../catalogue.ts';
-import { eventDefinition, isEventId } from '../../catalogue.ts';
+import { type EventGroup, eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 
 /** The groups that describe the outcome of an operation. */

@@ -2,8 +2,7 @@ import { type Html, html, icon } from '../../../lib/html.ts';
 import { accountMenu } from './account-menu.ts';
 import { scriptTextsPath } from './asset-files.ts';
 import { assetPaths } from './assets.ts';
-import type { PageContext } from './page.ts';
-import { pageStart } from './page.ts';
+import { type PageContext, pageStart } from './page.ts';
 
 /** The content of a page, without its frame. */
 export interface PageModel {

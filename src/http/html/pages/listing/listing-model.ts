@@ -1,18 +1,7 @@
-import type { SortedListing } from '../../../../files/operations/sorted-listing.ts';
+import type { ListingOrder, SortedListing } from '../../../../files/operations/sorted-listing.ts';
 import type { Html } from '../../../../lib/html.ts';
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
 import type { View } from '../page.ts';
-
-/** Columns by which a listing can be sorted. */
-export const sortColumns = ['name', 'size', 'modified'] as const;
-
-/** The order of a listing. */
-export interface ListingOrder {
-  column: (typeof sortColumns)[number];
-  direction: 'asc' | 'desc';
-  /** Whether folders come before all files. */
-  folders: 'first' | 'mixed';
-}
 
 /** The default order: by name, folders first (docs/spec/files.md#listings). */
 export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'first' };

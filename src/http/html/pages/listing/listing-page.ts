@@ -1,10 +1,9 @@
+import { type ListingOrder, sortColumns } from '../../../../files/operations/sorted-listing.ts';
 import { bdi, Html, html, icon, nameHtml } from '../../../../lib/html.ts';
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { layout } from '../layout.ts';
-import type { PageContext } from '../page.ts';
-import { viewSwitch } from '../page.ts';
-import type { FolderModel, ListingModel } from './listing-model.ts';
-import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage, sortColumns } from './listing-model.ts';
+import { type PageContext, viewSwitch } from '../page.ts';
+import { type FolderModel, firstRows, type ListingModel, longFolder, orderQuery, rangeOfPage, rowsOfPage } from './listing-model.ts';
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 

@@ -3,8 +3,7 @@ import { escapeFormValue, escapeHtml, html, icon, nameHtml } from '../../../../l
 import { fileIconClasses } from '../../../../lib/media-types.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page.ts';
-import type { ListingModel } from './listing-model.ts';
-import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
+import { type ListingModel, orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
  * Renders the end of a listing with the number of members and of unreadable names. A very large folder also has links to its other pages,
