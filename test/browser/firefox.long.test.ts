@@ -117,7 +117,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
 
   await page.getByLabel('Select beta.txt').check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  await dialog.getByRole('heading', { name: /^Delete “/ }).waitFor();
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText(/^Deleted \S/).waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'source.txt', 'Übersicht.txt']);

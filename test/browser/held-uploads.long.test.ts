@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { assertAccessible, browserTest, openFolder, openMenu } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { heldOf, inspecting } from '../support/inspecting.ts';
 import { until } from '../support/receiver.ts';
 
@@ -19,16 +19,15 @@ browserTest('the page of what waits: found by the menu, it works with scripts an
     for (const name of ['kept', 'withdrawn']) await server.put(`/home/d/${name}`, 'odd');
     const page = await openFolder(t, server, { javaScriptEnabled });
     if (javaScriptEnabled) {
-      await openMenu(page);
       await page.getByRole('link', { name: 'Waiting for review' }).click();
-      await page.getByLabel('kept').waitFor();
+      await page.getByLabel('Select kept').waitFor();
       await assertAccessible(page, 'held uploads');
     } else await page.goto(`${server.url}/home/__svc__/held/`);
-    await page.getByLabel('withdrawn').check();
-    await page.getByRole('button', { name: 'Withdraw' }).click();
+    await page.getByLabel('Select withdrawn').check();
+    await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
     await page.getByRole('heading', { name: 'Withdraw this upload?' }).waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'the question');
-    await page.getByRole('button', { name: 'Withdraw' }).click();
+    await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
     await page.getByText('One upload was withdrawn.').waitFor();
     await until('one is left', async () => (await heldOf(server)).map(({ path }) => path).join() === '/d/kept');
   }

@@ -22,5 +22,5 @@ browserTest('the line of an upload says that it is checked, refused with the mes
   assert.equal(await page.getByRole('link', { name: 'slow.txt' }).count(), 0);
   await line('slow.txt').getByRole('link', { name: 'held for review' }).click();
   await page.getByRole('heading', { name: 'Waiting for review' }).waitFor({ state: 'attached' });
-  await page.getByLabel('slow.txt').waitFor();
+  await page.getByLabel('Select slow.txt').waitFor();
 });

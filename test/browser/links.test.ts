@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertAccessible, browserTest, openBrowser, openFolder, openMenu } from '../support/browser.ts';
+import { assertAccessible, browserTest, openBrowser, openFolder } from '../support/browser.ts';
 import { makeLink } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
 
@@ -99,11 +99,10 @@ browserTest(
     await visitor.getByText('For Bob').waitFor();
 
     await dialog.getByRole('button', { name: 'Done' }).click();
-    await openMenu(page);
     await page.getByRole('link', { name: 'Shared' }).click();
     await page.getByText('with a password').waitFor();
     await assertAccessible(page, 'the page of what is shared');
-    await page.getByLabel('plan.txt').check();
+    await page.getByLabel('Select plan.txt').check();
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
     await page.getByRole('button', { name: 'Revoke' }).click();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertAccessible, browserTest, openFolder, openMenu } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { bearer } from '../support/tokens.ts';
 
@@ -9,9 +9,8 @@ browserTest('an account makes a token on its page, copies it, replaces it and re
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const page = await openFolder(t, server, { expectedErrors: /422/ });
-  await openMenu(page);
   await page.getByRole('link', { name: 'Access tokens' }).click();
-  await page.getByText('You have no access tokens.').waitFor();
+  await page.getByText('New token').waitFor();
   await assertAccessible(page, 'the page of access tokens');
   await page.getByLabel('What it is for').fill('nightly build');
   await page.getByLabel(/^Addresses/).fill('127.0.0.0/8\n::1');

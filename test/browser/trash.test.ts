@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openFolder, openMenu } from '../support/browser.ts';
+import { browserTest, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
@@ -14,7 +14,10 @@ browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no
   const remove = async (...names: string[]) => {
     for (const name of names) await page.getByLabel(`Select ${name}`).check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('dialog').getByText('restore them from the trash').waitFor();
+    await page
+      .getByRole('dialog')
+      .getByText(/from the trash/)
+      .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Undo' }).waitFor();
     for (const name of names) assert.equal(existsSync(join(server.home, name)), false);
@@ -45,15 +48,14 @@ browserTest('the page of the trash: found by the menu, it works with scripts and
     }
     const page = await openFolder(t, server, { javaScriptEnabled });
     if (javaScriptEnabled) {
-      await openMenu(page);
-      await page.getByRole('link', { name: 'Trash' }).click();
+      await page.getByRole('navigation', { name: 'Places' }).getByRole('link', { name: 'Trash' }).click();
     } else await page.goto(`${server.url}/home/__svc__/trash`);
-    await page.getByLabel('kept').check();
+    await page.getByLabel('Select kept').check();
     await page.getByRole('button', { name: 'Restore' }).click();
     await page.getByText('One item was restored.').waitFor();
     assert.equal(readFileSync(join(server.home, 'kept'), 'utf8'), 'kept');
     await page.getByRole('button', { name: 'Empty the trash' }).click();
-    await page.getByRole('heading', { name: 'Delete this item for good?' }).waitFor();
+    await page.getByRole('heading', { name: 'Delete “ended” for good?' }).waitFor();
     await page.getByRole('button', { name: 'Delete for good' }).click();
     await page.getByText('The trash is empty.').waitFor();
     await page.getByText('One item was deleted for good.').waitFor();

@@ -70,12 +70,18 @@ browserTest(
     await page.getByRole('link', { name: 'p4.png' }).click();
     await shows('p4.png', '4 of 5');
     await page.keyboard.press('Delete');
-    await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Cancel' }).click();
+    await page
+      .getByRole('dialog', { name: /^Delete “/ })
+      .getByRole('button', { name: 'Cancel' })
+      .click();
     await shows('p4.png', '4 of 5');
     const remove = async () => {
       await dialog.getByRole('button', { name: 'More actions' }).click();
       await dialog.getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Delete' }).click();
+      await page
+        .getByRole('dialog', { name: /^Delete “/ })
+        .getByRole('button', { name: 'Delete' })
+        .click();
     };
     await remove();
     await shows('p5.png', '4 of 4');

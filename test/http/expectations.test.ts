@@ -80,7 +80,10 @@ test('the page needs no scripts, names no file of others, and shows hostile name
     const { text } = await server.get(url, { headers: { ...html, 'accept-language': language } });
     assert.ok(text.includes(`<strong>${words}</strong>`) && text.includes(`lang="${language}"`), language);
   }
-  assert.match((await server.get('/home/', { headers: html })).text, /<a class="button quiet" href="\/home\/__svc__\/expectations">/);
+  assert.match(
+    (await server.get('/home/', { headers: html })).text,
+    /<a class="button quiet to-place" href="\/home\/__svc__\/expectations"/,
+  );
   const other = { user: `carol:${testPassword}`, headers: html };
   assert.doesNotMatch((await server.get('/home/', other)).text, /__svc__\/expectations/);
   assert.equal((await server.get(url, other)).status, 403);

@@ -56,7 +56,7 @@ test('what the account changed, the newest first, whoever else changes the same 
   assert.deepEqual(itemsOf(await recent(server, bob)), [`[bob&#39;s.txt](/home/bob&#39;s.txt) Uploaded · ${files} · T`]);
   assert.equal((await server.send('POST', '/home/__svc__/recent')).status, 405);
   const menu = (await server.get('/home/', { headers: html })).text;
-  assert.match(menu, /<a class="button quiet" href="\/home\/__svc__\/recent">/);
+  assert.match(menu, /<a class="button quiet to-place" href="\/home\/__svc__\/recent"/);
 });
 
 test('rights count when the page is shown: what may not be seen is left out, whether it is there or not', async (t) => {

@@ -68,7 +68,7 @@ test('the page of the trash restores and ends without scripts, and asks before i
     ['selected', id('/c')],
   ]);
   assert.equal(question.status, 200);
-  assert.match(question.text, /Delete this item for good\?/);
+  assert.match(question.text, /Delete “c” for good\?/);
   assert.equal((await trashOf(server)).length, 1, 'it only asks');
   const fields = [...question.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
     ([, name = '', value = '']): [string, string] => [name, value],

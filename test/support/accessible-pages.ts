@@ -91,13 +91,13 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   for (const name of ['d.mp4', 'new.txt']) assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
   writeFileSync(join(server.home, 'd.mp4'), 'another');
   await page.reload();
-  await page.getByLabel('d.mp4').check();
+  await page.getByLabel('Select d.mp4').check();
   await look('trash');
   await page.getByRole('button', { name: 'Delete for good' }).click();
-  await page.getByRole('heading', { name: 'Delete this item for good?' }).waitFor();
+  await page.getByRole('heading', { name: 'Delete “d.mp4” for good?' }).waitFor();
   await look('question of the trash');
   await page.goBack();
-  await page.getByLabel('d.mp4').check();
+  await page.getByLabel('Select d.mp4').check();
   await page.getByRole('button', { name: 'Restore' }).click();
   await page.getByLabel('Restore as').waitFor();
   await look('a name that is taken in the trash');
@@ -114,7 +114,7 @@ export async function assertQuestionAccessible(t: TestContext, colorScheme: Colo
   const page = await openBrowser(t, { colorScheme });
   await login(page, server.url);
   await submit(page, { action: 'confirm-delete', 'selected-members': 'a.txt' });
-  await page.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  await page.getByRole('heading', { name: 'Delete “a.txt”?' }).waitFor();
   await assertAccessible(page, 'question');
 }
 

@@ -1,9 +1,15 @@
+import type { AccountFiles } from '../../files/account-files.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import type { Flash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
+import { column, nextDirection } from './pages/listing/listing-page.ts';
+import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** Maximum size of form bodies of these pages, in bytes. A thousand IDs take 42 KiB. */
@@ -28,30 +34,135 @@ ${content}
 </main>`;
 }
 
-interface SelectionList {
-  url: string;
-  /** Buttons that act on the selected items. */
-  tools: Html;
-  hint: Html | false;
-  items: readonly Html[];
-  /** Number of all items; the page may show fewer. */
-  count: number;
-  /** Shown in place of an empty list. */
-  none: { icon: IconName; text: string };
+/** Icon and words in place of an empty list. */
+interface None {
+  icon: IconName;
+  text: string;
 }
 
-/** Renders a form with a checkbox for each item, or a text if there are no items. */
-export function selectionList({ language }: PageContext, { url, tools, hint, items, count, none }: SelectionList): Html {
-  if (items.length === 0)
-    return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(none.icon)}<p class="lead">${none.text}</p>${hint}</div></div>`;
-  return html`<form id="members" tabindex="-1" method="post" action="${url}">
-<div class="trash-tools">${tools}</div>
+/** Something in a table of such a page. */
+export interface PlacedItem {
+  id: string;
+  path: VirtualPath;
+  isFolder: boolean;
+  /** Whether the path leads to it. */
+  isThere?: boolean;
+  /** A further line. */
+  note?: Html | false;
+  /** The third column, and the size by which it is sorted. */
+  about: Html | string;
+  sizeBytes?: number;
+  timeMs: number;
+}
+
+interface SelectionTable {
+  url: string;
+  title: string;
+  /** Buttons for what is selected. */
+  actions: Html;
+  /** Buttons for all. */
+  tools?: Html | false;
+  hint: Html | false;
+  items: readonly PlacedItem[];
+  /** Titles of the third column, which has sizes or words, and of the times. */
+  heads: { about: string; hasWords: boolean; time: string };
+  none: None;
+}
+
+/** Maximum number of items of a page: a form with more would be refused. */
+export const itemsOfPage = 1000;
+
+/** A form with a table like that of a folder; or the words for none. Of more items than a page has, the first are shown. */
+export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
+  const { language } = context;
+  const { url, title: label, actions, tools, hint, items, heads, none } = table;
+  if (items.length === 0) return emptyPage(none, hint);
+  const query = new URLSearchParams(exchange.target.query);
+  const columns = ['name', 'size', 'modified', 'folder'].filter((name) => name !== 'size' || !heads.hasWords);
+  const asked = columns.find((name) => name === query.get('sort')) ?? 'modified';
+  const order = { column: asked, direction: query.get('order') === 'asc' ? 'asc' : 'desc' } as const;
+  const title = (name: string, words: string) =>
+    columns.includes(name)
+      ? column(order, name, words, `?sort=${name}&order=${nextDirection(order, name)}`)
+      : html`<th role="columnheader" class="about">${words}</th>`;
+  return html`<div class="tools" id="tools"><div class="search"><input type="search" class="filter" hidden aria-label="${language.text('name')}"></div>${tools}</div>
 ${hint}
+<form id="members" tabindex="-1" method="post" action="${url}">
+<table id="list" role="table" class="placed${heads.hasWords && ' wordy'}" aria-label="${label}">
+<thead role="rowgroup"><tr role="row"><th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>
+${title('name', language.text('name'))}${title('size', heads.about)}${title('modified', heads.time)}${title('folder', language.text('inFolder'))}</tr></thead>
+<tbody role="rowgroup">
+${inOrder(items.slice(0, itemsOfPage), order, language.tag).map((item) => placedRow(exchange, context, item))}
+</tbody></table>
+<p class="count" id="count">${language.text('items', { count: items.length })}</p>
+<div class="actions" id="actions">${actions}</div>
+</form>`;
+}
+
+function inOrder(items: PlacedItem[], { column, direction }: { column: string; direction: string }, language: string): PlacedItem[] {
+  const { compare } = new Intl.Collator(language, { numeric: true });
+  const sorted = items.sort((a, b) => {
+    if (column === 'size') return (a.sizeBytes ?? 0) - (b.sizeBytes ?? 0);
+    if (column === 'modified') return a.timeMs - b.timeMs;
+    return column === 'name' ? compare(baseName(a.path), baseName(b.path)) : compare(parentPath(a.path), parentPath(b.path));
+  });
+  return direction === 'asc' ? sorted : sorted.reverse();
+}
+
+function placedRow(exchange: Exchange, context: PageContext, { id, path, isFolder, isThere, note, about, timeMs }: PlacedItem): Html {
+  const { language } = context;
+  const { files } = signedIn(exchange);
+  const folder = parentPath(path);
+  const label = baseName(path) || language.text('files');
+  const looks = placedLooks({ path, isFolder });
+  const url = isFolder ? memberUrlPath(path, true) : `${memberUrlPath(folder, true)}?preview=${encodeURIComponent(label)}`;
+  const isLinked = isThere && files.may(isFolder ? path : folder, 'listFolder');
+  return html`<tr role="row"><td role="cell"><input type="checkbox" name="selected" value="${id}" data-name="${label}" aria-label="${language.text('selectName', { name: label })}"></td>\
+<td role="cell">${isLinked ? html`<a class="${looks}" href="${url}">${bdi(label)}</a>` : html`<span class="${looks}">${bdi(label)}</span>`}${note}</td>\
+<td role="cell">${about}</td><td role="cell" data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</td>\
+<td role="cell">${folderLink(language, files, folder)}</td></tr>
+`;
+}
+
+/** Renders the name of a folder; the home folder is shown as "Files". */
+function folderHtml({ language }: Pick<PageContext, 'language'>, folder: VirtualPath): Html {
+  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
+}
+
+/** Renders a time in UTC, which the page's script replaces by local time. */
+export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
+  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
+}
+
+/** Renders a list without checkboxes, or a text if there are no items. */
+export function plainList({ hint, items, none }: { hint: Html; items: readonly Html[]; none: None }): Html {
+  if (items.length === 0) return emptyPage(none, hint);
+  return html`<div id="members" tabindex="-1">${hint}
 <ul id="recent" class="recent">
 ${items}
-</ul>
-<p class="count">${language.text('items', { count })}</p>
-</form>`;
+</ul></div>`;
+}
+
+/** Renders the name of a folder, as a link if the account may list it. */
+export function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
+  const name = folderHtml({ language }, folder);
+  return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
+}
+
+/** Classes of a name with its icon. */
+function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): string {
+  return `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
+}
+
+/** Name and folder of such an item, for a question. */
+export function placedName({ language }: PageContext, { path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): Html {
+  return html`<span class="${placedLooks({ path, isFolder })}">${baseName(path) === '' ? language.text('files') : bdi(baseName(path))}</span> \
+<span class="hint">${folderHtml({ language }, parentPath(path))}</span>`;
+}
+
+/** Renders the words for none. */
+function emptyPage({ icon: name, text }: None, hint: Html | false): Html {
+  return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(name)}<p class="lead">${text}</p>${hint}</div></div>`;
 }
 
 interface Question {
@@ -86,28 +197,4 @@ ${items.length > 0 && html`<button type="submit" class="primary${isDangerous && 
 </form>
 </main>`;
   return pageReply(context, 200, { title, body });
-}
-
-/** Renders a list without checkboxes, or a text if there are no items. */
-export function plainList({ hint, items, none }: Pick<SelectionList, 'hint' | 'items' | 'none'>): Html {
-  return html`<div id="members" tabindex="-1">
-${
-  items.length > 0
-    ? html`${hint}
-<ul id="recent" class="recent">
-${items}
-</ul>`
-    : html`<div class="empty closed">${icon(none.icon)}<p class="lead">${none.text}</p>${hint}</div>`
-}
-</div>`;
-}
-
-/** Renders a time in UTC, which the page's script replaces by local time. */
-export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
-  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
-}
-
-/** Renders the name of a folder; the home folder is shown as "Files". */
-export function folderHtml({ language }: Pick<PageContext, 'language'>, folder: VirtualPath): Html {
-  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }

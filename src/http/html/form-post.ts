@@ -1,5 +1,6 @@
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
+import { nameInText } from '../../lib/display-name.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import { writeKeyValueList } from '../../lib/list-values.ts';
@@ -47,7 +48,7 @@ function confirmPage(context: PageContext, folder: VirtualPath, members: readonl
   const { language } = context;
   const there = members.filter((member) => member.entry);
   const body = html`<main class="card roomy" id="main">
-<h1>${language.text('deleteQuestion', { count: there.length })}</h1>
+<h1>${language.text('deleteQuestion', { count: there.length, name: nameInText(there[0]?.name ?? '') })}</h1>
 <ul class="doomed">${members.map((member) => memberLine(context, folder, member))}</ul>
 <p>${language.text(context.account?.hasTrash ? 'deleteToTrash' : 'deleteWarning')}</p>
 <form method="post" class="row">

@@ -1,6 +1,9 @@
-import { type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import type { Entry } from '../../files/entry.ts';
+import { nameInText } from '../../lib/display-name.ts';
+import { type ErrorCode, isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { bdi, Html, html, nameHtml } from '../../lib/html.ts';
-import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
@@ -11,6 +14,7 @@ import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
 import { assetPaths } from './pages/assets.ts';
 import { layout, type PageModel } from './pages/layout.ts';
+import { searchForm } from './pages/listing/listing-tools.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';
 import { problemWords } from './problem-message.ts';
@@ -144,6 +148,7 @@ ${problem && explanation === undefined && html`<p class="detail">${words(context
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
 ${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
+${problem?.code === 'not-found' && exchange.target.kind === 'member' && exchange.client && searchForm(context, '/' as VirtualPath, { text: baseName(exchange.target.path), isEverywhere: false }, language.text('searchAll'))}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo }, headers);
 }
@@ -153,11 +158,33 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   const { language, linked, url } = context;
   const isForm = exchange.method === 'POST' && (linked !== undefined || exchange.target.kind === 'member');
   if (linked && !exchange.visit) return undefined;
-  const home = linked ? context.urlOf(linked.root, true) : '/home/';
-  const to = refreshTo ?? (isForm && !linked ? url : home);
+  const nearest = linked ? linked.root : nearestFolder(exchange);
+  const to = refreshTo ?? (isForm && !linked ? url : context.urlOf(nearest, true));
   const goOn = refreshTo !== undefined ? 'goOn' : isForm ? 'backToFolder' : 'toFiles';
-  const receipt = dropped.length > 0 && html`<a class="button" href="${home}${receiptQuery(dropped)}">${language.text('receipt')}</a> `;
-  return html`<p>${receipt}<a class="button primary" href="${to}">${language.text(goOn)}</a></p>`;
+  const receipt =
+    dropped.length > 0 &&
+    html`<a class="button" href="${context.urlOf(nearest, true)}${receiptQuery(dropped)}">${language.text('receipt')}</a> `;
+  return html`<p>${receipt}<a class="button primary" href="${to}">${goOn === 'toFiles' && nearest !== '/' && !linked ? language.text('toFolder', { name: nameInText(baseName(nearest)) }) : language.text(goOn)}</a></p>`;
+}
+
+/** The nearest folder above what is missing that the account may list; `/` where there is none. */
+function nearestFolder({ target, client }: Exchange): VirtualPath {
+  let folder = target.kind === 'member' && client ? target.path : ('/' as VirtualPath);
+  while (folder !== '/') {
+    folder = parentPath(folder);
+    if (client?.files.may(folder, 'listFolder') && inspect(client.files, folder)?.entry?.isFolder) break;
+  }
+  return folder;
+}
+
+/** @returns undefined for a path that the account may not see at present */
+export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
+  try {
+    return { entry: files.inspect(path) };
+  } catch (error) {
+    if (isServiceError(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Describes when a client that was refused for a limited time may try again; undefined for other problems. */

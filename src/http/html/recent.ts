@@ -1,16 +1,15 @@
 import type { ChangeKind, RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
-import type { Entry } from '../../files/entry.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
-import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { bdi, type Html, html } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
-import { accountPage, folderHtml, plainList, timeHtml } from './account-page.ts';
-import { pageContextOf, pageReply } from './page-replies.ts';
+import { accountPage, folderLink, plainList, timeHtml } from './account-page.ts';
+import { inspect, pageContextOf, pageReply } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
@@ -78,11 +77,6 @@ ${timeHtml({ language }, atMs)}</p></li>`,
   ];
 }
 
-function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
-  const name = folderHtml({ language }, folder);
-  return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
-}
-
 /**
  * @returns an empty list if the account may no longer see the changed member
  */
@@ -113,18 +107,6 @@ function description(language: Language, files: AccountFiles, { kind, path: chan
   if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;
   const [before = '', after = ''] = language.text('changeRenamed').split('{name}');
   return html`${before}${bdi(baseName(from))}${after}`;
-}
-
-/**
- * @returns undefined if the account may no longer see the path
- */
-function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
-  try {
-    return { entry: files.inspect(path) };
-  } catch (error) {
-    if (isServiceError(error)) return undefined;
-    throw error;
-  }
 }
 
 function parsedPath(text: string): VirtualPath | undefined {

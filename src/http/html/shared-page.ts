@@ -1,15 +1,14 @@
 import type { Grant } from '../../auth/grants/grant.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { bdi, type Html, html, icon } from '../../lib/html.ts';
-import { fileIconClasses } from '../../lib/media-types.ts';
-import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { html, icon } from '../../lib/html.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, folderHtml, formLimitBytes, questionPage, selectionList } from './account-page.ts';
+import { accountPage, formLimitBytes, type PlacedItem, placedName, questionPage, selectionTable } from './account-page.ts';
 import { flashRedirect, takeFlash } from './page-cookies.ts';
-import { pageContextOf, pageReply } from './page-replies.ts';
+import { inspect, pageContextOf, pageReply } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
@@ -20,50 +19,44 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
   const title = language.text('shared');
-  const content = selectionList(context, {
+  const content = selectionTable(exchange, context, {
     url: sharedUrl,
-    tools: html`<button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button>`,
+    title,
+    actions: html`<button class="trigger danger" name="action" value="confirm-revoke" data-icon="trash" title="${language.text('revoke')}">${icon('trash')}<span class="wide">${language.text('revoke')}</span></button>`,
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
-    items: links.map((link) => linkItem(context, link)),
-    count: links.length,
+    items: links.map((link) => linkItem(exchange, context, link)),
+    heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'share', text: language.text('sharedNone') },
   });
   const body = accountPage(context, { url: sharedUrl, title, flash, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
 }
 
-function linkItem(context: PageContext, grant: Grant): Html {
-  const { language } = context;
+function linkItem(exchange: Exchange, { language }: PageContext, grant: Grant): PlacedItem {
   const { id, link, name, expiresMs, downloads = 0, used } = grant;
   const limit = link?.maximumDownloads;
-  const isDrop = link?.kind === 'drop';
   const facts = [
-    language.text(isDrop ? 'kindDrop' : 'kindDownload'),
-    language.text('untilDate', { date: language.date(expiresMs) }),
+    language.text(link?.kind === 'drop' ? 'kindDrop' : 'kindDownload'),
     ...(link?.passwordHash === undefined ? [] : [language.text('hasPassword')]),
-    ...(isDrop ? [] : [limit === undefined ? language.text('usedDownloads', { count: downloads }) : usedOf(context, downloads, limit)]),
+    ...(link?.kind === 'drop'
+      ? []
+      : [
+          limit === undefined
+            ? language.text('usedDownloads', { count: downloads })
+            : language.text('usedOf', { count: downloads, total: limit }),
+        ]),
     ...(used ? [language.text('lastUsed', { date: language.date(used.atMs) })] : []),
   ];
-  return html`<li>
-<label><input type="checkbox" name="selected" value="${id}"> ${nameOf(context, grant)}</label>
-<p class="hint">${folderHtml(context, parentPath(pathOf(grant)))} &middot; ${facts.join(' · ')}</p>
-${name !== '' && html`<p class="hint" dir="auto">${name}</p>`}
-</li>
-`;
+  const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
+  const { path, isFolder } = placeOf(grant);
+  const entry = inspect(signedIn(exchange).files, path)?.entry;
+  const state = { isFolder: entry?.isFolder ?? isFolder, isThere: entry !== undefined };
+  return { id, path, ...state, about: facts.join(' · '), note, timeMs: expiresMs };
 }
 
-function usedOf({ language }: PageContext, count: number, total: number): string {
-  return language.text('usedOf', { count, total });
-}
-
-function pathOf({ paths }: Grant): VirtualPath {
-  return paths?.[0] ?? ('/' as VirtualPath);
-}
-
-function nameOf({ language }: PageContext, grant: Grant): Html {
-  const name = baseName(pathOf(grant));
-  const isFolder = grant.link?.kind === 'drop' || name === '';
-  return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(name)}">${name === '' ? language.text('files') : bdi(name)}</span>`;
+function placeOf({ paths, link }: Grant): Pick<PlacedItem, 'path' | 'isFolder'> {
+  const path = paths?.[0] ?? ('/' as VirtualPath);
+  return { path, isFolder: link?.kind === 'drop' || path === '/' };
 }
 
 /** Functions that act on the account's links. */
@@ -97,7 +90,7 @@ function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
     url: sharedUrl,
     title: language.text('revoke'),
     question: language.text('revokeQuestion', { count: links.length }),
-    items: links.map((link) => html`${nameOf(context, link)} <span class="hint">${folderHtml(context, parentPath(pathOf(link)))}</span>`),
+    items: links.map((link) => placedName(context, placeOf(link))),
     warning: language.text('revokeWarning'),
     action: 'revoke',
     ids: links.map(({ id }) => id),

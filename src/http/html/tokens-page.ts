@@ -8,7 +8,7 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
+import { accountPage, formLimitBytes, questionPage } from './account-page.ts';
 import { flashRedirect, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
@@ -45,14 +45,16 @@ function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fi
   const { flash, clearLine } = takeFlash(exchange, language);
   const { account } = signedIn(exchange);
   const title = language.text('tokens');
-  const content = html`${selectionList(context, {
-    url: tokensUrl,
-    tools: html`<button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button>`,
-    hint: html`<p class="hint">${language.text('tokensHint')}</p>`,
-    items: tokens.map((token) => tokenItem(context, token)),
-    count: tokens.length,
-    none: { icon: 'code', text: language.text('tokensNone') },
-  })}
+  const hint = html`<p class="hint">${language.text('tokensHint')}</p>`;
+  const list = html`<form id="members" tabindex="-1" method="post" action="${tokensUrl}">
+<div class="trash-tools"><button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button></div>
+${hint}
+<ul id="recent" class="recent">
+${tokens.map((token) => tokenItem(context, token))}
+</ul>
+<p class="count">${language.text('items', { count: tokens.length })}</p>
+</form>`;
+  const content = html`${tokens.length > 0 ? list : html`<div id="members" tabindex="-1">${hint}</div>`}
 <details class="new" id="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
 <summary>${language.text('newToken')}</summary>
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}

@@ -1,9 +1,8 @@
 import type { Trashed } from '../../files/trash/trash-folder.ts';
-import { cooperatively } from '../../lib/concurrency/event-loop.ts';
+import { nameInText } from '../../lib/display-name.ts';
 import { type Problem, ServiceError } from '../../lib/errors.ts';
 import { bdi, type Html, html, icon } from '../../lib/html.ts';
-import { fileIconClasses } from '../../lib/media-types.ts';
-import { baseName, parentPath } from '../../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -11,15 +10,12 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
-import { accountPage, folderHtml, formLimitBytes, questionPage, selectionList, timeHtml } from './account-page.ts';
+import { accountPage, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
 import { type FlashCode, flashRedirect, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
-
-/** Maximum number of items on a page. A form with more items would be refused. */
-const itemsOfPage = 1000;
 
 /** Answers GET of the page of the trash (docs/spec/files.md#trash). The page needs no scripts. */
 export async function showTrashPage(exchange: Exchange): Promise<Response> {
@@ -31,30 +27,26 @@ export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const title = language.text('trash');
   const hint = account.trashDays > 0 && html`<p class="hint">${language.text('trashHint', { count: account.trashDays })}</p>`;
   const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
-  const items: Html[] = [];
-  for await (const trashed of cooperatively(all.slice(0, itemsOfPage))) items.push(trashItem(context, trashed));
-  const tools = html`<button class="primary" name="action" value="restore">${icon('recent')}${language.text('restore')}</button>
-${mayEnd && html`<button name="action" value="confirm-end">${icon('trash')}${language.text('endForGood')}</button>`}
-${mayEnd && html`<button class="quiet" name="action" value="confirm-empty">${language.text('emptyTrash')}</button>`}`;
-  const none = { icon: 'trash', text: language.text('trashNone') } as const;
-  const content = selectionList(context, { url: trashUrl, tools, hint, items, count: all.length, none });
+  const actions = html`<button class="trigger primary" name="action" value="restore" data-icon="recent" title="${language.text('restore')}">${icon('recent')}<span class="wide">${language.text('restore')}</span></button>
+${mayEnd && html`<button class="trigger danger" name="action" value="confirm-end" data-icon="trash" title="${language.text('endForGood')}">${icon('trash')}<span class="wide">${language.text('endForGood')}</span></button>`}`;
+  const tools =
+    mayEnd &&
+    html`<form method="post" action="${trashUrl}"><button name="action" value="confirm-empty">${icon('trash')}${language.text('emptyTrash')}</button></form>`;
+  const items = all.map(({ id, path, isFolder, sizeBytes, deletedMs }) => {
+    return { id, path, isFolder, sizeBytes, about: language.size(sizeBytes), timeMs: deletedMs };
+  });
+  const content = selectionTable(exchange, context, {
+    url: trashUrl,
+    title,
+    actions,
+    tools,
+    hint,
+    items,
+    heads: { about: language.text('size'), hasWords: false, time: language.text('changeDeleted') },
+    none: { icon: 'trash', text: language.text('trashNone') },
+  });
   const body = accountPage(context, { url: trashUrl, title, flash, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
-}
-
-function trashItem(context: PageContext, trashed: Trashed): Html {
-  const { language } = context;
-  const { id, deletedMs, isFolder, sizeBytes } = trashed;
-  return html`<li>
-<label><input type="checkbox" name="selected" value="${id}"> ${nameOf(trashed)}</label>
-<p class="hint">${language.text('changeDeleted')} &middot; ${folderHtml(context, parentPath(trashed.path))} &middot; ${language.size(sizeBytes)}\
-${isFolder && html`, ${language.text('folder')}`} &middot; ${timeHtml(context, deletedMs)}</p>
-</li>
-`;
-}
-
-function nameOf({ path, isFolder }: Trashed): Html {
-  return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}">${bdi(baseName(path))}</span>`;
 }
 
 /** Answers POST of a form of that page. It restores items, or asks for confirmation before it deletes them permanently. */
@@ -121,7 +113,7 @@ async function forEach(
 
 function failedItem(context: PageContext, trashed: Trashed | undefined, id: string, problem: Problem): Html {
   const { language } = context;
-  const name = trashed ? nameOf(trashed) : bdi(id);
+  const name = trashed ? placedName(context, trashed) : bdi(id);
   const needsName = trashed && (problem.code === 'exists' || problem.code === 'name-invalid');
   return html`<li>${name} <span class="hint">${words(context, problem)}</span>${
     needsName &&
@@ -146,8 +138,8 @@ function endQuestion(context: PageContext, items: readonly Trashed[], action: 'e
   return questionPage(context, {
     url: trashUrl,
     title: language.text('endForGood'),
-    question: language.text('endQuestion', { count: items.length }),
-    items: shown.map((trashed) => html`${nameOf(trashed)} <span class="hint">${folderHtml(context, parentPath(trashed.path))}</span>`),
+    question: language.text('endQuestion', { count: items.length, name: nameInText(baseName(items[0]?.path ?? ('/' as VirtualPath))) }),
+    items: shown.map((trashed) => placedName(context, trashed)),
     warning: language.text('deleteWarning'),
     action,
     ids: action === 'end' ? shown.map(({ id }) => id) : [],

@@ -6,6 +6,7 @@ import { createFolder, shareMember, startDelete, startMemberForm } from './actio
 import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
+import { markShared } from './actions/shared-marks.ts';
 import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
@@ -199,13 +200,15 @@ function startListing(): void {
   startMemberForm();
   if (may('create-folder')) byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
-  if (may('share'))
+  if (may('share')) {
     addAction({
       label: text('share'),
       icon: 'share',
       run: ([row]) => void (row && shareMember(rowMember(row), folderUrl())),
       isForOne: true,
     });
+    void markShared(false);
+  }
   if (may('rename')) {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));

@@ -39,7 +39,7 @@ export function startMenu(): void {
     const isOpen = menu.matches(':popover-open');
     // The page must not handle the key as well: Escape would clear the selection, and arrows would move to the list.
     if (isOpen) event.stopPropagation();
-    const items = [...menu.querySelectorAll<HTMLElement>('a, button')];
+    const items = [...menu.querySelectorAll<HTMLElement>('a, button')].filter((item) => getComputedStyle(item).display !== 'none');
     const at = items.indexOf(document.activeElement as HTMLElement);
     const step = steps[event.key];
     let next: number | undefined;

@@ -18,22 +18,43 @@ ${account?.hasQuota && html`<div id="space" hidden></div>`}
 ${themeChoice(context)}
 ${languageChoice(context)}
 <hr>
-${person?.maySeeRecent && html`<a class="button quiet" href="/home/__svc__/recent">${icon('recent')}${language.text('recent')}</a>`}
-${person?.maySeeDue && html`<a class="button quiet" href="/home/__svc__/expectations">${icon('due')}${language.text('due')}</a>`}
-${person?.mayShare && html`<a class="button quiet" href="/home/__svc__/links">${icon('share')}${language.text('shared')}</a>`}
-${account?.hasTrash && html`<a class="button quiet" href="/home/__svc__/trash">${icon('trash')}${language.text('trash')}</a>`}
-${account?.isInspected && html`<a class="button quiet" href="/home/__svc__/held/">${icon('eye')}${language.text('held')}</a>`}
+${placeLinks(context)}
 ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
 }
-${person?.mayMakeTokens && html`<a class="button quiet" href="/home/__svc__/tokens">${icon('code')}${language.text('tokens')}</a>`}
 ${context.showApiLink && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
 ${
   person?.hasSession &&
   html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}${language.text('signOut')}</button></form>`
 }
 </div>`;
+}
+
+/** The pages of an account beside its files: in sight on wide screens, in the menu on narrow ones. */
+export function places(context: PageContext): Html | false {
+  const links = placeLinks(context);
+  return links.length > 0 && html`<nav class="places" aria-label="${context.language.text('places')}">${links}</nav>`;
+}
+
+function placeLinks({ account, language, url }: PageContext): Html[] {
+  const person = account?.isAnonymous === false ? account : undefined;
+  const all = [
+    [person?.maySeeRecent, 'recent', 'recent', 'recent'],
+    [person?.maySeeDue, 'expectations', 'due', 'due'],
+    [person?.mayShare, 'links', 'share', 'shared'],
+    [account?.hasTrash, 'trash', 'trash', 'trash'],
+    [account?.isInspected, 'held/', 'eye', 'held'],
+    [person?.mayMakeTokens, 'tokens', 'code', 'tokens'],
+  ] as const;
+  return all
+    .filter(([isOffered]) => isOffered)
+    .map(([, name, shape, text]) => {
+      const isHere = url === `/home/__svc__/${name}`;
+      return html`<a class="button quiet to-place" href="/home/__svc__/${name}"${isHere && html` aria-current="page"`} title="${language.text(text)}">\
+${icon(shape)}<span>${language.text(text)}</span></a>
+`;
+    });
 }
 
 function signInLink({ language, url }: PageContext) {

@@ -1,5 +1,5 @@
 import { type Html, html, icon } from '../../../lib/html.ts';
-import { accountMenu } from './account-menu.ts';
+import { accountMenu, places } from './account-menu.ts';
 import { scriptTextsPath } from './asset-files.ts';
 import { assetPaths } from './assets.ts';
 import { type PageContext, pageStart } from './page.ts';
@@ -38,7 +38,7 @@ ${model.hasScript === true && html`<a class="skip" href="#members">${language.te
 ${brand(context, name)}
 ${
   !context.linked &&
-  html`<div class="account">
+  html`${places(context)}<div class="account">
 ${accountMenu(context)}
 </div>`
 }

@@ -4,16 +4,21 @@ import { shareText } from './share-texts.ts';
 /** Builds a button that copies the text of a field, and a line that says whether it was copied. */
 export function copyButton(field: HTMLInputElement): { button: HTMLButtonElement; said: HTMLElement } {
   const said = make('p.hint', { role: 'status' });
-  const button = makeButton(shareText('copy'), 'copy', async () => {
-    field.select();
-    try {
-      await navigator.clipboard.writeText(field.value);
-      said.textContent = shareText('copied');
-    } catch {
-      // Browsers do not let scripts use the clipboard without https.
-      said.textContent = shareText('copyFailed');
-    }
-  });
+  const button = makeButton(
+    shareText('copy'),
+    'copy',
+    async () => {
+      field.select();
+      try {
+        await navigator.clipboard.writeText(field.value);
+        said.textContent = shareText('copied');
+      } catch {
+        // Browsers do not let scripts use the clipboard without https.
+        said.textContent = shareText('copyFailed');
+      }
+    },
+    'primary',
+  );
   return { button, said };
 }
 

@@ -1,26 +1,32 @@
+import { nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { type Member, type Row, refreshRows, rowName } from '../rows/rows.ts';
+import { type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
+import { markShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
 /** Asks, then deletes rows of the current folder. @returns whether at least one was deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
-  return rows.length > 0 && deleteMembers(rows.map(rowName), folderUrl());
+  return rows.length > 0 && deleteMembers(rows.map(rowMember), folderUrl());
 }
 
-/** Asks, then deletes members of a folder. @param folder URL path of the folder @returns whether at least one was deleted */
-export async function deleteMembers(names: readonly string[], folder: string): Promise<boolean> {
-  const content = [nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning'))];
+/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any was deleted */
+export async function deleteMembers(members: readonly Pick<Member, 'name' | 'isFolder'>[], folder: string): Promise<boolean> {
+  const names = members.map(({ name }) => name);
+  const [first] = members;
+  const count = members.length;
+  // A folder goes with all it holds, as several files do.
+  const warned = { count: count === 1 && first?.isFolder === false ? 1 : 2 };
+  const content = [count > 1 && nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
-  const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, { names, folder }, () => ({
-    command: 'delete',
-  }));
+  const question = text('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
+  const outcome = await askAndRun(question, content, button, { names, folder }, () => ({ command: 'delete' }));
   const tell = (message: string) => noticeUndoable(message, { deletedFrom: folder, names: outcome?.done ?? [] });
   if (outcome) await showOutcome(outcome, 'deleted', may('trash') ? tell : undefined);
   return (outcome?.done.length ?? 0) > 0;
@@ -64,6 +70,7 @@ export async function createFolder(): Promise<string | undefined> {
 export async function shareMember(member: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const part = await loadPart(() => import('./share.ts'));
   await part?.share(member, folder);
+  if (member.isFolder) void markShared(true);
 }
 
 /**

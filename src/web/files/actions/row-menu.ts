@@ -3,7 +3,7 @@ import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { canPreview, isFolder, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
+import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
@@ -73,10 +73,10 @@ function place({ left, right, top, bottom }: DOMRect): void {
 function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   const list: Item[] = [];
   const isOne = rows.length === 1;
-  const canOpen = isFolder(row) || (may('read') && canPreview(row));
+  const canOpen = isLinked(row) && (isFolder(row) || (may('read') && canPreview(row)));
   const opening = isFolder(row) ? ({ label: text('keyOpen'), icon: 'files' } as const) : ({ label: text('preview'), icon: 'eye' } as const);
   if (isOne && canOpen) list.push({ ...opening, run: () => rowLink(row).click() });
-  if (isOne && isFolder(row))
+  if (isOne && canOpen && isFolder(row))
     list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
   if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
@@ -84,7 +84,12 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
     list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
   }
   for (const button of byId('actions').querySelectorAll<HTMLButtonElement>('.trigger'))
-    list.push({ label: button.textContent ?? '', icon: 'right', run: () => submit(rows, button) });
+    list.push({
+      label: button.textContent ?? '',
+      icon: (button.dataset.icon as IconName | undefined) ?? 'right',
+      run: () => submit(rows, button),
+      isDanger: button.dataset.icon !== undefined && button.matches('.danger'),
+    });
   if (may('delete')) list.push({ label: text('delete'), icon: 'trash', run: () => void deleteRows(rows), isDanger: true });
   return list;
 }

@@ -8,8 +8,7 @@ import type { Member } from '../rows/rows.ts';
 import { replyReason, send } from '../server.ts';
 import { copyButton } from './copy-field.ts';
 import { shareText } from './share-texts.ts';
-
-const linksUrl = '/home/__svc__/links';
+import { linksUrl, pathOf } from './shared-marks.ts';
 
 /** Suggested lifetimes in days, besides the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
@@ -80,11 +79,6 @@ function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
 }
 
-/** Returns the virtual path of a member of a folder. */
-function pathOf(name: string, folder: string): string {
-  return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
-}
-
 async function showLink({ url, expires }: NewLink): Promise<void> {
   const field = make('input', { readOnly: true, value: url });
   const { button, said } = copyButton(field);
@@ -96,7 +90,7 @@ async function showLink({ url, expires }: NewLink): Promise<void> {
       make('div.row', button, make('a.button', { href: linksUrl }, shareText('allShared'))),
       said,
     ],
-    buttons: [{ value: 'ok', label: shareText('done'), kind: 'primary' }],
-    focus: field,
+    buttons: [{ value: 'ok', label: shareText('done') }],
+    focus: button,
   });
 }

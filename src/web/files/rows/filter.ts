@@ -6,7 +6,6 @@ import { selectedRows, selectOnly } from './selection.ts';
 
 const field = make('input.filter', {
   type: 'search',
-  placeholder: text('filter'),
   ariaLabel: text('filterHint'),
   autocomplete: 'off',
   name: 'search',
@@ -14,14 +13,8 @@ const field = make('input.filter', {
 });
 const result = make('span.hint', { role: 'status' });
 
-const nothing = make(
-  'p.empty',
-  { hidden: true },
-  text('noMatches'),
-  make('br'),
-  makeButton(text('clearFilter'), 'close', clear),
-  makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit()),
-);
+const below = makeButton(text('searchBelow'), 'search', () => field.form?.requestSubmit());
+const nothing = make('p.empty', { hidden: true }, text('noMatches'), make('br'), makeButton(text('clearFilter'), 'close', clear), below);
 
 let frame = 0;
 field.addEventListener('input', () => {
@@ -120,7 +113,7 @@ function openSearch(): void {
 /** Adds icons for narrow screens that open and close the field. */
 export function startSearchField(): void {
   const tools = byId('tools');
-  const form = tools.querySelector('form.search');
+  const form = tools.querySelector('.search');
   if (!form) return;
   const input = () => form.querySelector('input');
   const close = () => {
@@ -155,6 +148,9 @@ export function startFilter(): void {
   search?.querySelector('input')?.replaceWith(field);
   search?.after(result);
   field.value = '';
+  // In the trash, for example, there is nothing below.
+  below.hidden = field.form === null;
+  field.placeholder = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);
   byId('list').after(nothing);
   whenRowsChange((wanted) => {

@@ -90,9 +90,11 @@ export function rowMember(row: Row): Member {
 }
 
 function writtenMember(row: Row): Member {
-  const look = row.querySelector('a')?.className.slice('i '.length) ?? '';
+  const look = row.querySelector('.i')?.className.slice('i '.length) ?? '';
+  const box = row.querySelector('input');
   return {
-    name: row.querySelector('input')?.value ?? '',
+    // In the trash, for example, the value is an ID.
+    name: box?.dataset.name ?? box?.value ?? '',
     isFolder: look === 'folder',
     sizeBytes: Number(row.dataset.size),
     modified: Number(row.querySelector<HTMLElement>('[data-time]')?.dataset.time),
@@ -165,7 +167,13 @@ export function rowCheckbox(row: Row): HTMLInputElement {
 }
 
 export function rowLink(row: Row): HTMLAnchorElement {
-  return withCells(row).querySelector('a') as HTMLAnchorElement;
+  // An item of the trash, for example, has no link: it is selected instead.
+  return (withCells(row).querySelector('a.i') ?? rowCheckbox(row)) as HTMLAnchorElement;
+}
+
+/** Whether the row leads to what it is about. */
+export function isLinked(row: Row): boolean {
+  return row.querySelector('a.i') !== null;
 }
 
 function withCells(row: Row): Row {

@@ -220,8 +220,8 @@ export function startSelection(): void {
   });
   const form = byId('members');
   form.addEventListener('formdata', ({ formData }) => {
-    formData.delete('selected-members');
-    for (const row of selectedRows()) formData.append('selected-members', rowName(row));
+    for (const row of selectedRows()) formData.delete(rowCheckbox(row).name);
+    for (const row of selectedRows()) formData.append(rowCheckbox(row).name, rowCheckbox(row).value);
   });
   // The browser may have restored the checkboxes when the page was reloaded.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));

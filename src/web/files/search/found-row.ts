@@ -73,7 +73,7 @@ export function foundRow(found: FoundMember, wanted: string): HTMLTableRowElemen
 
 /** Returns the same menu items as in the folder of the result. The service decides about each of them by the rights in that folder. */
 function itemsFor(link: HTMLAnchorElement, member: Member, folder: string): Item[] {
-  const { name, isFolder } = member;
+  const { isFolder } = member;
   const can = isMovable && may('rename');
   const items: (Item | false)[] = [
     isFolder && { label: text('keyOpen'), icon: 'files', run: () => link.click() },
@@ -86,7 +86,7 @@ function itemsFor(link: HTMLAnchorElement, member: Member, folder: string): Item
     can && { label: text('move'), icon: 'move', run: () => void transferMembers('move', [member], folder) },
     may('read') &&
       (may('write') || may('rename')) && { label: text('copy'), icon: 'copy', run: () => void transferMembers('copy', [member], folder) },
-    may('delete') && { label: text('delete'), icon: 'trash', isDanger: true, run: () => void deleteMembers([name], folder) },
+    may('delete') && { label: text('delete'), icon: 'trash', isDanger: true, run: () => void deleteMembers([member], folder) },
   ];
   return items.filter((item) => item !== false);
 }

@@ -12,9 +12,9 @@ function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
 <th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>
-${column(order, 'name', language.text('name'))}
-${column(order, 'size', language.text('size'))}
-${column(order, 'modified', language.text('modifiedUtc'), language.text('modified'))}
+${column(order, 'name', language.text('name'), columnQuery(order, 'name'))}
+${column(order, 'size', language.text('size'), columnQuery(order, 'size'))}
+${column(order, 'modified', language.text('modifiedUtc'), columnQuery(order, 'modified'), language.text('modified'))}
 ${sortMenu(context, order)}
 </tr></thead>`;
 }
@@ -30,20 +30,25 @@ function sortMenu({ language }: PageContext, order: ListingOrder) {
 <ul>${links}</ul></details></th>`;
 }
 
-/**
- * Returns the query that sorts by a column, or reverses the order if the listing is already sorted by it.
- * Sizes and times start in descending order, as most readers want the largest or newest first.
- */
+/** Returns the query that sorts by a column, or reverses the order if the listing is already sorted by it. */
 function columnQuery(order: ListingOrder, column: ListingOrder['column']): string {
-  const first = column === 'name' ? 'asc' : 'desc';
-  const direction = order.column === column ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
-  return orderQuery({ ...order, column, direction });
+  return orderQuery({ ...order, column, direction: nextDirection(order, column) });
 }
 
-function column(order: ListingOrder, name: ListingOrder['column'], label: string, localLabel?: string) {
+/** The column that orders a table, and its direction. */
+type TableOrder = Pick<ListingOrder, 'direction'> & { column: string };
+
+/** The direction that a column's title asks for. Sizes and times start in descending order, as most readers want the largest or newest first. */
+export function nextDirection({ column, direction }: TableOrder, asked: string): ListingOrder['direction'] {
+  if (column === asked) return direction === 'asc' ? 'desc' : 'asc';
+  return asked === 'size' || asked === 'modified' ? 'desc' : 'asc';
+}
+
+/** The title of a column, a link that sorts by it. @param localLabel what the script shows instead */
+export function column(order: TableOrder, name: string, label: string, query: string, localLabel?: string): Html {
   const isSorted = order.column === name;
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
-  return html`<th role="columnheader" class="${name}"${sort}><a href="${columnQuery(order, name)}">
+  return html`<th role="columnheader" class="${name}"${sort}><a href="${query}">
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
 }
 

@@ -88,15 +88,15 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
-/** Renders the form that searches a folder and everything below it, or all folders. @param asked the previous search */
-export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }): Html {
-  const hint = language.text('searchHint');
+/** The form that searches a folder with everything below it, or all folders. @param asked the last search @param all label on other pages */
+export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
+  const hint = all ?? language.text('searchHint');
   const option = (value: string, label: string, isChosen: boolean) =>
     html`<option value="${value}"${isChosen && html` selected`}>${label}</option>`;
   const scope = html`<select name="scope" aria-label="${language.text('scope')}">
 ${option('', language.text('scopeHere'), !asked.isEverywhere)}${option('everywhere', language.text('scopeEverywhere'), asked.isEverywhere)}
 </select>`;
-  return html`<form class="search" role="search" method="get">
+  return html`<form class="search" role="search" method="get"${all !== undefined && html` action="/home/"`}>
 <input type="search" class="filter" name="search" value="${asked.text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
 ${path !== '/' && scope}
 <button class="quiet" title="${hint}">${icon('search')}<span class="hidden">${hint}</span></button>

@@ -1,0 +1,37 @@
+import { text } from '../language.ts';
+import { folderUrl } from '../navigation/folder.ts';
+import { placedRows } from '../rows/row-window.ts';
+import { isFolder, type Row, rowLink, rowName, whenRowIsPlaced } from '../rows/rows.ts';
+
+export const linksUrl = '/home/__svc__/links';
+
+/** Paths of what the account shares; undefined until they are known. */
+let shared: ReadonlySet<string> | undefined;
+
+/** The virtual path of a member of a folder. */
+export function pathOf(name: string, folder: string): string {
+  return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
+}
+
+function mark(row: Row): void {
+  if (!shared || !isFolder(row)) return;
+  const isShared = shared.has(pathOf(rowName(row), folderUrl()));
+  const link = rowLink(row);
+  link.classList.toggle('shared', isShared);
+  if (isShared) link.setAttribute('aria-description', text('isShared'));
+}
+
+/** Gives folders that links lead to an icon of their own, now and when rows come. @param isChanged whether the links are read again */
+export async function markShared(isChanged: boolean): Promise<void> {
+  if (!isChanged) whenRowIsPlaced(mark);
+  try {
+    if (isChanged || !shared) {
+      const reply = await fetch(linksUrl, { headers: { accept: 'application/json' } });
+      const { links } = (await reply.json()) as { links: { path: string }[] };
+      shared = new Set(links.map(({ path }) => path));
+    }
+  } catch {
+    // The icons are an extra: the page "Shared" has the links.
+  }
+  placedRows().forEach(mark);
+}
