@@ -112,3 +112,19 @@ browserTest(
     await assertAccessible(visitor, 'a link that is over');
   },
 );
+
+browserTest('a folder that is shared has an icon of its own, at once and on the next visit', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['given', 'kept']) mkdirSync(join(server.home, name));
+  const page = await openFolder(t, server);
+  const shared = page.locator('a.folder.shared[aria-description="Shared by a link"]');
+  await page.getByRole('button', { name: 'Actions for given' }).click();
+  await page.getByRole('menuitem', { name: 'Share' }).click();
+  await page.getByRole('button', { name: 'Create link' }).click();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await shared.waitFor();
+  await page.reload();
+  assert.deepEqual([await shared.innerText(), await shared.count()], ['given', 1]);
+  await shared.click();
+  await page.waitForURL('**/home/given/');
+});

@@ -39,6 +39,30 @@ browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no
   await page.getByText('one: no longer in the trash').waitFor();
 });
 
+browserTest('the trash has the menu, filter and selection of a folder; Back from a question keeps what is selected', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  for (const name of ['one.txt', 'two.txt', 'three.bin']) {
+    writeFileSync(join(server.home, name), name);
+    assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
+  }
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 700 } }, '/home/__svc__/trash');
+  const rows = page.locator('tbody tr');
+  await rows.filter({ hasText: 'one.txt' }).click();
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.getByRole('searchbox').fill('.txt');
+  await page.getByText('2 matches').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Delete for good', exact: true }).click();
+  await page.getByRole('heading', { name: 'Delete “one.txt” for good?' }).waitFor();
+  await page.goBack();
+  await page.locator('tr.selected', { hasText: 'one.txt' }).waitFor();
+  assert.ok(await page.getByLabel('Select one.txt').isChecked());
+  await page.getByRole('button', { name: 'Actions for three.bin' }).click();
+  await page.getByRole('menuitem', { name: 'Restore' }).click();
+  await page.getByText('One item was restored.').waitFor();
+  assert.equal(await rows.count(), 2);
+  assert.ok(existsSync(join(server.home, 'three.bin')));
+});
+
 browserTest('the page of the trash: found by the menu, it works with scripts and without them', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const javaScriptEnabled of [true, false]) {

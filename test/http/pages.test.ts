@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { assetPaths, assets } from '../../src/http/html/pages/assets.ts';
@@ -38,6 +38,17 @@ test('order by column, folders first, kept in a cookie; nonsense counts for noth
   assert.match(page.text, /class="size" aria-sort="ascending"/);
   assert.deepEqual(await namesOf(server, '', { cookie: cookie.split(';')[0] ?? '' }), ['b-folder', 'file10', 'file2', 'Zoo']);
   assert.equal((await namesOf(server, '', { cookie: 'SVC_LISTING=x-y-<z>' })).length, 4);
+});
+
+test('a missing file leads to the nearest folder that exists, and to a search for its name', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'a <b>/c'), { recursive: true });
+  const { status, text } = await server.get('/home/a%20%3Cb%3E/c/x/y%22z.txt', { headers: html });
+  assert.equal(status, 404);
+  assert.match(text, /<a class="button primary" href="\/home\/a%20%3Cb%3E\/c\/">To the folder c<\/a>/);
+  assert.match(text, /<form class="search" role="search" method="get" action="\/home\/">[^]*value="y&quot;z.txt"/);
+  rmSync(join(server.home, 'a <b>'), { recursive: true });
+  assert.match((await server.get('/home/a%20%3Cb%3E/c/x', { headers: html })).text, /href="\/home\/">To the files<\/a>/);
 });
 
 test('every page has the strict policy, and none can be kept or framed', async (t) => {

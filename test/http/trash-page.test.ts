@@ -34,8 +34,12 @@ test('the page of the trash restores and ends without scripts, and asks before i
     assert.equal((await server.send('DELETE', `/home/${encodeURIComponent(name).replace('%2F', '/')}`)).status, 204);
   }
   const { text } = await page(server);
-  const names = [...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/label>/g)].map(([, name]) => name);
-  assert.deepEqual(names, ['&lt;d&gt;', 'c', 'b', 'a']);
+  const namesIn = (shown: string) => [...shown.matchAll(/data-name="([^"]*)"/g)].map(([, name]) => name);
+  assert.deepEqual(namesIn(text), ['&lt;d&gt;', 'c', 'b', 'a']);
+  const byFolder = (await server.get(`${url}?sort=folder&order=desc`, { headers: html })).text;
+  assert.equal(namesIn(byFolder)[0], '&lt;d&gt;');
+  assert.match(byFolder, /class="folder" aria-sort="descending"><a href="\?sort=folder&amp;order=asc">/);
+  assert.deepEqual(namesIn((await server.get(`${url}?sort=name&order=asc`, { headers: html })).text), ['&lt;d&gt;', 'a', 'b', 'c']);
   const ids = Object.fromEntries((await trashOf(server)).map(({ path, id }) => [path, id]));
   const id = (path: string) => ids[path] ?? assert.fail(path);
 
