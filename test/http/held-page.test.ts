@@ -29,15 +29,15 @@ test('the page of held uploads lists them with size and reason in each language,
   const { text, headers } = await page(server);
   assert.equal(headers['cache-control'], 'no-store');
   const items = [
-    ...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/label>\s*<p class="hint">([^<]*?) &middot; <bdi>([^<]*)<\/bdi> &middot; ([^&]*)/g),
+    ...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/td><td role="cell">([^<]*?) · ([^<]*)<.*?<a href="\/home\/d\/"><bdi>([^<]*)</g),
   ];
   assert.deepEqual(
     items.map(([, ...facts]) => facts.map((fact) => fact.trim())),
     [
-      ['slow', 'being checked', '/d', '4 bytes'],
-      ['large', 'too large to be checked', '/d', '2 kB'],
-      ['failed', 'it could not be checked', '/d', '4 bytes'],
-      ['&lt;odd&gt;.csv', 'somebody has to look at it', '/d', '3 bytes'],
+      ['slow', 'being checked', '4 bytes', '/d'],
+      ['large', 'too large to be checked', '2 kB', '/d'],
+      ['failed', 'it could not be checked', '4 bytes', '/d'],
+      ['&lt;odd&gt;.csv', 'somebody has to look at it', '3 bytes', '/d'],
     ],
   );
   for (const [language, title] of [

@@ -87,7 +87,7 @@ export function selectionTable(exchange: Exchange, context: PageContext, table: 
       : html`<th role="columnheader" class="about">${words}</th>`;
   return html`<div class="tools" id="tools"><div class="search"><input type="search" class="filter" hidden aria-label="${language.text('name')}"></div>${tools}</div>
 ${hint}
-<form id="members" tabindex="-1" method="post" action="${url}">
+<form id="members" tabindex="-1" method="post" action="${url}" autocomplete="off">
 <table id="list" role="table" class="placed${heads.hasWords && ' wordy'}" aria-label="${label}">
 <thead role="rowgroup"><tr role="row"><th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>
 ${title('name', language.text('name'))}${title('size', heads.about)}${title('modified', heads.time)}${title('folder', language.text('inFolder'))}</tr></thead>
@@ -101,12 +101,12 @@ ${inOrder(items.slice(0, itemsOfPage), order, language.tag).map((item) => placed
 
 function inOrder(items: PlacedItem[], { column, direction }: { column: string; direction: string }, language: string): PlacedItem[] {
   const { compare } = new Intl.Collator(language, { numeric: true });
-  const sorted = items.sort((a, b) => {
+  const ascending = (a: PlacedItem, b: PlacedItem) => {
     if (column === 'size') return (a.sizeBytes ?? 0) - (b.sizeBytes ?? 0);
     if (column === 'modified') return a.timeMs - b.timeMs;
     return column === 'name' ? compare(baseName(a.path), baseName(b.path)) : compare(parentPath(a.path), parentPath(b.path));
-  });
-  return direction === 'asc' ? sorted : sorted.reverse();
+  };
+  return items.sort((a, b) => (direction === 'asc' ? ascending(a, b) : ascending(b, a)));
 }
 
 function placedRow(exchange: Exchange, context: PageContext, { id, path, isFolder, isThere, note, about, timeMs }: PlacedItem): Html {

@@ -225,9 +225,6 @@ export function startSelection(): void {
   });
   // The browser may have restored the checkboxes when the page was reloaded.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
-  // After Back it restores them when this script has started.
-  if (document.readyState !== 'complete')
-    addEventListener('pageshow', () => selectOnly(placedRows().filter((row) => rowCheckbox(row).checked)), { once: true });
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
 }
