@@ -24,16 +24,22 @@ browserTest('accounts are paged and searched on the server; the name of one lead
   assert.equal(await list.locator('tbody tr').count(), 50);
   await list.getByRole('button', { name: 'Show more' }).click();
   await list.getByText('user-098').waitFor();
-  await list.getByRole('searchbox').fill('ZO');
-  await list.getByRole('button', { name: 'Search' }).click();
+  await page.getByRole('searchbox').fill('ZO');
+  await page.getByRole('button', { name: 'Search' }).click();
   await list.getByText('1 account.').waitFor();
   await list.getByText('switched off').waitFor();
   assert.match(page.url(), /#accounts\?search=ZO$/);
   await page.reload();
   await list.getByText('1 account.').waitFor();
-  await list.getByRole('searchbox').fill('alice');
+  await page.getByRole('searchbox').fill('alice');
   await page.keyboard.press('Enter');
   await list.getByText('web: 1').waitFor();
+  // One search is for all tables, and each says how much it has.
+  assert.deepEqual(await page.locator('.leads button').allTextContents(), [
+    'Accounts 1',
+    'Sessions 1',
+    ...['Bans', 'Locks', 'Unfinished uploads', 'Trash', 'Access tokens', 'Links'].map((name) => `${name} 0`),
+  ]);
   await list.getByRole('link', { name: 'alice' }).click();
   await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
   await page.getByText('the configuration', { exact: true }).waitFor();

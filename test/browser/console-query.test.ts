@@ -78,7 +78,7 @@ browserTest('a range is drawn on the bars of the histogram; what the service tel
   const rows = page.locator('main tbody tr');
   await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
   assert.equal(await rows.filter({ hasText: '20189' }).count(), 0);
-  await page.getByLabel('Show the service’s own routine too').check();
+  await page.getByLabel('Show routine events').check();
   await rows.filter({ hasText: '20189' }).first().waitFor();
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.waitForURL(/last=1h/);

@@ -49,10 +49,14 @@ browserTest('in no section a viewer has a control that changes something, whatev
   });
   const found = new Map<string, string[]>();
   for (const [hash, heading] of views) {
-    found.set(hash, await controls(hash, heading));
+    const withoutCounts = (await controls(hash, heading)).map((words) =>
+      hash.startsWith('#accounts') ? words.replace(/ \d*$/, '') : words,
+    );
+    found.set(hash, withoutCounts);
     for (const button of await page.locator('main button:visible').all()) await button.click();
     assert.equal(await page.getByRole('dialog').count(), 0, hash);
   }
+  const tables = ['Sessions', 'Bans', 'Locks', 'Unfinished uploads', 'Trash', 'Access tokens', 'Links'];
   const search = ['Search', 'Clear'];
   const presets = ['1 hour', '24 hours', '7 days', '30 days', 'All'];
   const expected = new Map(views.map(([hash]) => [hash, [] as string[]]));
@@ -61,7 +65,8 @@ browserTest('in no section a viewer has a control that changes something, whatev
     .set('#deliveries', search)
     .set('#deliveries/d-1', ['Copy as cURL'])
     .set('#configuration', [''])
-    .set('#accounts', Array(8).fill('Search'))
+    .set('#accounts', ['Search', 'Accounts', ...tables])
+    .set('#accounts/anna', tables)
     .set('#held', ['Refresh'])
     .set('#expectations', ['Refresh'])
     .set('#expectations/orders', ['Refresh']);
@@ -151,7 +156,7 @@ browserTest(
     await end();
     await page.locator('.notice.error', { hasText: 'cannot be reached' }).waitFor();
     await page.unroute(isRead);
-    await panel.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('button', { name: 'Search' }).click();
     await second.waitFor({ state: 'detached' });
     // This one is never answered.
     await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));

@@ -14,7 +14,9 @@ const whichItems = z.object({
   account: text.describe('Name of an account.'),
   address: text.describe('Address, or range in CIDR notation.'),
 });
+const search = z.string().optional().describe('Part of any text of an item, such as its account, address or path; in any case of letters.');
 const listedItems = whichItems.extend({
+  search,
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const removedItems = whichItems.extend({
@@ -27,6 +29,7 @@ const removedCount = z.object({ removed: count });
 const grantList = z.object({ items: z.array(shownGrants), total: z.number() });
 const grantQuery = z.object({
   account: z.string().optional().describe('Name of an account.'),
+  search,
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const revokedGrants = z.object({

@@ -4,7 +4,7 @@ import { checkQuestion, decide } from '../../config/cases/decision.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
-import { highestLimit, usualLimit } from './collections.ts';
+import { answerFound } from './collections.ts';
 import { accountLimits } from './limits.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
@@ -65,10 +65,8 @@ export const grantOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(m
 /** Answers `GET /api/tokens` and `/api/links` with the valid ones, newest first. */
 export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
-    const query = Object.fromEntries(c.env.query);
-    const limit = new Parameters(query, ['limit', 'account']).number('limit', { usual: usualLimit, max: highestLimit });
-    const items = await c.env.service.sources.grants.list(kind, c.env.query.get('account') ?? undefined);
-    return answerJson(c, { items: items.slice(0, limit), total: items.length });
+    const account = Parameters.fromQuery(c.env.query, ['limit', 'search', 'account']).text('account');
+    return answerFound(c, await c.env.service.sources.grants.list(kind, account));
   };
 }
 

@@ -29,15 +29,24 @@ const maxIdsOfEvent = 20;
 export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = new URLSearchParams(c.env.query);
-    query.delete('limit');
-    const selection = parseSelection(query);
-    const limit = new Parameters({ limit: c.env.query.get('limit') ?? undefined }, ['limit']).number('limit', {
-      usual: usualLimit,
-      max: highestLimit,
-    });
-    const items = await selectedItems(c.env.service.sources.collections[name], selection);
-    return answerJson(c, { items: items.slice(0, limit).map(({ shown }) => shown), total: items.length });
+    for (const own of ['limit', 'search']) query.delete(own);
+    const items = await selectedItems(c.env.service.sources.collections[name], parseSelection(query));
+    return answerFound(
+      c,
+      items.map(({ shown }) => shown),
+    );
   };
+}
+
+/** Answers with the items that contain the text `search` of the query, at most `limit` of them. */
+export function answerFound(c: ConsoleContext, items: readonly object[]): Response {
+  const parameters = Parameters.fromQuery(c.env.query, [...c.env.query.keys()]);
+  const limit = parameters.number('limit', { usual: usualLimit, max: highestLimit });
+  const search = parameters.text('search')?.toLowerCase() ?? '';
+  const textOf = (value: unknown) => (typeof value === 'number' ? '' : String(value ?? '').toLowerCase());
+  const hasSearch = (item: object) => Object.values(item).some((value) => textOf(value).includes(search));
+  const found = search === '' ? items : items.filter(hasSearch);
+  return answerJson(c, { items: found.slice(0, limit), total: found.length });
 }
 
 /** Answers `DELETE` of the items that the query names, or of all items with `all=1`. Emits `administratorAction`. */

@@ -1,4 +1,5 @@
 import type { SignedIn } from '../../config/report-shapes.ts';
+import type { Overview } from '../../console/api/schemas/overview.ts';
 import { iconShapes } from '../../lib/icon-shapes.ts';
 import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
@@ -6,7 +7,7 @@ import { loadPart } from '../shared/parts.ts';
 import { findEventKinds } from './event-kinds.ts';
 import { text } from './language.ts';
 import { showOverview } from './overview/overview.ts';
-import { Refused } from './request.ts';
+import { ask, Refused } from './request.ts';
 import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
 import { heading, isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
@@ -168,6 +169,14 @@ async function show(isMove: boolean): Promise<void> {
   const route = parseRoute(location.hash);
   markSection(route.section);
   const main = byId('main');
+  const server = byId('server');
+  if (server.textContent === '' && route.section !== 'overview')
+    void ask<Overview>('GET', '/api/overview').then(
+      (overview) => {
+        server.textContent = clear(overview.server.name);
+      },
+      () => {},
+    );
   if (isMove) {
     main.focus({ preventScroll: true });
     scrollTo(0, 0);

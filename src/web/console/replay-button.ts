@@ -12,8 +12,11 @@ import { mayChange } from './session.ts';
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Requested replays by their ID, so that a request can be sent after its dry run. */
-export const askedReplays = new Map<string, ReplayRequest>();
+/** The request of a replay that this window started, also after a reload, so that it can be sent after its dry run. */
+export function askedReplay(id: string): ReplayRequest | undefined {
+  const asked = sessionStorage.getItem(`replay ${id}`);
+  return asked === null ? undefined : (JSON.parse(asked) as ReplayRequest);
+}
 
 /** Builds a button that asks how to repeat deliveries and then shows the replay; undefined for viewers. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
@@ -24,7 +27,7 @@ export function replayButton(label: string, requestNow: () => ReplayRequest, cla
 /** Starts a replay and shows its page. @throws Refused */
 export async function startReplay(request: ReplayRequest): Promise<void> {
   const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
-  askedReplays.set(id, request);
+  sessionStorage.setItem(`replay ${id}`, JSON.stringify(request));
   location.hash = hashFor('deliveries', `replays/${id}`);
 }
 

@@ -1,4 +1,5 @@
 import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
+import { exactTime, isToday, wholeTime } from '../shared/dates.ts';
 import { type Child, make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 import { text } from './language.ts';
@@ -32,10 +33,6 @@ export function bodySource(body: unknown, label: string): HTMLElement {
   }
 }
 
-const day = new Intl.DateTimeFormat(formatTag, { dateStyle: 'short' });
-const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
-const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'long' });
-
 /** Makes control and invisible characters in foreign text visible, because they could change the page or a terminal. */
 export function clear(text: string): string {
   return escapeInvisible(visibleControls(text));
@@ -58,11 +55,26 @@ export function datum(text: string | number | undefined | null, className = ''):
 export function timeElement(iso: string | undefined | null): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
-  // On narrow screens, lists omit the date of times of today.
-  const className = day.format(time) === day.format(new Date()) ? 'today' : '';
-  const shown = [make('span.date', `${day.format(time)}, `), clock.format(time)];
-  return make('time', { className, dateTime: time.toISOString(), title: whole.format(time) }, ...shown);
+  const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
+  fillTime(element);
+  return element;
 }
+
+function fillTime(element: HTMLTimeElement): void {
+  const timeMs = Date.parse(element.dateTime);
+  const [day, clock] = exactTime(timeMs);
+  // On narrow screens, lists omit the date of times of today.
+  element.className = isToday(timeMs) ? 'today' : '';
+  element.replaceChildren(make('span.date', `${day}, `), clock);
+}
+
+// After midnight, today is yesterday.
+let filledMs = Date.now();
+setInterval(() => {
+  if (isToday(filledMs)) return;
+  filledMs = Date.now();
+  for (const element of document.querySelectorAll<HTMLTimeElement>('time[title]')) fillTime(element);
+}, 60_000);
 
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });

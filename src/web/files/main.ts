@@ -1,3 +1,4 @@
+import { elementTime, growsOlder, showDate, wholeTime } from '../shared/dates.ts';
 import { byId, make, makeButton } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
@@ -7,7 +8,6 @@ import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
 import { markShared } from './actions/shared-marks.ts';
-import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';

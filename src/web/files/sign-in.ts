@@ -1,6 +1,6 @@
+import { timeAfter } from '../shared/dates.ts';
 import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make } from '../shared/dom.ts';
-import { timeAfter } from './dates.ts';
 import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;

@@ -5,9 +5,10 @@ import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, panel, tell } from '../section.ts';
+import { badge } from '../section.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
+import type { SearchedPanel } from './collections.ts';
 
 /** Pauses, in milliseconds, before the list is requested again while the journal is still being read or files are still being counted. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
@@ -46,22 +47,14 @@ const columns: readonly Column<AccountView>[] = [
   { title: text('sessions_title'), cell: sessionsText },
 ];
 
-/** Shows the accounts by name, page by page. @param wanted initial text of the search for names */
-export function accountList(wanted: string, signal: AbortSignal): HTMLElement {
-  const search = make('input', {
-    type: 'search',
-    value: wanted,
-    ariaLabel: text('filterBy', { title: text('accounts') }),
-    placeholder: text('account'),
-    autocomplete: 'off',
-    autocapitalize: 'none',
-  });
+/** Shows the accounts by name, page by page. */
+export function accountList(signal: AbortSignal): SearchedPanel {
+  let search = '';
   const table = makeTable<AccountView>(text('accounts'), text('accountsNone'), columns, ({ name }) => name);
   const told = make('p.hint', { role: 'status' });
   let next: string | null = null;
   let timer = 0;
-  const page = (cursor?: string) =>
-    ask<AccountPage>('GET', withQuery('/api/accounts', { search: search.value.trim(), cursor }), { signal });
+  const page = (cursor?: string) => ask<AccountPage>('GET', withQuery('/api/accounts', { search, cursor }), { signal });
   const tellOf = ({ total, logins_complete }: AccountPage) => {
     const words = [text('accountCount', { count: total }), ...(logins_complete ? [] : [text('loginsRead')])].join(' ');
     if (told.textContent !== words) told.textContent = words;
@@ -87,10 +80,9 @@ export function accountList(wanted: string, signal: AbortSignal): HTMLElement {
       lookAgain(again, attempt + 1);
     }, pauseMs);
   };
-  const load = async () => {
+  const load = async (wanted: string) => {
     clearTimeout(timer);
-    const query = { search: search.value.trim() };
-    history.replaceState(null, '', hashFor('accounts', '', query.search === '' ? {} : query));
+    search = wanted;
     const found = await page();
     table.show(found.items);
     next = found.next;
@@ -98,12 +90,12 @@ export function accountList(wanted: string, signal: AbortSignal): HTMLElement {
     if (next === null) end.element.replaceChildren();
     else end.offer();
     lookAgain(found, 0);
+    return found.total;
   };
   signal.addEventListener('abort', () => clearTimeout(timer));
-  const reload = actionButton(text('search'), 'search', load, 'compact');
-  reload.type = 'submit';
-  const form = make('form.row.search', search, reload);
-  form.addEventListener('submit', (event) => event.preventDefault());
-  void tell(load());
-  return panel(text('accounts'), form, told, table.element, end.element);
+  return {
+    title: text('accounts'),
+    element: make('section.panel', make('div.heading', make('h2', text('accounts')), told), table.element, end.element),
+    load,
+  };
 }

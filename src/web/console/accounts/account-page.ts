@@ -7,6 +7,7 @@ import { hashFor } from '../route.ts';
 import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { accountState, quotaText, sessionsText } from './account-list.ts';
+import { showPanels } from './accounts.ts';
 import { collectionPanel, collections } from './collections.ts';
 
 /** Shows an account with its sessions, locks, uploads and trash, and with limits on its login name. */
@@ -36,6 +37,10 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
         [text('sessions_title'), sessions.length > 0 && sessionsText(account)],
       ),
     ),
-    ...collections.map((collection) => collectionPanel(collection, signal, name)),
+  );
+  showPanels(
+    main,
+    collections.map((collection) => collectionPanel(collection, signal, name)),
+    signal,
   );
 }

@@ -5,7 +5,7 @@ import { confirm } from '../confirm.ts';
 import { text, translate } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, panel, problem, tell } from '../section.ts';
+import { tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
@@ -134,8 +134,16 @@ function linkUses({ downloads, opened, maximum_downloads, link }: Item): string 
   return maximum_downloads === null ? String(downloads) : text('usesOf', { count: Number(downloads), total: Number(maximum_downloads) });
 }
 
+/** A panel with a table; `load` shows the items that contain a text. */
+export interface SearchedPanel {
+  title: string;
+  element: HTMLElement;
+  /** @returns the number of items found @throws Refused */
+  load: (search: string) => Promise<number>;
+}
+
 /** Shows one collection. @param of the account, if the collection is limited to one */
-export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): HTMLElement {
+export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
     title: text('action'),
@@ -150,26 +158,18 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const shown = columns.filter((candidate) => of === undefined || candidate !== account);
   const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
   const more = make('p.hint', { hidden: true });
-  const search = make('input', {
-    type: 'search',
-    ariaLabel: text('filterBy', { title }),
-    placeholder: text('account'),
-    autocomplete: 'off',
-    autocapitalize: 'none',
-  });
-  /** The query that selected the shown items. */
-  let query: Record<string, string> = {};
+  let search = '';
   let total = 0;
   const load = async () => {
-    const wanted = of ?? search.value.trim();
-    const isAddress = name === 'bans' && of === undefined && /^[\da-f.:/]*[.:][\da-f.:/]*$/i.test(wanted);
-    query = isAddress ? { address: wanted } : { account: name === 'bans' ? wanted.toLowerCase() : wanted };
+    // The names of bans are in lower case.
+    const query = { account: name === 'bans' ? of?.toLowerCase() : of, search };
     const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
     table.show(found.items);
     total = found.total;
     more.hidden = found.items.length === total;
     more.textContent = text('heldMore', { shown: found.items.length, total });
-    if (empty) empty.hidden = total === 0;
+    // What a search shows may be a part.
+    if (empty) empty.hidden = total === 0 || search !== '';
   };
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
@@ -191,10 +191,10 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     await load();
   };
   const emptyAll = async () => {
-    const whose = query.account ? text('trash_of', { account: clear(query.account) }) : text('trash_of_all');
+    const whose = of === undefined ? text('trash_of_all') : text('trash_of', { account: clear(of) });
     const content = [make('p', make('bdi', whose)), make('p.hint', text('trash_effect'))];
     const button = { label: text('trash_empty_count', { count: total }), kind: 'primary danger' } as const;
-    const act = () => ask('DELETE', withQuery('/api/trash', query.account ? { account: query.account } : { all: '1' }));
+    const act = () => ask('DELETE', withQuery('/api/trash', of === undefined ? { all: '1' } : { account: of }));
     if (!(await confirm(text('trash_empty_question'), content, button, act))) return;
     notice(text('trash_removed'));
     await load();
@@ -202,11 +202,14 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   const empty =
     name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet') : undefined;
   if (empty) empty.hidden = true;
-  const reload = actionButton(text('search'), 'search', load, 'compact');
-  reload.type = 'submit';
-  const form = make('form.row.search', of === undefined && search, of === undefined && reload, empty);
-  form.addEventListener('submit', (event) => event.preventDefault());
-  const element = panel(title, form, table.element, more);
-  load().catch((error: unknown) => signal.aborted || element.append(problem(error)));
-  return element;
+  const element = make('section.panel', make('div.heading', make('h2', title), empty), table.element, more);
+  return {
+    title,
+    element,
+    load: async (wanted) => {
+      search = wanted;
+      await load();
+      return total;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { choice, field } from '../fields.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
-import { badge, facts, panel, problem } from '../section.ts';
+import { badge, facts, problem } from '../section.ts';
 import { datum, tree } from '../shown.ts';
 
 /** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
@@ -17,7 +17,7 @@ function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElemen
     answer.replaceChildren(...(await find().catch((error: unknown) => [problem(error)])));
     button.disabled = false;
   });
-  return panel(text(`${name}Title`), make('p.hint', text(`${name}Hint`)), form, answer);
+  return make('details.panel', make('summary', text(`${name}Title`)), make('p.hint', text(`${name}Hint`)), form, answer);
 }
 
 const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'].map((name) => [name, name] as const);

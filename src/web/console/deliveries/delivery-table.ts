@@ -5,7 +5,7 @@ import { handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { outcomeBadge } from '../section.ts';
-import { datum, numberText, timeElement } from '../shown.ts';
+import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
 /** Builds a table of deliveries, each with a link to its page. @param before additional columns at the beginning */
@@ -22,9 +22,9 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
         cell: ({ id, handler }) => make('a.row-link', { href: hashFor('deliveries', id) }, datum(handlerName(handler))),
       },
       { title: text('events'), cell: ({ events }) => eventIds(events), className: 'second-line' },
-      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only' },
-      { title: text('reply'), cell: lastReply, className: 'second-line reply' },
-      { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only' },
+      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only roomy' },
+      { title: text('reply'), cell: lastReply, className: 'second-line reply one-line' },
+      { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only roomy' },
     ],
     ({ id }) => id,
   );
@@ -47,5 +47,5 @@ function eventIds(events: DeliveryView['events']): HTMLElement {
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {
   const last = attempts.at(-1);
   if (last?.status !== undefined) return make('span', `${last.status} `, datum(last.reason ?? ''));
-  return datum(last?.error ?? details);
+  return Object.assign(datum(last?.error ?? details), { title: clear(last?.error ?? details) });
 }

@@ -5,7 +5,7 @@ import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { askedReplays, startReplay } from '../replay-button.ts';
+import { askedReplay, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -16,7 +16,7 @@ import { renew } from '../table.ts';
 const pauseMs = 700;
 
 /** Maximum number of results on the page. The API's reply contains the others. */
-const maxResults = 500;
+const maxResults = 10_000;
 
 const maxIds = 5;
 
@@ -25,7 +25,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
   const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
-  const request = askedReplays.get(id);
+  const request = askedReplay(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(sendText(first), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
@@ -110,16 +110,21 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   const rest = make('div');
   const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
   // Create the elements when the list is opened, because there may be hundreds.
-  more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map(resultItem)));
-  return make('section.group', resultItem(first), others.length > 0 && more);
+  more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map((result) => resultItem(result))));
+  return make('section.group', resultItem(first, results.length), others.length > 0 && more);
 }
 
-function resultItem(result: ReplayResult): HTMLElement {
-  if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad')], hint([result.skipped, result.reason]));
-  const about = [' ', datum(handlerName(result.handler)), ' ', idBadges(result.events)];
+/** @param count number of results of its kind */
+function resultItem(result: ReplayResult, count = 1): HTMLElement {
+  const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];
+  if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad'), ...times], hint([result.skipped, result.reason]));
+  const about = [...times, ' ', datum(handlerName(result.handler)), ' ', idBadges(result.events)];
   if ('outcome' in result) {
     const { outcome, status, details } = result;
-    return article([badge(translate('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about], hint([status, details]));
+    return article(
+      [badge(translate('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about],
+      hint(details?.startsWith(`${status} `) ? [details] : [status, details]),
+    );
   }
   const { request, differences } = result;
   return article(

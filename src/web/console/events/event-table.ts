@@ -57,15 +57,18 @@ export function eventTable(caption: string, empty: string, query = new URLSearch
     empty,
     [
       { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow last' },
-      { title: text('event'), cell: ({ id }) => inRow(conditionLink('event', id, query, namedEvent(id))), className: 'kind first' },
+      { title: text('event'), cell: ({ id }) => inRow(conditionLink('event', id, query, namedEvent(id))), className: 'kind first narrow' },
       {
         title: text('message'),
-        className: 'second-line',
-        cell: (event) => make('a.row-link', { href: hashFor('events', event.uuid, { at: eventTime(event) }) }, datum(event.message)),
+        className: 'second-line one-line main-column',
+        cell: (event) => {
+          const href = hashFor('events', event.uuid, { at: eventTime(event) });
+          return make('a.row-link', { href, title: clear(event.message) }, datum(event.message));
+        },
       },
-      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line' },
-      { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only' },
-      { title: text('address'), cell: (event) => inRow(addressLink(event, query)), className: 'wide-only' },
+      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line narrow' },
+      { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only one-line spacious' },
+      { title: text('address'), cell: (event) => inRow(addressLink(event, query)), className: 'wide-only narrow roomy' },
     ],
     ({ uuid }) => uuid,
   );

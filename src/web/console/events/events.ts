@@ -6,7 +6,7 @@ import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
-import { heading, isAbort, panel, type Stage } from '../section.ts';
+import { heading, isAbort, type Stage } from '../section.ts';
 import { type EventTable, eventTable } from './event-table.ts';
 import { histogram } from './histogram.ts';
 import { liveTail } from './live-tail.ts';
@@ -84,7 +84,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     query,
     seenValues(table),
     (conditions) => open(withConditions(query, conditions)),
-    (isBad) => replay?.toggleAttribute('disabled', isBad),
+    (isBad) => replay?.toggleAttribute('disabled', isBad || table.size === 0),
   );
   const range = timeRange(query, open);
   const chart = histogram((since, until) => {
@@ -94,9 +94,9 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     next.set('until', until);
     open(next);
   });
-  const results = panel(
-    text(query.size > 0 ? 'found' : 'latest'),
-    make('div.row', status, query.size > 0 && replay),
+  const results = make(
+    'section.panel',
+    make('div.heading', make('h2', text(query.size > 0 ? 'found' : 'latest')), status, query.size > 0 && replay),
     table.element,
     more.element,
   );
@@ -113,6 +113,11 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     // The chart is optional: the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
+  // Nothing can be sent again before the first event is found.
+  const onRows = new MutationObserver(() => replay?.toggleAttribute('disabled', table.size === 0));
+  onRows.observe(table.element, { childList: true, subtree: true });
+  signal.addEventListener('abort', () => onRows.disconnect());
+  replay?.setAttribute('disabled', '');
   await more.load();
   // A search that ends at a certain time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;

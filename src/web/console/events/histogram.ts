@@ -95,7 +95,7 @@ export function histogram(choose: (since: string, until: string) => void) {
       return [...(all > 0 ? [bar('first', all)] : []), ...(bad > 0 ? [bar('bad', bad)] : [])];
     });
     const uncounted = (Date.parse(found.counted_since) - Date.parse(found.since)) / found.bucket_seconds / 1000;
-    const rest = makeSvg('rect', { class: 'uncounted', y: '0', height: String(height), width: String(Math.floor(uncounted) * step) });
+    const rest = makeSvg('rect', { class: 'uncounted', y: '0', height: String(height), width: String(Math.round(uncounted) * step) });
     svg.replaceChildren(...bars, rest, chosen);
     tellAll();
     svg.ariaLabel = `${text('histogram')}: ${told.textContent}`;

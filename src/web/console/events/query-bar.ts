@@ -69,9 +69,11 @@ export function queryBar(
 
   /** Checks the chips and the typed text for problems. */
   const check = (written: readonly Condition[] = []): boolean => {
-    const reason = [...chips, ...written].map(conditionProblem).find((found) => found !== undefined);
-    problem.textContent = reason ?? '';
-    problem.hidden = reason === undefined;
+    const typed = written.map(conditionProblem).find((found) => found !== undefined);
+    const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
+    // The reason of a chip stands in the chip.
+    problem.textContent = typed ?? '';
+    problem.hidden = typed === undefined;
     input.ariaInvalid = String(reason !== undefined);
     submit.disabled = reason !== undefined;
     onProblem(reason !== undefined);
@@ -92,7 +94,13 @@ export function queryBar(
           make('bdi', clear(value)),
           name !== undefined && make('span.hint', ` ${clear(name)}`),
         );
-        return make('span', { className: conditionProblem(condition) === undefined ? 'chip' : 'chip bad' }, shown, remove);
+        const reason = conditionProblem(condition);
+        return make(
+          reason === undefined ? 'span.chip' : 'span.chip.bad',
+          shown,
+          reason && make('small', { role: 'alert' }, ` ${reason}`),
+          remove,
+        );
       }),
     );
     clearAll.hidden = chips.length === 0 && query.size === 0;

@@ -24,7 +24,7 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
     empty.hidden = handlers.length > 0;
     renew(
       list,
-      handlers.map((handler) => card(handler, refresh)),
+      handlers.toSorted((one, other) => urgency(one) - urgency(other)).map((handler) => card(handler, refresh)),
     );
   };
   const refresh = async () => show(await findHandlers(signal));
@@ -33,6 +33,11 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
   listen('/api/live', signal, {
     messages: { overview: (overview: Overview) => show(overview) },
   });
+}
+
+/** Handlers that need somebody come first. */
+function urgency({ state, is_failing }: HandlerView): number {
+  return state === 'stopped' ? 0 : is_failing ? 1 : 2;
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {

@@ -33,19 +33,24 @@ function verdictList({ verdicts }: Held): HTMLElement {
 }
 
 const columns: readonly Column<Held>[] = [
-  { title: text('path'), cell: ({ path }) => datum(path) },
-  { title: text('account'), cell: ({ account }) => datum(account) },
-  { title: text('heldSize'), cell: ({ size }) => sizeText(size), className: 'number' },
+  {
+    title: text('path'),
+    cell: ({ path, account, size, digest }) => {
+      const sha = `SHA-256 ${digest['sha-256']}`;
+      const about = make('span.hint', datum(account), ` · ${sizeText(size)}`);
+      return make('div.stacked', datum(path), about, make('span.hint.digest', { title: sha }, sha));
+    },
+  },
   { title: text('heldSince'), cell: ({ time }) => timeElement(time), className: 'narrow' },
   {
     title: text('reason'),
-    cell: ({ state, reason }) =>
-      state === 'inspecting'
-        ? badge(text('heldInspecting'), 'calm')
-        : badge(translate('held', reason), reason === 'verdict' ? 'calm' : 'warn'),
+    cell: (held) => {
+      const { state, reason } = held;
+      const isOpen = state === 'inspecting';
+      const told = badge(isOpen ? text('heldInspecting') : translate('held', reason), isOpen || reason === 'verdict' ? 'calm' : 'warn');
+      return make('div.stacked', told, verdictList(held));
+    },
   },
-  { title: text('heldVerdicts'), cell: verdictList },
-  { title: 'SHA-256', cell: ({ digest }) => datum(digest['sha-256'], 'code') },
 ];
 
 /** Shows the uploads that inspections hold. Reviewers can decide about them. */
@@ -81,6 +86,7 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
         makeButton(text('held_inspect_again'), 'search', () => void tell(inspectAgain(item)), 'quiet small'),
         make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, text('heldDownload')),
       ),
+    className: 'actions',
   };
   const table = makeTable<Held>(text('held'), text('heldNone'), mayReview() ? [...columns, actions] : columns, ({ id }) => id);
   const more = make('p.hint', { hidden: true });

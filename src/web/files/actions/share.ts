@@ -1,7 +1,7 @@
 import { nameInText } from '../../../lib/display-name.ts';
+import { wholeTime } from '../../shared/dates.ts';
 import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
-import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import type { Member } from '../rows/rows.ts';

@@ -1,5 +1,6 @@
 import { escapeInvisible } from '../../../lib/display-name.ts';
 import { fileIconClasses } from '../../../lib/media-types.ts';
+import { showDate } from '../../shared/dates.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
@@ -7,7 +8,6 @@ import { deleteMembers, shareMember } from '../actions/members.ts';
 import { transferMembers } from '../actions/move.ts';
 import { canMove, rename } from '../actions/rename.ts';
 import { addMenuButton, closeMenu, type Item, showMenu } from '../actions/row-menu.ts';
-import { showDate } from '../dates.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { showFolder } from '../navigation/folder-change.ts';

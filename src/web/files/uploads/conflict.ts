@@ -1,9 +1,9 @@
 import { nameInText } from '../../../lib/display-name.ts';
 import { fileIconClasses } from '../../../lib/media-types.ts';
+import { shortTime } from '../../shared/dates.ts';
 import { ask } from '../../shared/dialogs.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { shortTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { kindOfFile } from '../rows/rows.ts';

@@ -1,8 +1,8 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
+import { wholeTime } from '../../shared/dates.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
-import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { conflictRule, folderUrl } from '../navigation/folder.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';

@@ -1,5 +1,5 @@
-import { make } from '../shared/dom.ts';
-import { formatTag } from '../shared/locale.ts';
+import { make } from './dom.ts';
+import { formatTag } from './locale.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -28,6 +28,23 @@ export function timeAfter(waitSeconds: number): string {
   return dayNumber(timeMs) === dayNumber(nowMs) ? time.format(timeMs) : `${date.format(timeMs)}, ${time.format(timeMs)}`;
 }
 
+const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
+
+/** Describes a time to the second. Today and yesterday are words, as in lists of files. @returns the day, and the time of day */
+export function exactTime(timeMs: number): [day: string, time: string] {
+  const days = dayNumber(Date.now()) - dayNumber(timeMs);
+  return [days === 0 || days === 1 ? capitalised(relative.format(-days, 'day')) : date.format(timeMs), clock.format(timeMs)];
+}
+
+/** Whether a time is today in the reader's time zone. */
+export function isToday(timeMs: number): boolean {
+  return dayNumber(timeMs) === dayNumber(Date.now());
+}
+
+function capitalised(words: string): string {
+  return words.charAt(0).toLocaleUpperCase(formatTag) + words.slice(1);
+}
+
 function dayNumber(timeMs: number): number {
   const at = new Date(timeMs);
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
@@ -51,8 +68,7 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
 /** Shows the time of an element (`data-time`, in seconds) in the language and time zone of the reader. */
 export function showDate(place: HTMLElement): void {
   const [shown, rest] = timeWords(elementTime(place), Date.now());
-  const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
-  place.replaceChildren(make('time', words), make('span.hidden', ` (${rest})`));
+  place.replaceChildren(make('time', capitalised(shown)), make('span.hidden', ` (${rest})`));
 }
 
 /** Returns whether the text for an element's time still changes as time passes. */

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { browserTest, openBrowser } from '../support/browser.ts';
+import { asOperator, signIn, startConsole } from '../support/console.ts';
+import { startReceiver, until } from '../support/receiver.ts';
+
+const files = 25;
+
+browserTest(
+  'a replay says before it sends how much goes where, groups what is alike, stops after 20 failures in a row, and is listed',
+  async (t) => {
+    const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+    const crm = { type: 'http', name: 'CRM', target: '40017', url: receiver.url, fail_after_errors: 0, concurrency: 1 };
+    const { server, console } = await startConsole(t, { event_handlers: { crm } });
+    for (let index = 0; index < files; index++) await server.put(`/home/${index}.txt`, 'x');
+    await until('all were tried', async () => {
+      const { deliveries } = (await console.get('/api/deliveries?limit=100', asOperator)).json<{ deliveries: unknown[] }>();
+      return deliveries.length === files;
+    });
+    const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+    await signIn(page, console.url, '#events?id=40017&account=nobody');
+    await page.getByText('There are no such events.').waitFor();
+    const replay = page.getByRole('button', { name: 'Replay all that match' });
+    assert.ok(await replay.isDisabled(), 'nothing matches');
+    await page.goto(`${console.url}/#events?id=40017`);
+    await replay.click();
+    assert.equal(await page.getByLabel('Stop').inputValue(), '20');
+    await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('heading', { name: 'Dry run' }).waitFor();
+    await page.getByText('24 more of this kind').waitFor();
+    assert.deepEqual(await page.locator('.results .group').count(), 1);
+    assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent × 25 CRM/);
+    // After a reload, too.
+    await page.reload();
+    const send = page.getByRole('button', { name: 'Send 25 requests to 1 handler' });
+    await send.waitFor();
+    const [kept] = await page.evaluate<[string, string][]>('Object.entries(sessionStorage)');
+    const dryRun = page.url();
+    const before = receiver.requests.length;
+    await send.click();
+    await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
+    await page.getByText('It was stopped: 20 requests failed in a row.').waitFor();
+    assert.equal(receiver.requests.length - before, 20);
+    await page.getByText('19 more of this kind').waitFor();
+    await page.goto(`${console.url}/#deliveries`);
+    const rows = page.locator('.panel', { has: page.getByRole('heading', { name: 'Replays' }) }).locator('tbody tr');
+    await rows.first().waitFor();
+    assert.match(await rows.nth(0).innerText(), /failed\s+Replay\s+20 of 25\s+0\s+20\s+olga/);
+    assert.match(await rows.nth(1).innerText(), /done\s+Dry run\s+25 of 25/);
+    for (const [locale, words] of [
+      ['de', '25 Anfragen an 1 Empfänger senden'],
+      ['fr', 'Envoyer 25 requêtes à 1 destinataire'],
+      ['es', 'Enviar 25 solicitudes a 1 destino'],
+    ] as const) {
+      const other = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/, locale });
+      await signIn(other, console.url);
+      await other.evaluate(`sessionStorage.setItem(${JSON.stringify(kept?.[0])}, ${JSON.stringify(kept?.[1])})`);
+      await other.route(/\/api\/replays\/[^/]+$/, async (route) => {
+        const found = (await (await route.fetch()).json()) as object;
+        await route.fulfill({ json: { ...found, state: 'running', seconds_left: 300 } });
+      });
+      await other.goto(dryRun);
+      await other.getByText(/^5\smin/i).waitFor();
+      await other.unroute(/\/api\/replays\/[^/]+$/);
+      await other.getByRole('button', { name: words }).waitFor();
+    }
+  },
+);
