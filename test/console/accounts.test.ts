@@ -36,6 +36,12 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   assert.equal(sessions.total, 2);
   assert.equal((await list('sessions?limit=1')).items.length, 1);
   assert.equal((await list('sessions?account=bob')).total, 0);
+  for (const [search, found] of [
+    ['LIC', 2],
+    ['127.0', 2],
+    ['bob', 0],
+  ] as const)
+    assert.equal((await list(`sessions?search=${search}&limit=5`)).total, found, search);
   assert.equal(await remove(`sessions?id=${sessions.items[0]?.id}`), 1);
   const statuses = [(await server.get('/home/', within(first))).status, (await server.get('/home/', within(second))).status];
   assert.deepEqual(statuses.sort(), [200, 401]);

@@ -168,7 +168,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     total = found.total;
     more.hidden = found.items.length === total;
     more.textContent = text('heldMore', { shown: found.items.length, total });
-    // What a search shows may be a part.
+    // The items of a search may be a part.
     if (empty) empty.hidden = total === 0 || search !== '';
   };
   const remove = async (item: Item) => {
