@@ -8,7 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { readingFault } from '../lib/disk/named-file.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../lib/headers/header-fields.ts';
-import { parseJson } from '../lib/json.ts';
+import { isObject, parseJson } from '../lib/json.ts';
 import { listenFault } from '../lib/listen.ts';
 import { signingKey } from '../webhooks/signing.ts';
 import { exitCode } from './exit-codes.ts';
@@ -261,7 +261,7 @@ function reportAnswered(options: MockAuthOptions, request: IncomingMessage, cred
 export const listeningLine = z.strictObject({ listening: z.string() });
 
 /** A mock server that listens only on this machine. */
-export interface MockServer {
+interface MockServer {
   /** Name of the command for messages, such as `mock auth`. */
   name: string;
   /** Port; 0 for any free one. */
@@ -287,7 +287,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
  *
  * @throws ServiceError `unavailable` if it cannot listen
  */
-export async function serveMock(server: Server, { name, port, path, json }: MockServer): Promise<number> {
+async function serveMock(server: Server, { name, port, path, json }: MockServer): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       const reason = listenFault(error);
@@ -304,4 +304,46 @@ export async function serveMock(server: Server, { name, port, path, json }: Mock
   server.closeAllConnections();
   server.close();
   return exitCode.done;
+}
+
+/** Options of `svc mock inspection`. */
+interface MockInspectionOptions {
+  port: number;
+  reply: number;
+  delay: number;
+  body?: string;
+  record?: string;
+  json?: boolean;
+}
+
+/** Maximum size, in bytes, of a file that is accepted. */
+const maxFileBytes = 64 * 1024 * 1024;
+
+/** Runs the endpoint of an inspection until a signal ends it. It answers the test that svc sends at the start with 204. */
+export async function mockInspection(options: MockInspectionOptions): Promise<number> {
+  const { record, reply, delay, body: answer } = options;
+  if (record !== undefined) writeNamedFile(`--record ${record}`, record, '', { flag: 'a' });
+  const server = createServer(async (incoming, response) => {
+    const body = await readBody(incoming, maxFileBytes).catch(() => undefined);
+    if (!body) return;
+    const facts = factsOf(incoming.headers.inspection, body);
+    if (isObject(facts) && facts.test === true) return void response.writeHead(204).end();
+    if (delay > 0) await systemClock.sleep(delay * 1000);
+    const { path = '' } = (isObject(facts) && isObject(facts.file) ? facts.file : {}) as { path?: string };
+    print(options.json ? JSON.stringify({ status: reply, request: facts ?? null }) : `${reply} ${visible(String(path))}`);
+    if (record !== undefined) appendFileSync(record, `${JSON.stringify({ status: reply, size: body.length, request: facts ?? null })}\n`);
+    const headers = answer === undefined ? {} : { 'content-type': 'application/json' };
+    response.writeHead(reply, headers).end(reply === 204 ? undefined : (answer ?? ''));
+  });
+  return serveMock(server, { name: 'mock inspection', port: options.port, path: '/', json: options.json ?? false });
+}
+
+/** Returns the JSON about the file, from the header or the body; undefined if there is none. */
+function factsOf(field: string | string[] | undefined, body: Buffer): unknown {
+  const text = typeof field === 'string' ? Buffer.from(field.replace(/^:|:$/g, ''), 'base64').toString() : body.toString('utf8');
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

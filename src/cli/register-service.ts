@@ -124,14 +124,14 @@ const registerHeld: Register = (program, run) => {
   withService(group.command('show').description('print all that is known of a held upload').argument('<id>', 'ID, as listed'))
     .option('--json', 'print one JSON document')
     .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held show ID`)
-    .action((id, options) => run(async () => (await import('./control/held.ts')).showHeld(id, options)));
+    .action((id, options) => run(async () => (await import('./control/control.ts')).showHeld(id, options)));
   for (const [verb, description] of heldVerbs) {
     const command = withService(group.command(verb).description(description).argument('<id...>', 'IDs, as listed'));
     if (verb === 'discard') command.option('--reason <text>', 'why, for the events');
     command
       .option('--json', 'print one JSON object for each ID, with "error" if it failed')
       .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held ${verb} ID`)
-      .action((ids, options) => run(async () => (await import('./control/held.ts')).actOnHeld(verb, ids, options)));
+      .action((ids, options) => run(async () => (await import('./control/control.ts')).actOnHeld(verb, ids, options)));
   }
 };
 

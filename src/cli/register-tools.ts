@@ -79,7 +79,7 @@ export const registerMock: Register = (program, run) => {
     .option('--record <file>', 'append a line of JSON for each request to this file')
     .option('--json', 'print one JSON object per line')
     .addHelpText('after', inspectionHelp)
-    .action((options) => run(async () => (await import('./tools/mock-inspection.ts')).mockInspection(options)));
+    .action((options) => run(async () => (await import('./mock-servers.ts')).mockInspection(options)));
 };
 
 const inspectHelp = `

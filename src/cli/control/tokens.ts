@@ -9,7 +9,7 @@ import { readSecretOption } from '../prompt.ts';
 import { type ServiceOptions, serviceFolder } from './service-folder.ts';
 
 /** Options of `svc tokens list` and `revoke`, and of the same commands for links. */
-export interface GrantOptions extends ServiceOptions {
+interface GrantOptions extends ServiceOptions {
   account?: string;
   all?: boolean;
   json?: boolean;

@@ -17,7 +17,7 @@ import { importSftpgo } from './sftpgo.ts';
 import { importVsftpd } from './vsftpd.ts';
 
 /** Options of `svc import`. */
-export interface ImportOptions {
+interface ImportOptions {
   out: string;
   root: string;
   home: string;

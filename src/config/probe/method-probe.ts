@@ -223,11 +223,7 @@ const shortestSearched = 4;
  * Masks in a report the secrets that the endpoint's reply repeats. In sentences of the service, only quoted parts of the reply are
  * searched. So a secret that is an ordinary word does not hide words of a message.
  */
-export function withoutEchoes(
-  report: MethodReport,
-  reply: Extract<RemoteResult, { kind: 'reply' }>,
-  secrets: readonly string[],
-): MethodReport {
+function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
   const echoed = secrets.filter((secret) => secret !== '' && formsOf(secret).some((form) => said.some((text) => text.includes(form))));
   if (echoed.length === 0) return report;

@@ -28,7 +28,7 @@ const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
 const maxFiles = 10;
 
 /** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */
-export function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
+function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
   const title = language.text('due');

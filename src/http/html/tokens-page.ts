@@ -25,7 +25,7 @@ const overlaps: readonly { seconds: number; text: PageTextName }[] = [
 ];
 
 /** The actions of the page's forms. Each of them checks the rights of its client. */
-export interface TokenActions {
+interface TokenActions {
   own(): Promise<Grant[]>;
   make(order: Record<string, unknown>): Promise<MadeGrant>;
   rotate(id: string, overlapS: number): Promise<MadeGrant>;
@@ -218,7 +218,7 @@ interface TokenForm {
 }
 
 /** Renders the form for a new token. If the user fills in only a name, the token has all rights of the account. */
-export function tokenForm({ language }: PageContext, { url, account, services, fields }: TokenForm): Html {
+function tokenForm({ language }: PageContext, { url, account, services, fields }: TokenForm): Html {
   const typed = (name: string) => new Html(escapeFormValue(fields?.get(name) ?? ''));
   const chosen = (name: string, value: string) => fields?.getAll(name).includes(value) === true && html` checked`;
   const box = (name: string, value: string, label: Html) =>
@@ -249,7 +249,7 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 }
 
 /** Converts the fields of the form to the JSON body that the REST API takes for a new token. */
-export function formOrder(fields: URLSearchParams): Record<string, unknown> {
+function formOrder(fields: URLSearchParams): Record<string, unknown> {
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));
   const list = (name: string) => some(fields.getAll(name));
   return {

@@ -78,7 +78,7 @@ export function sequence(...items: Buffer[]): Buffer {
   return element(0x30, Buffer.concat(items));
 }
 
-export function setOf(item: Buffer): Buffer {
+function setOf(item: Buffer): Buffer {
   return element(0x31, item);
 }
 
@@ -89,11 +89,11 @@ export function integer(bytes: Buffer): Buffer {
 
 export const yes = element(0x01, Buffer.from([0xff]));
 
-export function octetString(content: Buffer): Buffer {
+function octetString(content: Buffer): Buffer {
   return element(0x04, content);
 }
 
-export function bitString(content: Buffer): Buffer {
+function bitString(content: Buffer): Buffer {
   return element(0x03, Buffer.concat([Buffer.from([0]), content]));
 }
 
@@ -115,7 +115,7 @@ function baseOf128(value: number): number[] {
 }
 
 /** Encodes a time in the form that certificates use until 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
-export function utcTime(ms: number): Buffer {
+function utcTime(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));
 }

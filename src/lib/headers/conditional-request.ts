@@ -7,7 +7,7 @@ type EntityTagCondition = '*' | readonly string[];
  * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). For a malformed header, returns the tags that can be read. If there
  * are none, `If-Match` fails, which is the safe result.
  */
-export function parseEntityTags(header: string): EntityTagCondition {
+function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
   return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/g) ?? [];
 }
@@ -33,7 +33,7 @@ export function fileEntityTag(file: { modifiedMs: number; sizeBytes: number; ino
 }
 
 /** The current state of a resource. */
-export interface Validators {
+interface Validators {
   etag: string;
   /** Unix time in milliseconds. */
   lastModifiedMs: number;

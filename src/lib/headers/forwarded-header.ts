@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** The address of a client as a proxy reports it. The port is 0 if the proxy reports none. */
-export interface ForwardedClient {
+interface ForwardedClient {
   address: string;
   port: number;
 }

@@ -20,7 +20,7 @@ export function latin1ToUtf8(bytes: string): string | undefined {
 }
 
 /** Headers that concern only one connection and are never forwarded (RFC 9110 §7.6.1). */
-export const hopByHopHeaders: ReadonlySet<string> = new Set([
+const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',

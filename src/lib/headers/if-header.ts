@@ -9,7 +9,7 @@ export interface IfCondition {
 }
 
 /** Conditions for one resource, all of which must be met. */
-export interface IfList {
+interface IfList {
   /** The URL of the resource as it was sent; undefined if the list applies to the resource of the request. */
   resource: string | undefined;
   conditions: IfCondition[];

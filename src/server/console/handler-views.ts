@@ -112,7 +112,7 @@ const failuresInRow = 3;
 type Counts = HandlerView['last_hour'][number];
 
 /** The results of one handler's deliveries. */
-export type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
+type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
 
 interface Handler {
   /** Counts by number of the part, counted from 1970. */
@@ -125,7 +125,7 @@ interface Handler {
 /**
  * Counts the deliveries of the last hour by handler. It reads their records, which all nodes share. Deliveries started by hand are omitted.
  */
-export class HourOfDeliveries {
+class HourOfDeliveries {
   readonly #records: () => DeliveryRecords;
   readonly #clock: Clock;
   readonly #reading = new SharedRuns(() => this.#read());

@@ -268,7 +268,7 @@ class Connection implements SftpConnection {
 }
 
 /** The keys that a server is known to have. */
-export interface KnownKeys {
+interface KnownKeys {
   /** Types of its keys, such as `ssh-ed25519`. */
   types: readonly string[];
   /** Returns whether a key is one of the server's known keys. */

@@ -246,7 +246,7 @@ function withoutCounters({
  */
 
 /** KEYS sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
-export const sequenceScript = markerScript(`return redis.call('GET', KEYS[1]) or '0'`);
+const sequenceScript = markerScript(`return redis.call('GET', KEYS[1]) or '0'`);
 
 const put = `
 local function put(id, json)
@@ -291,7 +291,7 @@ export const restoreScript = redisScript(`${put}
 for index = 1, #ARGV, 2 do put(ARGV[index], ARGV[index + 1]) end`);
 
 /** KEYS grants, changes, sequence; ARGV number. Returns the later changes as pairs of ID and JSON, then the number to continue from. */
-export const changesScript = markerScript(`
+const changesScript = markerScript(`
 local found = {}
 local last = ARGV[1]
 local changes = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
@@ -308,7 +308,7 @@ table.insert(found, last)
 return found`);
 
 /** KEYS counts, grants; ARGV ID, maximum. Returns the new count of downloads, or 0 at the maximum and for an unknown grant. */
-export const countScript = markerScript(`
+const countScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 local field = ARGV[1] .. ':downloads'
 local count = tonumber(redis.call('HGET', KEYS[1], field) or '0')
@@ -319,7 +319,7 @@ return redis.call('HINCRBY', KEYS[1], field, 1)`);
  * KEYS counts, grants, visit; ARGV ID, ms. Returns the new count of visits, or 0 for a visit that was counted before and for an unknown
  * grant; and the milliseconds until the next one counts.
  */
-export const visitScript = markerScript(`
+const visitScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return {0, 0} end
 if redis.call('SET', KEYS[3], '', 'NX', 'PX', ARGV[2]) then
   return {redis.call('HINCRBY', KEYS[1], ARGV[1] .. ':opened', 1), ARGV[2]}
@@ -327,7 +327,7 @@ end
 return {0, redis.call('PTTL', KEYS[3])}`);
 
 /** KEYS counts, uses; ARGV field and count of each counter, '', then ID and value of each use. Keeps larger counts, and existing uses. */
-export const restoreCountsScript = redisScript(`
+const restoreCountsScript = redisScript(`
 local index = 1
 while ARGV[index] ~= '' do
   if tonumber(redis.call('HGET', KEYS[1], ARGV[index]) or '0') < tonumber(ARGV[index + 1]) then
@@ -338,7 +338,7 @@ end
 for use = index + 1, #ARGV - 1, 2 do redis.call('HSETNX', KEYS[2], ARGV[use], ARGV[use + 1]) end`);
 
 /** KEYS grants, changes, counts, uses; ARGV IDs of the grants to remove. */
-export const forgetScript = redisScript(`
+const forgetScript = redisScript(`
 for _, id in ipairs(ARGV) do
   redis.call('HDEL', KEYS[1], id)
   redis.call('ZREM', KEYS[2], id)

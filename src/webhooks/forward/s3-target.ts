@@ -268,7 +268,7 @@ function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 /** The contents of all elements with a name in an S3 reply. In these replies, elements with the same name are never nested. */
-export function xmlItems(text: string, name: string): string[] {
+function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {
     const begin = text.indexOf(`<${name}>`, at);

@@ -1,8 +1,8 @@
 import type { EventPage } from '../../../console/api/schemas/events.ts';
-import { make } from '../../shared/dom.ts';
+import { make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { openSearch } from '../fields.ts';
-import { text } from '../language.ts';
+import { field, folded, localTime, openSearch, tellUnder } from '../fields.ts';
+import { text, translate } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
@@ -10,9 +10,8 @@ import { heading, isAbort, type Stage } from '../section.ts';
 import { type EventTable, eventTable } from './event-table.ts';
 import { histogram } from './histogram.ts';
 import { liveTail } from './live-tail.ts';
-import { apiQuery, type QueryKey, withConditions } from './query.ts';
+import { apiQuery, type QueryKey, spans, timeProblem, withConditions } from './query.ts';
 import { queryBar } from './query-bar.ts';
-import { timeRange } from './time-range.ts';
 
 /** Fetches the pages of a search one after the other, and appends them to a table. */
 function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
@@ -122,4 +121,53 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   // A search that ends at a certain time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;
   else tail.start(found.begin);
+}
+
+/**
+ * Builds the controls for the time range of a search: buttons for common ranges, two fields, and the switch for routine events.
+ *
+ * @param open opens a page with the new query
+ */
+function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => void) {
+  const change = (values: Record<string, string | undefined>) => {
+    const next = new URLSearchParams(query);
+    for (const [name, value] of Object.entries(values)) {
+      if (value === undefined) next.delete(name);
+      else next.set(name, value);
+    }
+    return next;
+  };
+  const isAll = !['last', 'since', 'until'].some((name) => query.has(name));
+  const preset = (name: string | undefined) => {
+    const isOn = name === undefined ? isAll : query.get('last') === name;
+    const label = translate('span', name ?? 'all');
+    const button = makeButton(label, undefined, () => open(change({ last: name, since: undefined, until: undefined })), 'small');
+    button.ariaPressed = String(isOn);
+    return button;
+  };
+  const timeInput = (name: 'since' | 'until') => {
+    const value = localTime(query.get(name) ?? '');
+    return make('input', { name, type: 'datetime-local', value, attributes: { step: '1' } });
+  };
+  const [since, until] = [timeInput('since'), timeInput('until')];
+  const iso = (input: HTMLInputElement) => (input.value === '' ? undefined : new Date(input.value).toISOString());
+  const onChange = () => {
+    const next = change({ last: undefined, since: iso(since), until: iso(until) });
+    const reason = timeProblem(next);
+    tellUnder(until, reason ?? '');
+    if (reason === undefined) open(next);
+  };
+  const fields = [field(text('since'), since), field(text('until'), until)];
+  for (const input of [since, until]) input.addEventListener('change', onChange);
+  const routine = make('input', { type: 'checkbox', checked: query.has('routine') });
+  routine.addEventListener('change', () => open(change({ routine: routine.checked ? '1' : undefined })));
+  const presets = make('div.presets', { role: 'group', ariaLabel: text('timeRange') }, ...[...Object.keys(spans), undefined].map(preset));
+  const tick = make('label.tick', routine, make('span', text('showRoutine')));
+  const element = folded(
+    ['last', 'since', 'until', 'routine'].filter((name) => query.has(name)).length,
+    make('div.range', presets, ...fields, tick),
+  );
+  const problem = timeProblem(query);
+  if (problem !== undefined) tellUnder(until, problem);
+  return { element, isGood: problem === undefined };
 }

@@ -1,3 +1,4 @@
+import { byId, icon, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { text } from '../language.ts';
@@ -7,7 +8,6 @@ import { allRows, refreshRows, rowName } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { uploadPanel } from './panel.ts';
 import { makeQueue, type UploadQueue } from './queue.ts';
-import { offerReceipt } from './receipt.ts';
 import { offerUnfinished } from './unfinished.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
@@ -110,4 +110,28 @@ export async function sendUploads(uploads: Upload[], home: string, emptyFolders:
 /** Offers to continue the unfinished uploads to the current folder. */
 export function offerToContinue(): void {
   withdraw = offerUnfinished(send);
+}
+
+/** Maximum number of files of one receipt. It matches the limit of the service. */
+const filesOfReceipt = 200;
+
+/** Event IDs of the files that arrived since the page was opened. */
+const receivedIds: string[] = [];
+const receiptLinks = make('p.row');
+const receiptLead = make('p.lead');
+const receiptNotice = make('section.notice.success', { role: 'status', id: 'receipt' }, receiptLead, receiptLinks);
+
+/** Shows a visitor of a link where to get the receipt for all files sent so far. There are no receipts for accounts. */
+function offerReceipt(ended: readonly Upload[]): void {
+  const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
+  if (fresh.length === 0) return;
+  receivedIds.push(...fresh.filter((id) => !receivedIds.includes(id)));
+  receiptLead.textContent = uploadText('filesArrived', { count: receivedIds.length });
+  const links = [];
+  for (let at = 0; at < receivedIds.length; at += filesOfReceipt) {
+    const ids = receivedIds.slice(at, at + filesOfReceipt).join(',');
+    links.push(make('a.button.primary', { href: `receipt?ids=${ids}` }, icon('list'), uploadText('receipt')));
+  }
+  receiptLinks.replaceChildren(...links);
+  byId('members').before(receiptNotice);
 }
