@@ -105,7 +105,11 @@ test('visitors use up their own unfinished uploads and not those of the account'
   for (const name of ['a', 'b', 'c']) statuses.push((await visit(server, 'POST', `${at}uploads/`, begin(name))).status);
   assert.deepEqual(statuses, [201, 201, 429]);
   const draft = { 'upload-draft-interop-version': '6', 'upload-complete': '?0' };
-  assert.equal((await server.put('/home/own', 'x', { headers: draft })).status, 201);
+  const own = await server.put('/home/in/own', 'x', { headers: draft });
+  assert.equal(own.status, 201);
+  const id = String(own.headers.location).split('/').at(-1);
+  for (const method of ['HEAD', 'DELETE'])
+    assert.equal((await visit(server, method, `${at}uploads/${id}`, { headers: draft })).status, 404, `${method} of the account's own`);
 });
 
 test('archives and digests for visitors wait for each other, and keep no account waiting', async (t) => {
