@@ -1,3 +1,5 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+
 /** Maximum number of separate pieces. Each one needs some hundred bytes of memory, and the other side may send single bytes. */
 const maxPieces = 1024;
 
@@ -24,4 +26,24 @@ export class GatheredBytes {
     const all = [...this.#blocks, ...this.#pieces];
     return all.length === 1 && maxBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, maxBytes);
   }
+}
+
+let closedPort: MessagePort | undefined;
+
+/**
+ * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. It posts the memory to
+ * a closed port. That drops the message, but still detaches the memory (HTML, "transferable objects").
+ *
+ * @param buffers a buffer that shares its memory with others is left unchanged
+ */
+export function freeBuffers(buffers: readonly Buffer[]): void {
+  if (!closedPort) {
+    closedPort = new MessageChannel().port1;
+    closedPort.close();
+  }
+  const whole = buffers.filter(({ length, buffer }) => length === buffer.byteLength);
+  closedPort.postMessage(
+    undefined,
+    whole.map(({ buffer }) => buffer as ArrayBuffer),
+  );
 }

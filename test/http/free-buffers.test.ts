@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freeBuffers } from '../../src/http/rest/upload-stream.ts';
+import { freeBuffers } from '../../src/lib/gathered-bytes.ts';
 
 test('memory that a buffer has alone is freed at once, memory that others have, too, is left', () => {
   const own = Buffer.alloc(100_000, 'x');

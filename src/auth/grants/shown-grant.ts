@@ -23,6 +23,25 @@ export function shownToken(grant: Grant) {
   };
 }
 
+/** Returns the JSON that describes a link to its creator. */
+export function shownLink(grant: Grant) {
+  const { id, link, paths, createdMs, expiresMs, name, downloads = 0, used } = grant;
+  return {
+    id,
+    kind: link?.kind,
+    path: paths?.[0],
+    note: name,
+    created: isoTime(createdMs),
+    expires: isoTime(expiresMs),
+    has_password: link?.passwordHash !== undefined,
+    downloads,
+    maximum_downloads: link?.maximumDownloads ?? null,
+    last_used: used ? isoTime(used.atMs) : null,
+    last_address: used?.address ?? null,
+    copyable: false,
+  };
+}
+
 /** A token or link as operators list it. */
 export function shownGrant(grant: Grant) {
   const { kind, account, madeBy, parent, link, downloads, opened } = grant;

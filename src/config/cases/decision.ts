@@ -6,7 +6,6 @@ import { methodsInForce } from '../../auth/options.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { type ConditionalRight, neededRights, type Operation, type RequestOperations } from '../../files/needed-rights.ts';
-import { operationsOf } from '../../http/method-names.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -22,6 +21,44 @@ import { type AddStep, accountInForce, localAccount, Refused } from './decision-
 import { addInspections } from './inspected.ts';
 import { describeToken, type KeptToken, methodRefusal, narrowedBy } from './kept-token.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
+
+const move = { source: 'rename', destination: 'rename' } as const;
+
+const overwriting = (end: 'source' | 'destination') =>
+  ({
+    end,
+    purpose: 'replace a file',
+    anyOf: end === 'source' ? neededRights.overwriteFile : neededRights.replaceFile,
+    isUsual: true,
+  }) as const;
+
+/** The operations of each method on a file. An explanation lists the methods in this order. */
+const ofFiles: Readonly<Record<string, RequestOperations>> = {
+  OPTIONS: {},
+  GET: { source: 'readFile' },
+  HEAD: { source: 'readFile' },
+  PUT: { source: 'createFile', conditional: overwriting('source') },
+  DELETE: { source: 'deleteFile' },
+  PROPFIND: { source: 'inspectFile' },
+  COPY: { source: 'readFile', destination: 'createFile', conditional: overwriting('destination') },
+  MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
+};
+
+const ofFolders: Readonly<Record<string, RequestOperations>> = {
+  OPTIONS: {},
+  GET: { source: 'listFolder' },
+  HEAD: { source: 'listFolder' },
+  PUT: { source: 'createFolder' },
+  MKCOL: { source: 'createFolder' },
+  DELETE: { source: 'deleteFolder', conditional: { end: 'source', purpose: 'delete files in it', anyOf: neededRights.deleteFile } },
+  PROPFIND: { source: 'listFolder' },
+  MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a folder', anyOf: neededRights.deleteFolder } },
+};
+
+/** Returns the operations of each method on the URL of a file or folder, for explanations. */
+function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
+  return isFolder ? ofFolders : ofFiles;
+}
 
 /** The part of a question that describes a login over SSH. */
 interface LoginQuestion {

@@ -1,9 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Entry } from '../../files/entry.ts';
 import type { FileDownload, OpenDownload } from '../../files/operations/file-download.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
+import { type ByteRange, multipartRanges, parseRange } from '../../lib/headers/byte-ranges.ts';
 import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-request.ts';
 import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
@@ -126,7 +126,9 @@ function fullOrRanges(exchange: Exchange, entry: Entry, headers: FileHeaders): P
     headers['content-length'] = only.end - only.start + 1;
     return { reply: { status: 206, headers }, parts: [{ preamble: undefined, range: only }] };
   }
-  return multipart(headers, ranges, entry.sizeBytes);
+  const { parts, epilogue, contentType, lengthBytes } = multipartRanges(String(headers['content-type']), ranges, entry.sizeBytes);
+  const reply = { status: 206, headers: { ...headers, 'content-type': contentType, 'content-length': lengthBytes } };
+  return { reply, parts, epilogue };
 }
 
 function requestedRanges(exchange: Exchange, { sizeBytes, modifiedMs }: Entry, { etag }: FileHeaders): ByteRange[] | undefined {
@@ -137,24 +139,6 @@ function requestedRanges(exchange: Exchange, { sizeBytes, modifiedMs }: Entry, {
   throw new ServiceError('range-not-satisfiable', 'The file does not have the requested range.', {
     details: { content_range: `bytes */${sizeBytes}` },
   });
-}
-
-/** Prepares a `multipart/byteranges` body (RFC 9110 §14.6). */
-function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeBytes: number): PreparedBody {
-  const boundary = `svc-${randomBytes(16).toString('hex')}`;
-  const type = String(headers['content-type']);
-  let lengthBytes = 0;
-  const parts = ranges.map((range, index) => {
-    const head = `${index === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\nContent-Range: bytes ${range.start}-${range.end}/${sizeBytes}\r\n\r\n`;
-    lengthBytes += head.length + range.end - range.start + 1;
-    return { preamble: Buffer.from(head), range };
-  });
-  const epilogue = Buffer.from(`\r\n--${boundary}--\r\n`);
-  const reply = {
-    status: 206,
-    headers: { ...headers, 'content-type': `multipart/byteranges; boundary=${boundary}`, 'content-length': lengthBytes + epilogue.length },
-  };
-  return { reply, parts, epilogue };
 }
 
 async function contentSha256({ outgoing, visit }: Exchange, download: FileDownload): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import type { Grant } from '../../auth/grants/grant.ts';
 import { readLinkOrder } from '../../auth/grants/link-order.ts';
+import { shownLink } from '../../auth/grants/shown-grant.ts';
 import { requireLinks, requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -29,25 +30,6 @@ async function makeLink(exchange: Exchange): Promise<Response> {
   const url = publicOrigin(exchange) + linkUrlPath(secret, '/' as VirtualPath, true);
   const headers = { ...uncached, location: `/home/${reservedName}/links/${id}` };
   return respond(exchange, jsonReply(201, { id, url, ...shown }, headers));
-}
-
-/** Returns the JSON that describes a link to its creator. */
-function shownLink(grant: Grant) {
-  const { id, link, paths, createdMs, expiresMs, name, downloads = 0, used } = grant;
-  return {
-    id,
-    kind: link?.kind,
-    path: paths?.[0],
-    note: name,
-    created: new Date(createdMs).toISOString(),
-    expires: new Date(expiresMs).toISOString(),
-    has_password: link?.passwordHash !== undefined,
-    downloads,
-    maximum_downloads: link?.maximumDownloads ?? null,
-    last_used: used ? new Date(used.atMs).toISOString() : null,
-    last_address: used?.address ?? null,
-    copyable: false,
-  };
 }
 
 /** Returns the valid links of the account, newest first. */

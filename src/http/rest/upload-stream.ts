@@ -1,29 +1,9 @@
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { FileUpload } from '../../files/operations/file-upload.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { freeBuffers } from '../../lib/gathered-bytes.ts';
 import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { listenToBody } from '../request/request-body.ts';
-
-let closedPort: MessagePort | undefined;
-
-/**
- * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. It posts the memory to
- * a closed port. That drops the message, but still detaches the memory (HTML, "transferable objects").
- *
- * @param buffers a buffer that shares its memory with others is left unchanged
- */
-export function freeBuffers(buffers: readonly Buffer[]): void {
-  if (!closedPort) {
-    closedPort = new MessageChannel().port1;
-    closedPort.close();
-  }
-  const whole = buffers.filter(({ length, buffer }) => length === buffer.byteLength);
-  closedPort.postMessage(
-    undefined,
-    whole.map(({ buffer }) => buffer as ArrayBuffer),
-  );
-}
 
 /** Maximum number of bytes held for one body. They are the bytes being written and those received meanwhile. */
 const heldBytes = 2 * 1024 * 1024;

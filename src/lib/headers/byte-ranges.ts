@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /** A range of bytes. Both ends are inclusive. */
 export interface ByteRange {
   start: number;
@@ -57,4 +59,17 @@ function overlaps(ranges: readonly ByteRange[]): boolean {
     reachedEnd = Math.max(reachedEnd, range.end);
   }
   return count > 2;
+}
+
+/** Prepares a `multipart/byteranges` body (RFC 9110 §14.6). @param type media type of the whole @param sizeBytes size of the whole */
+export function multipartRanges(type: string, ranges: readonly ByteRange[], sizeBytes: number) {
+  const boundary = `svc-${randomBytes(16).toString('hex')}`;
+  let lengthBytes = 0;
+  const parts = ranges.map((range, index) => {
+    const head = `${index === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${type}\r\nContent-Range: bytes ${range.start}-${range.end}/${sizeBytes}\r\n\r\n`;
+    lengthBytes += head.length + range.end - range.start + 1;
+    return { preamble: Buffer.from(head), range };
+  });
+  const epilogue = Buffer.from(`\r\n--${boundary}--\r\n`);
+  return { parts, epilogue, contentType: `multipart/byteranges; boundary=${boundary}`, lengthBytes: lengthBytes + epilogue.length };
 }
