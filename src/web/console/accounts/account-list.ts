@@ -39,18 +39,20 @@ const columns: readonly Column<AccountView>[] = [
     title: text('account'),
     cell: (account) =>
       make('span.badges', make('a.row-link', { href: hashFor('accounts', account.name) }, datum(account.name)), accountState(account)),
+    className: 'first',
   },
-  { title: text('group'), cell: ({ group }) => datum(group) },
-  { title: text('home'), cell: ({ home }) => datum(home, 'code'), className: 'roomy' },
-  { title: text('quota'), cell: quotaText, className: 'number' },
-  { title: text('lastLogin'), cell: ({ last_login }) => timeElement(last_login?.time), className: 'narrow' },
-  { title: text('sessions_title'), cell: sessionsText },
+  { title: text('group'), cell: ({ group }) => datum(group), className: 'third-line' },
+  { title: text('home'), cell: ({ home }) => datum(home, 'code'), className: 'roomy wide-only' },
+  { title: text('quota'), cell: quotaText, className: 'number wide-only' },
+  { title: text('lastLogin'), cell: ({ last_login }) => timeElement(last_login?.time), className: 'narrow last' },
+  { title: text('sessions_title'), cell: sessionsText, className: 'third-line' },
 ];
 
 /** Shows the accounts by name, page by page. */
 export function accountList(signal: AbortSignal): SearchedPanel {
   let search = '';
   const table = makeTable<AccountView>(text('accounts'), text('accountsNone'), columns, ({ name }) => name);
+  table.element.classList.add('listed');
   const told = make('p.hint', { role: 'status' });
   let next: string | null = null;
   let timer = 0;

@@ -57,9 +57,14 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   main.append(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
-    panel(
-      text('latest'),
-      replayChosen && make('div.row', make('label.tick', all, make('span', text('selectAll'))), replayChosen),
+    make(
+      'section.panel',
+      make(
+        'div.heading',
+        make('h2', text('latest')),
+        replayChosen && make('label.tick', all, make('span', text('selectAll'))),
+        replayChosen,
+      ),
       table.element,
       more.element,
     ),
