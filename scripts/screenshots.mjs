@@ -1,6 +1,7 @@
 // Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--all FOLDER`
 // writes every page in both colours and both widths to that folder, for a review before a release. `--flows` takes only the pictures of
 // users' tasks.
+// `--links FOLDER` takes each step of somebody who opens a link, in four languages.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,11 +13,13 @@ import { remove } from './bench/support/benchmark.mjs';
 import { started } from './bench/support/exchange.mjs';
 import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
+import { picturesOfAll } from './screenshot-all.mjs';
 import { picturesOfFlows } from './screenshot-flows.mjs';
-import { documents, figuresOfAnHour, film, landscape, previews } from './screenshot-samples.mjs';
+import { picturesOfLinks } from './screenshot-links.mjs';
+import { documents, figuresOfAnHour, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { all: { type: 'string' }, flows: { type: 'boolean' } } });
+const { values: options } = parseArgs({ options: { all: { type: 'string' }, flows: { type: 'boolean' }, links: { type: 'string' } } });
 execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
@@ -152,12 +155,13 @@ try {
   await makePhotos();
   const flows = () => picturesOfFlows({ openPage, login, save, url: stage.url });
   if (options.flows) await flows();
+  else if (options.links !== undefined) await picturesOfLinks({ newPage, login, url: stage.url }, options.links);
   else if (options.all === undefined) {
     await picturesOfReadme();
     await picturesOfConsole();
     await flows();
   } else {
-    await picturesOfAll(options.all);
+    await picturesOfAll({ openPage, login, url: stage.url }, options.all);
     await picturesOfAllConsole(options.all);
   }
 } finally {
@@ -182,9 +186,9 @@ async function openPage(...look) {
 
 async function login(page) {
   await page.goto(`${stage.url}/home/?folders=first&sort=name&order=asc`);
-  await page.getByLabel('User name').fill('Anna Weber');
-  await page.getByLabel('Password').fill('secret');
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('input[name=username]').fill('Anna Weber');
+  await page.locator('input[name=password]').fill('secret');
+  await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
 }
 
@@ -291,104 +295,4 @@ async function save(page, path) {
   writeFileSync(path, bytes);
   console.log(`${path}: ${(bytes.length / 1000).toFixed(0)} kB`);
   if (bytes.length > 60_000) process.exitCode = 1;
-}
-
-async function picturesOfAll(target) {
-  mkdirSync(target, { recursive: true });
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [320, 768, 1280]) {
-      const shot = (page, name) => page.screenshot({ path: join(target, `${name}-${colorScheme}-${width}.png`) });
-      const page = await openPage(width, 800, colorScheme);
-      await page.goto(`${stage.url}/__svc__/login`);
-      await shot(page, 'login');
-      await login(page);
-      await shot(page, 'listing');
-      await page.locator('.to-grid').click();
-      await shot(page, 'grid');
-      await page.locator('.to-list').click();
-      await page.locator('[popovertarget=menu]').click();
-      await page.locator('#space:not([hidden])').waitFor();
-      await shot(page, 'menu');
-      await page.keyboard.press('Escape');
-      await page.setViewportSize({ width, height: 560 });
-      await page.mouse.move(width / 2, 300);
-      await page.mouse.wheel(0, 150);
-      await page.waitForTimeout(200);
-      await shot(page, 'scrolled');
-      await page.setViewportSize({ width, height: 800 });
-      await page.evaluate('scrollTo(0, 0)');
-      await page.evaluate(`document.querySelector('.drop').hidden = false`);
-      await shot(page, 'drop');
-      await page.evaluate(`document.querySelector('.drop').hidden = true`);
-      await page.getByRole('button', { name: 'Actions for Budget.xlsx' }).click();
-      await shot(page, 'row-menu');
-      await page.keyboard.press('Escape');
-      await page.getByLabel('Select Budget.xlsx').check();
-      await shot(page, 'selected');
-      await page.getByRole('button', { name: 'Delete', exact: true }).click();
-      await shot(page, 'delete');
-      await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'Rename' }).click();
-      await shot(page, 'rename');
-      await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'Move' }).click();
-      await page.locator('dialog .names button').first().waitFor();
-      await shot(page, 'move');
-      await page.keyboard.press('Escape');
-      await page.keyboard.press('?');
-      await shot(page, 'help');
-      await page.keyboard.press('Escape');
-      await page
-        .locator('#tools input[type=file]')
-        .first()
-        .setInputFiles(['a.txt', 'b.txt'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('hello') })));
-      await page.getByRole('dialog').getByLabel('project').fill('Spring');
-      await shot(page, 'details');
-      await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
-      await page.locator('.queue li').first().waitFor();
-      await shot(page, 'queue');
-      for (const [path, ready] of Object.entries(previews)) {
-        const [parent, name] = path.split('/');
-        await page.goto(`${stage.url}/home/${parent}/?preview=${encodeURIComponent(name)}`);
-        await page.locator(`.stage ${ready}`).first().waitFor();
-        await shot(page, `preview-${name.replaceAll(/[ .]/g, '-')}`);
-      }
-      await page.goto(`${stage.url}/home/Reports/?preview=material.zip`);
-      await page.locator('.stage .members button.plain').first().click();
-      await page.locator('.stage .member .markdown, .stage .member pre').first().waitFor();
-      await shot(page, 'preview-member');
-      await page.goto(`${stage.url}/home/Photos/`);
-      await page.getByRole('link', { name: 'Birds.wav' }).click();
-      await page.locator('.player').waitFor();
-      await page.locator('.to-grid').click();
-      await page.locator('canvas.thumbnail').nth(1).waitFor();
-      await shot(page, 'photos-player');
-      await page.locator('.to-list').click();
-      await page.goto(`${stage.url}/home/__svc__/recent`);
-      await shot(page, 'recent');
-      await page.goto(`${stage.url}/home/__svc__/password-update`);
-      await shot(page, 'password');
-      await page.goto(`${stage.url}/home/Contracts/`);
-      await shot(page, 'empty');
-      for (const [text, name] of [
-        ['re', 'search'],
-        ['nothing like it', 'search-empty'],
-      ]) {
-        await page.goto(`${stage.url}/home/?search=${text}`);
-        await shot(page, name);
-      }
-      await page.goto(`${stage.url}/home/missing/`);
-      await shot(page, 'missing');
-      await page.goto(`${stage.url}/__svc__/openapi.html`);
-      await page.locator('.opblock-get').first().waitFor();
-      await shot(page, 'api');
-      await page.locator('.opblock-get .opblock-summary-control').first().click();
-      await page.locator('.opblock-body').waitFor();
-      await page.locator('.opblock-get').first().scrollIntoViewIfNeeded();
-      await shot(page, 'api-open');
-      const plain = await openPage(width, 800, colorScheme, { javaScriptEnabled: false });
-      await login(plain);
-      await shot(plain, 'plain');
-    }
-  }
 }

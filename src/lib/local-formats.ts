@@ -76,10 +76,19 @@ export class LocalFormats {
     const key = power + tenths * sizeUnits.length;
     const known = this.#sizeTexts.get(key);
     if (known !== undefined) return known;
-    this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#tag, unit));
-    const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
+    const text = this.#sizeFormat(power).format(tenths / 10);
     if (this.#sizeTexts.size < maxTexts) this.#sizeTexts.set(key, text);
     return text;
+  }
+
+  /** Writes the exact size for people to read. */
+  bytes(bytes: number): string {
+    return this.#sizeFormat(0).format(bytes);
+  }
+
+  #sizeFormat(power: number): Intl.NumberFormat {
+    this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#tag, unit));
+    return this.#sizes[power] as Intl.NumberFormat;
   }
 }
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertAccessible, browserTest, openBrowser, openFolder } from '../support/browser.ts';
+import { assertAccessible, browserTest, drop, openBrowser, openFolder } from '../support/browser.ts';
 import { makeLink } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const phone = { width: 360, height: 700 };
 
@@ -52,6 +53,11 @@ browserTest('a supplier drops three files, one large, and reads the receipt; wit
   await page.getByRole('heading', { name: 'Send files to alice' }).waitFor();
   await page.getByText('Orders of May').waitFor();
   await assertAccessible(page, 'a page to drop files');
+  const folder = join(temporaryFolder(t), 'all of it');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'one.txt'), '1');
+  await drop(page, [folder]);
+  await page.getByText('Folders cannot be uploaded here.').waitFor();
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
   await page.getByText('3 files have arrived.').waitFor();
   await page.getByRole('link', { name: 'Receipt' }).click();
@@ -60,14 +66,15 @@ browserTest('a supplier drops three files, one large, and reads the receipt; wit
   assert.equal(await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth), false, 'checksums have their lines');
   const text = await page.locator('main').innerText();
   for (const { buffer } of files) assert.ok(text.includes(createHash('sha256').update(buffer).digest('hex')));
-  assert.ok(text.includes('order (2).csv') && !text.includes('somebody'));
+  assert.ok(text.includes('order (2).csv') && text.includes('got a number') && !text.includes('somebody'));
+  assert.match(text, /9\.4 MB \(9,437,184 bytes\)/);
   assert.deepEqual(readFileSync(join(server.home, 'in/large.bin')), large);
 
   const plain = await openBrowser(t, { javaScriptEnabled: false, viewport: phone });
   await plain.goto(url);
   await plain.locator('#tools input[type=file]').first().setInputFiles(files.slice(1, 2));
   await plain.getByRole('button', { name: 'Upload', exact: true }).click();
-  await plain.getByText('1 file has arrived.').waitFor();
+  await plain.getByText('1 file has arrived for alice.').waitFor();
   assert.deepEqual(readdirSync(join(server.home, 'in')).sort(), ['large.bin', 'notes (2).txt', 'notes.txt', 'order (2).csv', 'order.csv']);
 });
 

@@ -64,7 +64,9 @@ ${aboutLink(context, visit)}
 <div id="notices" aria-live="polite"></div>
 <div id="members" tabindex="-1">
 ${tools(context, model)}
-<div class="empty">${icon('upload')}<p class="lead">${language.text('sendHint')}</p><p class="hint">${language.text('sendPrivate', { name })}</p></div>
+<div class="empty">${icon('upload')}<p class="lead">${language.text('sendHint', { button: language.text('uploadFiles') })}
+<span class="scripted mouse">${language.text('sendDrag')}</span></p>
+<p class="hint">${language.text('sendPrivate', { name })} <span class="scripted">${language.text('sendResumes')}</span></p></div>
 </div>
 </main>`;
   return pageReply(context, 200, { title: language.text('sendTo', { name }), body, hasScript: true });

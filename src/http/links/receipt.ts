@@ -19,6 +19,9 @@ interface ReceivedFile extends DroppedFile {
   time: number;
 }
 
+/** Matches names that may have got a number because they were taken. */
+const numberedName = / \(\d+\)(\.[^.]*)?$/;
+
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Answers GET of the receipt of files that a visitor uploaded (docs/spec/links.md#receipt), as a page, JSON or text. */
@@ -78,13 +81,14 @@ function receiptPage(
 ): Reply {
   const context = pageContextOf(exchange);
   const { language, urlOf, linked } = context;
-  const link = (as: string) => `receipt?ids=${ids.join(',')}&as=${as}`;
-  const found = html`<p class="lead">${language.text('receiptLead', { count: files.length })}</p>
+  const { link } = exchange.visit as Visit;
+  const urlAs = (as: string) => `receipt?ids=${ids.join(',')}&as=${as}`;
+  const found = html`<p class="lead">${language.text('receiptLead', { count: files.length, name: link.account.name })}</p>
 <ol class="receipt">
 ${files.map((file) => receiptItem(context, file))}
 </ol>
-<p class="hint">${language.text('receiptHint')}${isHeld && html` ${language.text('receiptHeld')}`}</p>
-<p class="row"><a class="button" href="${link('text')}">${language.text('asText')}</a> <a class="button" href="${link('json')}">${language.text('asJson')}</a></p>`;
+<p class="hint">${language.text('receiptHint', { date: language.date(link.expiresMs) })}${files.some(({ target }) => numberedName.test(target)) && html` ${language.text('receiptNumbered')}`}${isHeld && html` ${language.text('receiptHeld')}`}</p>
+<p class="row"><a class="button" href="${urlAs('text')}">${language.text('asText')}</a> <a class="button" href="${urlAs('json')}">${language.text('asJson')}</a></p>`;
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('receipt')}</h1>
 ${files.length > 0 ? found : html`<p>${language.text(isHeld ? 'receiptHeld' : 'receiptNone')}</p>`}
@@ -95,7 +99,7 @@ ${files.length > 0 ? found : html`<p>${language.text(isHeld ? 'receiptHeld' : 'r
 
 function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
   return html`<li><strong>${bdi(file.target)}</strong>
-<span class="hint">${language.size(file.size)} (${file.size}) &middot; ${language.text('arrived')} <time datetime="${new Date(file.time * 1000).toISOString()}">${language.date(file.time * 1000)} UTC</time></span>
+<span class="hint">${language.size(file.size)}${file.size >= 1000 && html` (${language.bytes(file.size)})`} &middot; ${language.text('arrived')} <time datetime="${new Date(file.time * 1000).toISOString()}">${language.date(file.time * 1000)} UTC</time></span>
 <span class="hint">${language.text('checksum')} <code>${hexDigest(file)}</code></span></li>
 `;
 }

@@ -1,4 +1,5 @@
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
 import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
@@ -78,8 +79,9 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
 /** Uploads dropped files. Without the right to write they are ignored; otherwise the browser would leave the page to open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
+  const call = make('strong');
   const hint = make('span.place', icon('files'), place);
-  const veil = make('div.drop', { hidden: true }, icon('upload'), make('strong', text('dropHere')), hint);
+  const veil = make('div.drop', { hidden: true }, icon('upload'), call, hint);
   document.body.append(veil);
   let depth = 0;
   const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') === true;
@@ -87,6 +89,9 @@ function startDrops(add: Add): void {
   const show = (change: number) => {
     depth = Math.max(0, depth + change);
     place.textContent = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
+    // The visitor of a link is in no named folder.
+    hint.hidden = place.textContent === '';
+    call.textContent = text(may('create-folder') ? 'dropHere' : 'dropFiles');
     veil.hidden = depth === 0;
   };
   document.addEventListener('dragenter', (event) => isWanted(event) && show(1));
@@ -114,7 +119,10 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
       uploads.push(newUpload(file, home, folder, onConflict));
       return;
     }
-    if (!mayCreateFolder) return;
+    if (!mayCreateFolder) {
+      notice(text('noFolders'), 'error');
+      return;
+    }
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const reader = (entry as FileSystemDirectoryEntry).createReader();
     for (let count = 0; ; ) {

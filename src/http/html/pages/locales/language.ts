@@ -66,6 +66,11 @@ export class Language {
   size(bytes: number): string {
     return this.#formats.size(bytes);
   }
+
+  /** Writes the exact size for people to read. */
+  bytes(bytes: number): string {
+    return this.#formats.bytes(bytes);
+  }
 }
 
 const made = new Map<string, Language>();
