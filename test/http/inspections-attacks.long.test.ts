@@ -73,6 +73,46 @@ test('an upload under way in a folder that moves to where files are inspected ge
   assert.deepEqual(hidden(join(server.home, 'd/sub')), []);
 });
 
+test('the trash knows where a file was that an upload replaced after its folder had moved', async (t) => {
+  const server = await inspecting(t, {}, { group: { trash: { days: 1 } } });
+  mkdirSync(join(server.home, 'd/sub'));
+  const upload = new WatchedRequest(server, 'PUT', '/home/d/sub/x', { 'transfer-encoding': 'chunked' });
+  await upload.write(Buffer.from('fi'));
+  await until('the upload', () => hidden(join(server.home, 'd/sub')).length === 1);
+  assert.equal((await move(server, '/d/sub/', '/free/')).status, 201);
+  assert.equal((await server.put('/home/free/x', 'bad')).status, 201);
+  assert.equal((await upload.end(Buffer.from('ne'))).status, 201);
+  const { trash } = (await server.send('GET', '/home/__svc__/trash')).json<{ trash: { id: string; path: string }[] }>();
+  assert.deepEqual(
+    trash.map(({ path }) => path),
+    ['/free/x'],
+  );
+  const body = JSON.stringify({ path: '/d/x' });
+  const headers = { 'content-type': 'application/json' };
+  assert.equal((await server.send('POST', `/home/__svc__/trash/${trash[0]?.id}/restore`, { headers, body })).status, 422);
+  assert.deepEqual(files(join(server.home, 'd')), []);
+});
+
+test('a folder that comes back when its replacement is refused does not appear where more is inspected meanwhile', async (t) => {
+  const [slow, strict] = [await startInspector(t), await startInspector(t)];
+  const server = await startServer(t, {
+    inspections: { slow: { type: 'http', url: slow.url }, strict: { type: 'http', url: strict.url } },
+    group: { inspections: [[], ['/slow/*', 'slow'], ['/in/*', 'strict']], trash: { days: 1 } },
+    service: { webdav_compatibility: true },
+  });
+  for (const folder of ['slow/sub/x', 'in']) mkdirSync(join(server.home, folder), { recursive: true });
+  writeFileSync(join(server.home, 'slow/sub/x/y'), 'bad');
+  writeFileSync(join(server.home, 'new'), 'wait');
+  const copied = server.send('COPY', '/home/new', { headers: { destination: '/home/slow/sub/x', overwrite: 'T' } });
+  await until('the question', () => slow.requests.length === 1);
+  assert.equal((await move(server, '/slow/sub/', '/in/sub/')).status, 201);
+  slow.answerAll(422);
+  assert.equal((await copied).status, 422);
+  assert.deepEqual(files(join(server.home, 'in')), []);
+  const { trash } = (await server.send('GET', '/home/__svc__/trash')).json<{ trash: { path: string }[] }>();
+  assert.equal(trash.length, 1, 'nothing is lost');
+});
+
 test('a link to a name in an inspected folder is judged as that name', async (t) => {
   const server = await inspecting(t);
   writeFileSync(join(server.home, 'd/x'), 'old');

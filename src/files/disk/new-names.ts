@@ -1,6 +1,10 @@
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import type { OpenedFolder } from './opened.ts';
+
+/** A folder that tells the paths of its members. */
+interface Folder {
+  member(name: string): string;
+}
 
 /** The rules for the name that new content gets. */
 export interface NameRules {
@@ -48,10 +52,29 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   return true;
 }
 
+/** Renames a file or folder to a name in a folder, or to one with a number if that is taken. */
+export function renameToFreeOrNumber(from: string, folder: Folder, name: string): void {
+  const isFolder = lstatSync(from).isDirectory();
+  for (let to = name; ; to = freeName(folder, name)) {
+    if (isFolder ? renameFolderToFree(from, folder.member(to)) : renameToFree(from, folder.member(to), true)) return;
+  }
+}
+
+/** Renames a folder unless the new name is taken. An empty folder of that name is replaced. @returns whether it got the name */
+export function renameFolderToFree(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) return false;
+    throw error;
+  }
+}
+
 const longestNameBytes = 255;
 
-/** The first free numbered name, such as `a (2).csv` for `a.csv`. */
-export function freeName(folder: OpenedFolder, name: string): string {
+/** `a (2).csv` for `a.csv`: the first name of this kind that is free. */
+export function freeName(folder: Folder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;
   while (isTaken(high)) high *= 2;

@@ -1,28 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  ftruncateSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fsyncSync, ftruncateSync, lstatSync, openSync, readFileSync, rmSync, unlinkSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
+import { renameToFreeOrNumber } from './new-names.ts';
+import { resolvesTo } from './real-roots.ts';
 import { isRetentionName } from './retention.ts';
 
 /** Maximum number of names that are kept for reuse, in all folders together. */
 const maxFreeNames = 256;
 
-const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
+const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept|back)$/;
 
 const removedPattern = /^\.nfs[0-9a-f]{24}$/;
 
@@ -83,6 +73,7 @@ export function removeAbandoned(path: string, nowMs: number): void {
   if (nowMs <= (notAbandonedBeforeMs.get(name) ?? 0)) return;
   try {
     const stats = lstatSync(path);
+    if (isAsideName(name)) return;
     if (notAbandonedBeforeMs.size >= maxRemembered) notAbandonedBeforeMs.clear();
     const aloneMs = isKeptName(name) ? keptAbandonedAfterMs : abandonedAfterMs;
     notAbandonedBeforeMs.set(name, stats.ctimeMs + aloneMs);
@@ -107,7 +98,17 @@ export function isKeptName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.kept');
 }
 
-/** The copy of a file or folder elsewhere: its final path, and its inode, by which it is recognised. */
+/** A new name for a file or folder that may come back to its former name. */
+export function asideName(): string {
+  return `.svc-${randomBytes(12).toString('hex')}.back`;
+}
+
+/** Whether a member name is that of such a file or folder. */
+export function isAsideName(name: string): boolean {
+  return isTemporaryName(name) && name.endsWith('.back');
+}
+
+/** A file or folder that is identified by its inode, and the path that it is to get. */
 export interface Successor {
   path: string;
   /** Result of `inodeAt`. */
@@ -115,8 +116,8 @@ export interface Successor {
 }
 
 /**
- * A line of the record: a path that the next start removes. If `original` is given, that path is free and `successor` is not in place, the
- * next start renames the file back to `original` instead.
+ * A line of the record: a path to remove, or with `original` to put back unless `successor` is in place. If the name is taken, what has no
+ * successor was replaced and is removed; the rest gets a number.
  */
 interface Remains {
   path: string;
@@ -156,9 +157,9 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original former path of a file that is only set aside. If that path is free, the next start renames the file back. If the file
-   *   is recorded again without `original`, the next start removes it
-   * @param successor the file's copy elsewhere. If the copy is in place, the next start removes the file as well
+   * @param original its former path if it is only set aside: the next start puts it back if that path is free. Recorded again without
+   *   it, the file is to be removed
+   * @param successor the result of a move of it: if that is in place, the next start removes the file as well
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
@@ -229,9 +230,12 @@ export class Temporaries {
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
-        const isReplaced = successor !== undefined && inodeAt(successor.path) === successor.inode;
-        if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeAt(original) === undefined) {
-          renameSync(path, original);
+        const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
+        if (!isReplaced && original !== undefined) {
+          // A link in place of a folder must not lead it elsewhere.
+          if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('its former folder is gone');
+          const folder = { member: (name: string) => join(dirname(original), name) };
+          renameToFreeOrNumber(path, folder, basename(original));
           this.#log.info('restored a file that an interrupted move had set aside', { path: original });
         } else {
           rmSync(path, { recursive: true });

@@ -1,11 +1,11 @@
 import { lstatSync, renameSync } from 'node:fs';
 import { basename } from 'node:path';
-import { ServiceError } from '../../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { syncOpenedFolder } from '../disk/folder-sync.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
-import { isHiddenName, keptName } from '../disk/temporaries.ts';
+import { inodeAt, isAsideName, isHiddenName, keptName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
 import { setAside } from '../operations/folder-remover.ts';
@@ -27,12 +27,20 @@ interface Move {
   source: MoveEnd;
   target: MoveEnd;
   options: { mayReplace: 'nothing' | 'file' | 'anything'; finalName?: ((name: string) => string | undefined) | undefined };
-  formerly?: VirtualPath | undefined;
+  formerly?: { path: VirtualPath; realPath: string } | undefined;
   intoTrash?: boolean | undefined;
 }
 
 /** Thrown if a move is not possible by a rename, because inspections must accept a copy first. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
+
+/** A file or folder that is to get a new name. */
+export interface Unnamed {
+  /** Its path. */
+  member: string;
+  /** Runs a rename after the last checks. @param rename gets the path from which it renames */
+  named<T>(rename: (from: string) => T): T;
+}
 
 /** A file that is moved. Its path is relative to the moved folder, and empty when the file itself is moved. */
 type Member = { relativePath: string; isLink: boolean };
@@ -56,9 +64,11 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 
 /** The inspections that a file must pass at its new path; empty if they all applied to its old path, too. */
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
-  const { paths, from, to, source, target, formerly } = move;
-  const former = formerly && ((relative === '' ? formerly : `${formerly}/${relative}`) as VirtualPath);
-  const before = former ? new Set(paths.account.inspections.at(former)) : uuidsAt(paths, from, source.realPath, relative);
+  const { paths, to, source, target, formerly } = move;
+  const realPath = formerly?.realPath ?? source.realPath;
+  // A file is put into a folder by any path that leads there. Only the inspections of its real paths have always applied.
+  const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
+  const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
   return !isNamedOtherwise(move) && [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
@@ -66,6 +76,85 @@ function newInspections(move: Move, relative: string): ReadonlySet<string> {
 /** Refuses to move a link, because its target cannot be inspected, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
   throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
+}
+
+/**
+ * The source of a move, to be renamed.
+ *
+ * @param name in the folder of the source
+ */
+function unnamed(move: Move, name: string): Unnamed {
+  const member = move.source.folder.member(name);
+  return {
+    member,
+    named(rename) {
+      if (mayNeedJudgement(move)) return renameByWay(move, name, rename);
+      // The trash records where it was.
+      if (move.intoTrash) requireSamePlaces(move);
+      return rename(member);
+    },
+  };
+}
+
+/** A copy that is to get a new name. @param hidden name of the copy beside the target */
+export function unnamedCopy(move: Move, hidden: string): Unnamed {
+  const { folder } = move.target;
+  const member = folder.member(hidden);
+  return {
+    member,
+    named(rename) {
+      if (!mayNeedJudgement(move)) return rename(member);
+      requireSamePlaces(move);
+      return orMoved(() => rename(`${folder.realPath}/${hidden}`));
+    },
+  };
+}
+
+/**
+ * Renames by way of a hidden name in the target's folder. The last rename takes the source from the checked path of that folder: if another
+ * node moves the folder after the check, it fails (ENOENT), and nothing becomes visible.
+ */
+function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {
+  const { paths, entry, source, target } = move;
+  const { temporaries } = paths.environment;
+  const member = source.folder.member(name);
+  const inode = inodeAt(member);
+  requireSamePlaces(move);
+  const successor = { path: target.realPath, inode: inode ?? '' };
+  const aside = setAside(source.folder, name, paths.mounts.roots, temporaries, {
+    into: target.folder,
+    original: source.realPath,
+    successor,
+  });
+  try {
+    const taken = target.folder.member(basename(aside.realPath));
+    // Another node may have moved the source's folder, or put something else there, just before.
+    if (inodeAt(taken) !== inode || lstatSync(taken).isDirectory() !== entry.isFolder) throw moved();
+    requireSamePlaces(move);
+    const renamed = orMoved(() => rename(aside.realPath));
+    temporaries.delete(aside.realPath);
+    return renamed;
+  } catch (error) {
+    aside.putBack();
+    throw error;
+  }
+}
+
+/** @throws ServiceError `unavailable` if source or destination was moved meanwhile, because other inspections may apply there */
+function requireSamePlaces({ source, target }: Move): void {
+  for (const { folder } of [source, target]) if (folder.currentPath() !== folder.realPath) throw moved();
+}
+
+function orMoved<T>(rename: () => T): T {
+  try {
+    return rename();
+  } catch (error) {
+    throw systemErrorCode(error) === 'ENOENT' ? moved() : error;
+  }
+}
+
+function moved(): ServiceError {
+  return new ServiceError('unavailable', 'A file or folder was moved meanwhile; try again.');
 }
 
 function check(move: Move, { relativePath, isLink }: Member): void {
@@ -77,26 +166,29 @@ function check(move: Move, { relativePath, isLink }: Member): void {
  * Renames a file or folder that needs no further inspection. A folder first gets a hidden name, so that nothing is added to it while its
  * members are checked.
  *
- * @param rename renames the given path to the new name
- * @throws `needsJudgement` if a member needs an inspection; ServiceError `unprocessable` for a link
+ * @param rename gives it the new name
+ * @throws `needsJudgement` when inspections have to judge a member; ServiceError `unprocessable` for a link
  */
-export async function renameJudged<T>(move: Move, rename: (member: string) => Promise<T>): Promise<T> {
+export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => Promise<T>): Promise<T> {
   const { paths, source, entry } = move;
   const { roots } = paths.mounts;
-  const member = source.folder.member(source.name);
-  if (!mayNeedJudgement(move)) return rename(member);
-  const isLink = lstatSync(member, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const content = unnamed(move, source.name);
+  if (!mayNeedJudgement(move)) return rename(content);
+  const isLink = lstatSync(content.member, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   if (!entry.isFolder || isLink) {
     check(move, { relativePath: '', isLink });
-    return rename(member);
+    return rename(content);
   }
-  const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries);
+  const successor = { path: move.target.realPath, inode: inodeAt(content.member) ?? '' };
+  const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries, { successor });
   try {
     for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
+      // It may get its name back later, after this check.
+      if (isAsideName(basename(relativePath))) throw moved();
       if (isFolder || isHiddenName(basename(relativePath))) continue;
       check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });
     }
-    const renamed = await rename(source.folder.member(basename(aside.realPath)));
+    const renamed = await rename(unnamed(move, basename(aside.realPath)));
     paths.environment.temporaries.delete(aside.realPath);
     return renamed;
   } catch (error) {
@@ -136,7 +228,7 @@ export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove
     if (judgement.outcome === 'refuse') throw refusal(judgement.by);
     if (judgement.outcome === 'accept') return { given };
     const kept = keptName();
-    const options = { movedFrom: move.formerly ?? move.from, isConditional: move.options.mayReplace === 'nothing' };
+    const options = { movedFrom: move.formerly?.path ?? move.from, isConditional: move.options.mayReplace === 'nothing' };
     const hold = () => held.hold({ paths, path: to, content, inspected, judgement, uuids, options, kept });
     return { given, hold, heldPath: `${target.folder.currentPath()}/${kept}` };
   }

@@ -3,11 +3,12 @@ import { dirname, join } from 'node:path';
 import { type Problem, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
+import { renameToFreeOrNumber } from '../disk/new-names.ts';
 import { changeInParent, type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { isRetentionName } from '../disk/retention.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
+import { asideName, isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 
 /** A file or folder that temporarily has a hidden name. The caller ends this with `putBack` or `remove`. */
@@ -18,28 +19,46 @@ export interface SetAside {
   remove(): Promise<void>;
 }
 
+/** Where something is set aside, and what the next start does with it. */
+interface Aside {
+  /** The opened folder in which it gets a hidden name; by default its own. */
+  into?: OpenedFolder;
+  /** Where the next start puts it back; by default where it was. */
+  original?: string;
+  /** The result of a move of it: if that is in place, the next start removes what was set aside. */
+  successor?: Successor;
+}
+
 /**
- * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. If the process is killed meanwhile, the next
- * start puts the member back, or removes it if its name has been taken.
- *
- * @param parent must stay open until the end
- * @param successor copy of the member elsewhere. If the copy is in place, the next start removes the member
+ * Gives a member of an opened folder, which stays open until the end, a hidden name, because rename(2) cannot replace a folder. If the
+ * process is killed meanwhile, the next start puts the member back. If its name is taken by then, a member with a successor gets a number;
+ * one without was to be replaced, and is removed.
  */
-export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries, successor?: Successor): SetAside {
-  const hidden = temporaryName();
-  const realPath = `${parent.realPath}/${hidden}`;
-  temporaries.add(realPath, `${parent.realPath}/${name}`, successor);
+export function setAside(
+  parent: OpenedFolder,
+  name: string,
+  roots: RealRoots,
+  temporaries: Temporaries,
+  { into = parent, original = `${parent.realPath}/${name}`, successor }: Aside = {},
+): SetAside {
+  const hidden = asideName();
+  const realPath = `${into.realPath}/${hidden}`;
+  temporaries.add(realPath, original, successor);
   try {
     temporaries.sync();
-    renameSync(parent.member(name), parent.member(hidden));
+    renameSync(parent.member(name), into.member(hidden));
   } catch (error) {
     temporaries.delete(realPath);
     throw error;
   }
+  const place = parent.currentPath();
   return {
     realPath,
     putBack() {
-      renameSync(parent.member(hidden), parent.member(name));
+      // If that folder has moved since, inspections judged it without this member.
+      if (into !== parent && parent.currentPath() !== place)
+        throw new ServiceError('unavailable', 'The folder was moved meanwhile; what was to leave it stays hidden until the next start.');
+      renameToFreeOrNumber(into.member(hidden), parent, name);
       temporaries.delete(realPath);
     },
     async remove() {

@@ -4,13 +4,21 @@ import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
-import { nameTaken, renameToFree } from '../disk/new-names.ts';
+import { nameTaken, renameFolderToFree, renameToFree } from '../disk/new-names.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { isHeld } from '../inspections/gate.ts';
-import { judgeMoved, mayNeedJudgement, needsJudgement, refuseHeldMembers, renameJudged } from '../inspections/moves.ts';
+import {
+  judgeMoved,
+  mayNeedJudgement,
+  needsJudgement,
+  refuseHeldMembers,
+  renameJudged,
+  type Unnamed,
+  unnamedCopy,
+} from '../inspections/moves.ts';
 import { neededRights } from '../needed-rights.ts';
 import { type Kept, keepReplaced } from '../trash/trash.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
@@ -47,16 +55,8 @@ export interface Move {
   intoTrash?: true;
   /** Receives the fault if the disk failed after the move was made. */
   durability: Durability;
-  /** The virtual path for which the source was inspected, if it differs from `from`: for files restored from the trash. */
-  formerly?: VirtualPath | undefined;
-  /** Called right before the rename. Throws if other inspections may apply now. */
-  recheck?: (() => void) | undefined;
-}
-
-/** @throws ServiceError `unavailable` if source or destination was moved meanwhile, because other inspections may apply there */
-function requireSamePlaces({ source, target }: Move): void {
-  for (const { folder } of [source, target])
-    if (folder.currentPath() !== folder.realPath) throw new ServiceError('unavailable', 'A folder was moved meanwhile; try again.');
+  /** Where inspections judged the source, if that is elsewhere: for files restored from the trash. */
+  formerly?: { path: VirtualPath; realPath: string } | undefined;
 }
 
 /** The outcome of a rename. */
@@ -74,13 +74,12 @@ export interface Replaced {
   trashed: true | undefined;
 }
 
-/** Makes a move, and syncs both folders. */
-export async function relocate(asked: Move): Promise<Replaced> {
-  const { source, target, durability } = asked;
-  const move = { ...asked, recheck: mayNeedJudgement(asked) ? () => requireSamePlaces(asked) : undefined };
+/** Moves, and syncs both folders. */
+export async function relocate(move: Move): Promise<Replaced> {
+  const { source, target, durability } = move;
   let put: Put;
   try {
-    put = await renameJudged(move, (member) => putInPlace(move, member));
+    put = await renameJudged(move, (content) => putInPlace(move, content));
   } catch (error) {
     if (error !== needsJudgement && systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
     put = await relocateAcross(move);
@@ -100,54 +99,57 @@ export function endsUpload({ from, to, entry, options: { finalName } }: Move): b
   return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;
 }
 
-async function putInPlace(move: Move, member: string): Promise<Put> {
+async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
   const { account, environment } = move.paths;
-  if (account.retainDays === 0 || !endsUpload(move)) return renameOver(move, member);
-  const release = await environment.retention.retain(member, account.retainDays, move.target.folder.member('.'));
+  if (account.retainDays === 0 || !endsUpload(move)) return renameOver(move, content);
+  const release = await environment.retention.retain(content.member, account.retainDays, move.target.folder.member('.'));
   try {
-    return await renameOver(move, member);
+    return await renameOver(move, content);
   } catch (error) {
     release();
     throw error;
   }
 }
 
-/** Renames `member` to the destination. Conditions are checked and the destination is replaced under one mutex. */
-function renameOver({ paths, from, to, entry, source, target, options, intoTrash, recheck }: Move, member: string): Promise<Put> {
+/** Gives content the destination's name, all under one mutex: conditions, removal of the destination, rename. */
+function renameOver({ paths, from, to, entry, source, target, options, intoTrash }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
     const current = paths.entryAt(from);
     if (current) options.verify?.(current);
-    recheck?.();
-    const { ino, dev } = lstatSync(member);
+    const { ino, dev } = lstatSync(content.member);
     const targetMember = target.folder.member(target.name);
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
     const isFolder = entry.isFolder && !entry.isLink;
     if (!existing) {
       const isConditional = options.mayReplace === 'nothing';
       const mustBeFree = isConditional || !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
-      if (intoTrash || !mustBeFree) renameSync(member, targetMember);
-      else if (isFolder) renameFolderToFree(member, targetMember);
-      else if (!renameToFree(member, targetMember, true)) throw isConditional ? destinationExists() : nameTaken();
-      return { replaced: undefined };
+      return content.named((member) => {
+        if (intoTrash || !mustBeFree) renameSync(member, targetMember);
+        // Another node may have taken the name at the same moment.
+        else if (isFolder && !renameFolderToFree(member, targetMember)) throw destinationExists();
+        else if (!isFolder && !renameToFree(member, targetMember, true)) throw isConditional ? destinationExists() : nameTaken();
+        return { replaced: undefined };
+      });
     }
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // If both names are links to the same file, rename(2) does nothing and leaves both, so the source is removed here.
-      unlinkSync(member);
+      // rename(2) does nothing with two names of one file, and leaves both.
+      content.named(unlinkSync);
       return { replaced: 'file' };
     }
     const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
     const kept = existing.isSymbolicLink() ? undefined : await keepReplaced(paths, to)?.(target.folder, target.name, existing, isFolder);
     if (kept || (!isFolder && !existing.isDirectory())) {
       try {
-        const put = () => {
+        const put = (member: string) => {
           kept?.take();
           renameSync(member, targetMember);
         };
-        return { replaced, kept, freed: freeInBackground(targetMember, existing, put).freed };
+        const { freed } = content.named((member) => freeInBackground(targetMember, existing, () => put(member)));
+        return { replaced, kept, freed };
       } catch (error) {
         kept?.undo();
         throw error;
@@ -155,23 +157,13 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     }
     const aside = setAside(target.folder, target.name, roots, paths.environment.temporaries);
     try {
-      renameSync(member, targetMember);
+      content.named((member) => renameSync(member, targetMember));
     } catch (error) {
       aside.putBack();
       throw error;
     }
     return { replaced, aside };
   });
-}
-
-// If another node creates a file or a filled folder with the name at the same moment, rename(2) fails. It only replaces an empty folder.
-function renameFolderToFree(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw destinationExists();
-    throw error;
-  }
 }
 
 // A broken link is replaced like a file; special files are not replaced.
@@ -201,11 +193,11 @@ async function relocateAcross(move: Move): Promise<Put> {
     options.verify?.(current);
     // Under its hidden name, nothing can be added to the source. So the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
-    aside = setAside(source.folder, source.name, roots, temporaries, successor);
+    aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))
       throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
     if (judgement?.hold) throw await judgement.hold();
-    put = await putInPlace({ ...move, options: { ...options, verify: undefined } }, hiddenMember);
+    put = await putInPlace({ ...move, options: { ...options, verify: undefined } }, unnamedCopy(move, hidden));
     await judgement?.given();
   } catch (error) {
     if (isHeld(error)) {

@@ -145,7 +145,7 @@ function missingParents(paths: AccountPaths, path: VirtualPath): VirtualPath[] {
 async function putBack(
   paths: AccountPaths,
   folder: TrashFolder,
-  { id, path, isFolder }: Trashed,
+  { id, path, realPath, isFolder }: Trashed,
   to: VirtualPath,
   administrator: string | undefined,
 ): Promise<void> {
@@ -167,7 +167,7 @@ async function putBack(
       source: { folder: folder.opened, name: id, realPath: contentPath },
       target: { folder: parent, name, realPath: `${parent.realPath}/${name}` },
       options: { mayReplace: 'nothing', acrossKinds: false },
-      formerly: path,
+      formerly: { path, realPath },
       durability,
     });
   } catch (error) {

@@ -8,7 +8,7 @@ import { openParent } from '../disk/opened.ts';
 import { trashName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { type Move, relocate } from '../operations/relocate.ts';
-import { ifRoom, sizeOf, trashFor, writeRecord } from './trash.ts';
+import { ifRoom, placeOf, sizeOf, trashFor, writeRecord } from './trash.ts';
 import type { TrashFolder } from './trash-folder.ts';
 
 /**
@@ -56,6 +56,9 @@ export async function moveToTrash(
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }
+    // Another node has moved the folder, and may have put something else there before this was taken.
+    const place = placeOf(paths, parent, name, path);
+    if (place.realPath !== source.realPath) opened.correct(id, place);
     return target.realPath;
   } finally {
     parent.close();

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { constants, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs';
+import { constants, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { EventContext } from '../../events/event.ts';
 import { closeAsync, fsyncAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
@@ -8,7 +8,7 @@ import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { syncOpenedFolder } from '../disk/folder-sync.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
-import { inodeAt, isTemporaryName, removeAbandoned, trashName } from '../disk/temporaries.ts';
+import { inodeAt, isTemporaryName, removeAbandoned, temporaryName, trashName } from '../disk/temporaries.ts';
 import { removeAll } from '../operations/folder-remover.ts';
 
 /** An item in the trash. */
@@ -112,7 +112,16 @@ export class TrashFolder {
     await syncOpenedFolder(this.opened.fd);
   }
 
-  /** Removes the record of an item whose content is gone. */
+  /** Corrects where an item was, if its folder was moved at the same moment. */
+  correct(id: string, place: Pick<Trashed, 'path' | 'realPath'>): void {
+    const trashed = this.#read(id);
+    if (!trashed) return;
+    const temporary = this.member(temporaryName());
+    writeFileSync(temporary, JSON.stringify({ ...trashed, id: undefined, ...place }), { mode: 0o600, flag: 'wx' });
+    renameSync(temporary, this.member(`${id}.json`));
+  }
+
+  /** Removes the record of content that is gone. */
   forget(id: string): void {
     removeIfThere(this.member(`${id}.json`));
   }

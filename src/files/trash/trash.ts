@@ -52,7 +52,18 @@ export async function writeRecord(
   return id;
 }
 
-/** Size of a file, or of all files in a folder, in bytes. */
+/** Where a member of an opened folder is now: the folder may have been moved. @param path its virtual path when it was opened */
+export function placeOf(
+  { mounts }: AccountPaths,
+  folder: OpenedFolder,
+  name: string,
+  path: VirtualPath,
+): Pick<Trashed, 'path' | 'realPath'> {
+  const realPath = `${folder.currentPath()}/${name}`;
+  return { realPath, path: realPath === `${folder.realPath}/${name}` ? path : (mounts.virtualPathsOf(realPath)[0] ?? path) };
+}
+
+/** Bytes of a file, or of all files in a folder. */
 export async function sizeOf(
   { mounts }: AccountPaths,
   realPath: string,
@@ -89,11 +100,13 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
   if (!hasTrash(paths)) return undefined;
   const prepare = async (parent: OpenedFolder, name: string, existing: Stats, mustGo: boolean): Promise<Kept> => {
     const { roots } = paths.mounts;
-    const realPath = `${parent.realPath}/${name}`;
+    const opened = `${parent.realPath}/${name}`;
     const isFolder = existing.isDirectory();
     const goes = isFolder || mustGo;
-    const sizeBytes = await sizeOf(paths, realPath, existing);
-    const folder = await trashFor(paths, realPath);
+    const sizeBytes = await sizeOf(paths, opened, existing);
+    const folder = await trashFor(paths, opened);
+    const place = placeOf(paths, parent, name, path);
+    const isMoved = () => `${parent.currentPath()}/${name}` !== place.realPath;
     const { temporaries } = paths.environment;
     let temporary: string | undefined;
     let id: string | undefined;
@@ -107,6 +120,8 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const undo = () => {
       try {
         if (isTaken && id !== undefined) {
+          // A folder that moved has been judged without it: it stays in the trash.
+          if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
           else unlinkIfThere(folder.member(id));
         }
@@ -125,8 +140,9 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
           // The trash is on another file system, or the file system has no hard links.
           await copyTree(roots, parent, name, folder.member(temporary));
         }
+        if (isMoved()) throw movedMeanwhile();
       }
-      id = await writeRecord(paths, folder, { path, realPath, sizeBytes, isFolder, isReplaced: true });
+      id = await writeRecord(paths, folder, { ...place, sizeBytes, isFolder, isReplaced: true });
     } catch (error) {
       undo();
       throw error;
@@ -134,6 +150,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const [from, to] = [temporary === undefined ? parent.member(name) : folder.member(temporary), folder.member(id)];
     return {
       take() {
+        if (goes && isMoved()) throw movedMeanwhile();
         try {
           renameSync(from, to);
         } catch (error) {
@@ -143,6 +160,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
           });
         }
         isTaken = true;
+        if (goes && id !== undefined && isMoved()) folder.correct(id, placeOf(paths, parent, name, path));
         if (temporary !== undefined) temporaries.giveBack(folder.opened.realPath, temporary);
         temporary = undefined;
       },
@@ -181,6 +199,10 @@ export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => 
     if (!isServiceError(error, 'storage-full')) throw error;
     return { ...(await put(undefined)), kept: undefined };
   }
+}
+
+function movedMeanwhile(): ServiceError {
+  return new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
 }
 
 function unlinkIfThere(path: string): void {
