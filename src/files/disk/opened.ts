@@ -209,7 +209,34 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
   }
 }
 
-/** Opens the parent folder of `path`. @throws ServiceError `parent-missing` */
+/** A folder that is about to be moved, opened to know where it is later. */
+export interface Followed {
+  /** Its real path now; undefined if it is removed, or if the system cannot tell. */
+  path(): string | undefined;
+  close(): void;
+}
+
+/** Follows a folder; anything else, such as a link, has no path. */
+export function follow(roots: RealRoots, path: string): Followed {
+  const folder = lstatOrUndefined(path)?.isDirectory() ? openToFollow(roots, path) : undefined;
+  return {
+    path() {
+      if (!folder || !descriptorsNameFiles) return undefined;
+      return fstatSync(folder.fd).nlink === 0 ? undefined : folder.currentPath();
+    },
+    close: () => folder?.close(),
+  };
+}
+
+function openToFollow(roots: RealRoots, path: string): OpenedFolder | undefined {
+  try {
+    return openFolderToPass(roots, path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Opens the folder that holds `path`. @throws ServiceError `parent-missing` */
 export function openParent(roots: RealRoots, path: string): OpenedFolder {
   try {
     return openFolder(roots, dirname(path));

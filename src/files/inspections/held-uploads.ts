@@ -6,7 +6,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { Timer } from '../../lib/clock.ts';
 import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, isWithin, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { AccountPaths } from '../account-paths.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
@@ -16,9 +16,9 @@ import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
 import { isEnding, isUploadId, targetOf, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
 import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.ts';
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
-import type { Decider, HeldContent, HeldUpload, Holding, NewHold } from './holding.ts';
+import type { Decider, HeldContent, HeldUpload, Holding, NewHold, Place } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { contentOf, dropIfEnded, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
+import { contentOf, dropIfEnded, followFolder, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
 /** Interval at which a single process looks for held uploads whose inspection is not running. */
@@ -116,7 +116,11 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // A newer upload for the same name may have ended this one before its content was renamed.
+      // Its folder may have moved before the record was found here.
+      const now = () => ({ path: parentPath(path), realPath: content.folder() });
+      const follows = { realPath: folder, from: parentPath(path), now };
+      if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
+      // A newer upload of the name may have ended this one before its content was here.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -202,19 +206,19 @@ export class HeldUploads implements Holding {
     void this.#inspect(await this.find(id));
   }
 
-  async follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void> {
-    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id }) =>
-      whileHeld(this.store, id, async (hold, { contentPath, path }) => {
-        const moved = path.startsWith(`${movedTo.from}/`) ? (`${movedTo.path}${path.slice(movedTo.from.length)}` as VirtualPath) : path;
-        await hold.change({ contentPath: movedTo.realPath + contentPath.slice(realPath.length), path: moved });
-      }),
+  async follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void> {
+    const records = await this.store.within(realPath);
+    await forEachConcurrently(records, resumedAtOnce, ({ id }) =>
+      whileHeld(this.store, id, (hold, record) => followFolder(hold, record, { realPath, from, now })),
     );
   }
 
-  async loseFolder(realPath: string, contentIn: string | undefined): Promise<void> {
-    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id, contentPath }) =>
+  async loseFolder(realPath: string, contentIn: () => string | undefined): Promise<void> {
+    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id }) =>
       whileHeld(this.store, id, async (hold, record) => {
-        const now = contentIn === undefined ? contentPath : contentIn + contentPath.slice(realPath.length);
+        const { contentPath } = record;
+        if (!isWithin(contentPath, realPath)) return;
+        const now = (contentIn() ?? realPath) + contentPath.slice(realPath.length);
         const details = 'The folder of the file was removed.';
         if (isHeldUpload(record)) await this.#endHeld(hold, record, { how: 'discarded', details, contentPath: now });
       }),

@@ -90,7 +90,13 @@ export interface HeldContent {
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** Manages held uploads. */
+/** Where a folder is. */
+export interface Place {
+  path: VirtualPath;
+  realPath: string;
+}
+
+/** The held uploads, for all code that may hold one. */
 export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
@@ -131,13 +137,10 @@ export interface Holding {
   withdraw(id: string, account: { uuid: string }): Promise<void>;
   /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
-  /** Updates the paths of held uploads after their folder was moved. */
-  follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void>;
   /**
-   * Ends the held uploads of a folder that was removed.
-   *
-   * @param realPath former real path of the folder
-   * @param contentIn its current real path, if it is in the trash
+   * Updates the paths of held uploads after their folder was moved. @param now tells where it is: others may move it again
    */
-  loseFolder(realPath: string, contentIn: string | undefined): Promise<void>;
+  follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void>;
+  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn tells where its content is, if it is in the trash */
+  loseFolder(realPath: string, contentIn: () => string | undefined): Promise<void>;
 }

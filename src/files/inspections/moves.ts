@@ -1,5 +1,5 @@
 import { lstatSync, renameSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -262,8 +262,9 @@ async function judgeMember(
 function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, folder: Move['target']['folder']) {
   const { size, mtimeMs } = lstatSync(realPath);
   const hiddenName = basename(realPath);
+  const isTop = dirname(realPath) === folder.currentPath();
   return {
-    folder: () => realPath.slice(0, -hiddenName.length - 1),
+    folder: () => (isTop ? folder.currentPath() : dirname(realPath)),
     hiddenName,
     name: baseName(path),
     sizeBytes: size,

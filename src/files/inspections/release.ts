@@ -2,15 +2,16 @@ import { closeSync, constants, lstatSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readChunks } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { openWriteTarget } from '../disk/opened.ts';
+import { inodeAt } from '../disk/temporaries.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
 import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
 import { inspectionsOf, passedGate, stateAt } from './gate.ts';
-import type { HeldContent, HeldUpload } from './holding.ts';
+import type { HeldContent, HeldUpload, Place } from './holding.ts';
 
 /** The administrator who released an upload, or the inspections that accepted it. */
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
@@ -89,7 +90,29 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
   return true;
 }
 
-/** The path itself if it is free, otherwise the path with the first free number. */
+/**
+ * Updates the path of a held upload whose folder was moved.
+ *
+ * @param moved former paths of the folder; `now` tells where it is, as others may move it again
+ */
+export async function followFolder(
+  hold: UploadHold,
+  { contentPath, path }: UploadRecord,
+  { realPath, from, now }: { realPath: string; from: VirtualPath; now: () => Place },
+): Promise<void> {
+  if (!isWithin(contentPath, realPath)) return;
+  // Another move of the folder does not find the upload until this change is made.
+  for (let place = now(), told = ''; place.realPath !== told; place = now()) {
+    told = place.realPath;
+    const inFolder = told + contentPath.slice(realPath.length);
+    // A folder made anew at this path does not have the content.
+    if (inodeAt(inFolder) === undefined) continue;
+    const moved = path.startsWith(`${from}/`) ? (`${place.path}${path.slice(from.length)}` as VirtualPath) : path;
+    await hold.change({ contentPath: inFolder, path: moved });
+  }
+}
+
+/** The path, or if it is taken the path with the first free number. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
   for (let number = 1; ; number++) {

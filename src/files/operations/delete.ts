@@ -3,6 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
+import { type Followed, follow } from '../disk/opened.ts';
 import { resolveParent } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
 import { moveToTrash } from '../trash/move-to-trash.ts';
@@ -51,7 +52,11 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
  *
  * @throws ServiceError `not-empty`, `exists` for a file
  */
-export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+export function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+  return whileFollowed(paths, path, (followed) => deleteEmpty(paths, path, followed));
+}
+
+async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: Followed): Promise<void> {
   const { roots } = paths.mounts;
   const durability = new Durability();
   const removed = await paths.orReportAsync(eventIds.folderRemovalFailed, path, async () => {
@@ -69,10 +74,10 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
     else await removeUnusedFolder(roots, realPath, durability);
     return { realPath: before };
   });
-  await emitRemoved(paths, path, removed, durability);
+  await emitRemoved(paths, path, removed, followed, durability);
 }
 
-/** A folder that was removed. */
+/** Where a folder was, the links of its parent resolved, and where in the trash it was put. */
 interface Removed {
   /** Former real path, with the links of the parent resolved. */
   realPath: string;
@@ -80,12 +85,19 @@ interface Removed {
   inTrash?: string | undefined;
 }
 
-async function emitRemoved(paths: AccountPaths, path: VirtualPath, { realPath, inTrash }: Removed, durability: Durability): Promise<void> {
+/** @param followed the folder, which others may have restored already */
+async function emitRemoved(
+  paths: AccountPaths,
+  path: VirtualPath,
+  { realPath, inTrash }: Removed,
+  followed: Followed,
+  durability: Durability,
+): Promise<void> {
   await paths.forgetLocks(path);
   try {
     await paths.emitDurable(eventIds.folderRemoved, path, { trashed: inTrash === undefined ? undefined : true }, durability);
   } finally {
-    await endUploadsBelow(paths, realPath, { isGone: true, contentIn: inTrash });
+    await endUploadsBelow(paths, realPath, { isGone: true, contentIn: () => inTrash && (followed.path() ?? inTrash) });
   }
 }
 
@@ -104,7 +116,16 @@ export interface FolderDeletion {
  * @returns members that could not be removed; empty if the folder was removed completely
  * @throws ServiceError the reason of `stop`, if a part of the folder remains
  */
-export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
+export function deleteFolder(paths: AccountPaths, path: VirtualPath, deletion: FolderDeletion): Promise<LeftBehind[]> {
+  return whileFollowed(paths, path, (followed) => deleteTree(paths, path, deletion, followed));
+}
+
+async function deleteTree(
+  paths: AccountPaths,
+  path: VirtualPath,
+  { verify, stop }: FolderDeletion,
+  followed: Followed,
+): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   const durability = new Durability();
   let left: LeftBehind[] = [];
@@ -126,13 +147,23 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
     environment.quotas.usage(mounts.accountRoots).removed();
   }
   if (left.length === 0) {
-    await emitRemoved(paths, path, removed, durability);
+    await emitRemoved(paths, path, removed, followed, durability);
     return left;
   }
   if (durability.fault !== undefined) paths.notDurable(durability.fault, path);
   const details = left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100);
   await paths.emitDurable(eventIds.folderRemovalFailed, path, { details });
   return left;
+}
+
+async function whileFollowed<T>({ mounts }: AccountPaths, path: VirtualPath, action: (followed: Followed) => Promise<T>): Promise<T> {
+  const location = mounts.locate(path);
+  const followed = follow(mounts.roots, location.kind === 'real' ? location.realPath : '');
+  try {
+    return await action(followed);
+  } finally {
+    followed.close();
+  }
 }
 
 async function removablePath(paths: AccountPaths, path: VirtualPath, operation: 'deleteFile' | 'deleteFolder'): Promise<string> {

@@ -108,21 +108,21 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
  * are ended first. An upload that lasts only as long as its connection fails if the folder was removed; if it was moved, the upload
  * continues there.
  *
- * @param realPath former real path of the folder, with links resolved
- * @param after whether the folder was removed, and the current path of its content
+ * @param realPath former path of the folder, links resolved
+ * @param after whether it was removed, and tells where its content is now
  */
 export async function endUploadsBelow(
   { environment, context }: AccountPaths,
   realPath: string,
-  { isGone, contentIn }: { isGone: boolean; contentIn: string | undefined },
+  { isGone, contentIn }: { isGone: boolean; contentIn: () => string | undefined },
 ): Promise<void> {
   const { uploads } = environment;
   if (isGone) await uploads.dismiss(realPath);
   const end = async (hold: UploadHold, record: UploadRecord) => {
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
-    const contentPath = contentIn === undefined ? record.contentPath : contentIn + record.contentPath.slice(realPath.length);
-    // `UploadUpkeep` finishes uploads that already have their name, or whose end is recorded.
+    const contentPath = (contentIn() ?? realPath) + record.contentPath.slice(realPath.length);
+    // `UploadUpkeep` finishes uploads that have their name already, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
