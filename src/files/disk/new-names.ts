@@ -73,7 +73,7 @@ export function renameFolderToFree(from: string, to: string): boolean {
 
 const longestNameBytes = 255;
 
-/** `a (2).csv` for `a.csv`: the first name of this kind that is free. */
+/** The first free numbered name, such as `a (2).csv` for `a.csv`. */
 export function freeName(folder: Folder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;

@@ -236,7 +236,7 @@ function openToFollow(roots: RealRoots, path: string): OpenedFolder | undefined 
   }
 }
 
-/** Opens the folder that holds `path`. @throws ServiceError `parent-missing` */
+/** Opens the parent folder of `path`. @throws ServiceError `parent-missing` */
 export function openParent(roots: RealRoots, path: string): OpenedFolder {
   try {
     return openFolder(roots, dirname(path));

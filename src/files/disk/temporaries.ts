@@ -108,7 +108,7 @@ export function isAsideName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.back');
 }
 
-/** A file or folder that is identified by its inode, and the path that it is to get. */
+/** The result of a move of a file or folder: its final path, and its inode, by which it is recognised. */
 export interface Successor {
   path: string;
   /** Result of `inodeAt`. */

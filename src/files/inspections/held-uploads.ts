@@ -120,7 +120,7 @@ export class HeldUploads implements Holding {
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
-      // A newer upload of the name may have ended this one before its content was here.
+      // A newer upload for the same name may have ended this one before its content was renamed.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -207,8 +207,7 @@ export class HeldUploads implements Holding {
   }
 
   async follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void> {
-    const records = await this.store.within(realPath);
-    await forEachConcurrently(records, resumedAtOnce, ({ id }) =>
+    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id }) =>
       whileHeld(this.store, id, (hold, record) => followFolder(hold, record, { realPath, from, now })),
     );
   }

@@ -96,7 +96,7 @@ export interface Place {
   realPath: string;
 }
 
-/** The held uploads, for all code that may hold one. */
+/** Manages held uploads. */
 export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;

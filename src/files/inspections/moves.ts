@@ -167,7 +167,7 @@ function check(move: Move, { relativePath, isLink }: Member): void {
  * members are checked.
  *
  * @param rename gives it the new name
- * @throws `needsJudgement` when inspections have to judge a member; ServiceError `unprocessable` for a link
+ * @throws `needsJudgement` if a member needs an inspection; ServiceError `unprocessable` for a link
  */
 export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => Promise<T>): Promise<T> {
   const { paths, source, entry } = move;

@@ -112,7 +112,7 @@ export async function followFolder(
   }
 }
 
-/** The path, or if it is taken the path with the first free number. */
+/** The path itself if it is free, otherwise the path with the first free number. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
   for (let number = 1; ; number++) {

@@ -74,7 +74,7 @@ export interface Replaced {
   trashed: true | undefined;
 }
 
-/** Moves, and syncs both folders. */
+/** Makes a move, and syncs both folders. */
 export async function relocate(move: Move): Promise<Replaced> {
   const { source, target, durability } = move;
   let put: Put;
@@ -136,7 +136,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // rename(2) does nothing with two names of one file, and leaves both.
+      // If both names are links to the same file, rename(2) does nothing and leaves both, so the source is removed here.
       content.named(unlinkSync);
       return { replaced: 'file' };
     }

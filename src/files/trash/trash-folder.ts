@@ -121,7 +121,7 @@ export class TrashFolder {
     renameSync(temporary, this.member(`${id}.json`));
   }
 
-  /** Removes the record of content that is gone. */
+  /** Removes the record of an item whose content is gone. */
   forget(id: string): void {
     removeIfThere(this.member(`${id}.json`));
   }

@@ -63,7 +63,7 @@ export function placeOf(
   return { realPath, path: realPath === `${folder.realPath}/${name}` ? path : (mounts.virtualPathsOf(realPath)[0] ?? path) };
 }
 
-/** Bytes of a file, or of all files in a folder. */
+/** Size of a file, or of all files in a folder, in bytes. */
 export async function sizeOf(
   { mounts }: AccountPaths,
   realPath: string,
