@@ -209,30 +209,29 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
   }
 }
 
-/** A folder that is about to be moved, opened to know where it is later. */
-export interface Followed {
+/** Knows where a folder is after it was moved, also if others move it again. */
+export class FollowedFolder {
+  #folder: OpenedFolder | undefined;
+
+  /** To be called right before the folder is moved. @param path of the folder; anything else is not followed */
+  open(roots: RealRoots, path: string): void {
+    this.close();
+    try {
+      this.#folder = openFolderToPass(roots, path);
+    } catch {
+      this.#folder = undefined;
+    }
+  }
+
   /** Its real path now; undefined if it is removed, or if the system cannot tell. */
-  path(): string | undefined;
-  close(): void;
-}
+  get path(): string | undefined {
+    if (!this.#folder || !descriptorsNameFiles || fstatSync(this.#folder.fd).nlink === 0) return undefined;
+    return this.#folder.currentPath();
+  }
 
-/** Follows a folder; anything else, such as a link, has no path. */
-export function follow(roots: RealRoots, path: string): Followed {
-  const folder = lstatOrUndefined(path)?.isDirectory() ? openToFollow(roots, path) : undefined;
-  return {
-    path() {
-      if (!folder || !descriptorsNameFiles) return undefined;
-      return fstatSync(folder.fd).nlink === 0 ? undefined : folder.currentPath();
-    },
-    close: () => folder?.close(),
-  };
-}
-
-function openToFollow(roots: RealRoots, path: string): OpenedFolder | undefined {
-  try {
-    return openFolderToPass(roots, path);
-  } catch {
-    return undefined;
+  close(): void {
+    this.#folder?.close();
+    this.#folder = undefined;
   }
 }
 

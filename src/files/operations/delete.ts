@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { type Followed, follow } from '../disk/opened.ts';
+import { FollowedFolder } from '../disk/opened.ts';
 import { resolveParent } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
 import { moveToTrash } from '../trash/move-to-trash.ts';
@@ -53,10 +53,10 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
  * @throws ServiceError `not-empty`, `exists` for a file
  */
 export function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
-  return whileFollowed(paths, path, (followed) => deleteEmpty(paths, path, followed));
+  return whileFollowed((followed) => deleteEmpty(paths, path, followed));
 }
 
-async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: Followed): Promise<void> {
+async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: FollowedFolder): Promise<void> {
   const { roots } = paths.mounts;
   const durability = new Durability();
   const removed = await paths.orReportAsync(eventIds.folderRemovalFailed, path, async () => {
@@ -67,7 +67,7 @@ async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: Fol
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
     if (hasTrash(paths)) {
       if (!current.isLink) checkUnused(roots, realPath);
-      const inTrash = await moveToTrash(paths, { path, realPath, entry: current }, durability);
+      const inTrash = await moveToTrash(paths, { path, realPath, entry: current, followed }, durability);
       if (inTrash !== undefined) return { realPath: before, inTrash };
     }
     if (current.isLink) await removeFile(roots, realPath, durability);
@@ -90,14 +90,14 @@ async function emitRemoved(
   paths: AccountPaths,
   path: VirtualPath,
   { realPath, inTrash }: Removed,
-  followed: Followed,
+  followed: FollowedFolder,
   durability: Durability,
 ): Promise<void> {
   await paths.forgetLocks(path);
   try {
     await paths.emitDurable(eventIds.folderRemoved, path, { trashed: inTrash === undefined ? undefined : true }, durability);
   } finally {
-    await endUploadsBelow(paths, realPath, { isGone: true, contentIn: () => inTrash && (followed.path() ?? inTrash) });
+    await endUploadsBelow(paths, realPath, { isGone: true, contentIn: () => inTrash && (followed.path ?? inTrash) });
   }
 }
 
@@ -117,14 +117,14 @@ export interface FolderDeletion {
  * @throws ServiceError the reason of `stop`, if a part of the folder remains
  */
 export function deleteFolder(paths: AccountPaths, path: VirtualPath, deletion: FolderDeletion): Promise<LeftBehind[]> {
-  return whileFollowed(paths, path, (followed) => deleteTree(paths, path, deletion, followed));
+  return whileFollowed((followed) => deleteTree(paths, path, deletion, followed));
 }
 
 async function deleteTree(
   paths: AccountPaths,
   path: VirtualPath,
   { verify, stop }: FolderDeletion,
-  followed: Followed,
+  followed: FollowedFolder,
 ): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   const durability = new Durability();
@@ -137,7 +137,7 @@ async function deleteTree(
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
     const folders = await paths.deletableFolders(path, realPath, current);
-    if (hasTrash(paths)) removed.inTrash = await moveToTrash(paths, { path, realPath, entry: current }, durability, verify);
+    if (hasTrash(paths)) removed.inTrash = await moveToTrash(paths, { path, realPath, entry: current, followed }, durability, verify);
     const isThere = removed.inTrash === undefined;
     if (isThere) left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
     if (current.isLink && isThere) await removeFile(mounts.roots, realPath, durability);
@@ -156,9 +156,8 @@ async function deleteTree(
   return left;
 }
 
-async function whileFollowed<T>({ mounts }: AccountPaths, path: VirtualPath, action: (followed: Followed) => Promise<T>): Promise<T> {
-  const location = mounts.locate(path);
-  const followed = follow(mounts.roots, location.kind === 'real' ? location.realPath : '');
+async function whileFollowed<T>(action: (followed: FollowedFolder) => Promise<T>): Promise<T> {
+  const followed = new FollowedFolder();
   try {
     return await action(followed);
   } finally {

@@ -5,7 +5,7 @@ import { isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/vi
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { freeName } from '../disk/new-names.ts';
-import { type Followed, follow, openParent } from '../disk/opened.ts';
+import { FollowedFolder, openParent } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
@@ -72,7 +72,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   let target: MoveEnd | undefined;
   let move: Move;
   let replaced: Replaced;
-  let followed: Followed | undefined;
+  const followed = new FollowedFolder();
   const endMove = usage.beginMove();
   try {
     checkMove(paths, from, to, options);
@@ -82,14 +82,13 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
     options.verify?.(entry);
     source = openEnd(roots, realFrom);
     target = openEnd(roots, realTo);
-    move = { paths, from, to, entry, source, target, options, durability };
+    move = { paths, from, to, entry, source, target, options, durability, followed };
     await checkEnds(move);
-    followed = follow(roots, move.source.realPath);
     paths.emit(entry.isFolder ? eventIds.folderMoveStarted : eventIds.fileMoveStarted, from, data);
     replaced = await relocate(move);
     if (replaced.kind) usage.removed();
   } catch (error) {
-    followed?.close();
+    followed.close();
     if (isHeld(error)) {
       await paths.forgetLocks(from);
       throw error;
@@ -117,8 +116,8 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
 }
 
 /** Ends the unfinished uploads of a folder that was moved, and lets its held ones follow it, also if others have moved it again. */
-async function takeUploadsAlong({ paths, from, to, source, target }: Move, followed: Followed): Promise<void> {
-  const contentIn = () => followed.path() ?? target.realPath;
+async function takeUploadsAlong({ paths, from, to, source, target }: Move, followed: FollowedFolder): Promise<void> {
+  const contentIn = () => followed.path ?? target.realPath;
   await endUploadsBelow(paths, source.realPath, { isGone: false, contentIn });
   await paths.environment.held.follow(source.realPath, from, () => {
     const realPath = contentIn();

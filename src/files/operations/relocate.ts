@@ -5,7 +5,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { nameTaken, renameFolderToFree, renameToFree } from '../disk/new-names.ts';
-import type { OpenedFolder } from '../disk/opened.ts';
+import type { FollowedFolder, OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
@@ -57,6 +57,8 @@ export interface Move {
   durability: Durability;
   /** Where inspections judged the source, if that is elsewhere: for files restored from the trash. */
   formerly?: { path: VirtualPath; realPath: string } | undefined;
+  /** Follows a folder that is renamed. */
+  followed?: FollowedFolder | undefined;
 }
 
 /** The outcome of a rename. */
@@ -112,7 +114,7 @@ async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
 }
 
 /** Gives content the destination's name, all under one mutex: conditions, removal of the destination, rename. */
-function renameOver({ paths, from, to, entry, source, target, options, intoTrash }: Move, content: Unnamed): Promise<Put> {
+function renameOver({ paths, from, to, entry, source, target, options, intoTrash, followed }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
@@ -120,6 +122,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     if (current) options.verify?.(current);
     const { ino, dev } = lstatSync(content.member);
     const targetMember = target.folder.member(target.name);
+    if (entry.isFolder && !entry.isLink) followed?.open(paths.mounts.roots, content.member);
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
     const isFolder = entry.isFolder && !entry.isLink;
     if (!existing) {
@@ -197,7 +200,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     if (!isSameState(copied, await treeState(aside.realPath)))
       throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
     if (judgement?.hold) throw await judgement.hold();
-    put = await putInPlace({ ...move, options: { ...options, verify: undefined } }, unnamedCopy(move, hidden));
+    put = await putInPlace({ ...move, followed: undefined, options: { ...options, verify: undefined } }, unnamedCopy(move, hidden));
     await judgement?.given();
   } catch (error) {
     if (isHeld(error)) {

@@ -4,7 +4,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
-import { openParent } from '../disk/opened.ts';
+import { type FollowedFolder, openParent } from '../disk/opened.ts';
 import { trashName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { type Move, relocate } from '../operations/relocate.ts';
@@ -21,7 +21,7 @@ import type { TrashFolder } from './trash-folder.ts';
  */
 export async function moveToTrash(
   paths: AccountPaths,
-  { path, realPath, entry }: { path: VirtualPath; realPath: string; entry: Entry },
+  { path, realPath, entry, followed }: { path: VirtualPath; realPath: string; entry: Entry; followed?: FollowedFolder },
   durability: Durability,
   verify: (current: Entry) => void = () => {},
 ): Promise<string | undefined> {
@@ -49,7 +49,7 @@ export async function moveToTrash(
     const options: Move['options'] = { mayReplace: 'nothing', acrossKinds: false, verify };
     const to = `/${trashName}/${id}` as VirtualPath;
     try {
-      await relocate({ paths, from: path, to, entry, source, target, options, durability, intoTrash: true });
+      await relocate({ paths, from: path, to, entry, source, target, options, durability, intoTrash: true, followed });
     } catch (error) {
       opened.forget(id);
       // The content is on another file system, and the disk of the trash has no space for a copy.
