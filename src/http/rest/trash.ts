@@ -26,13 +26,8 @@ export async function showTrash(exchange: Exchange): Promise<Response> {
 export async function emptyTrash(exchange: Exchange): Promise<Response> {
   const left = await signedIn(exchange).files.trash.empty();
   if (left.length === 0) return respond(exchange, { status: 204 });
-  return respond(
-    exchange,
-    errorsReply(
-      422,
-      left.map(({ id }) => ({ target: id, message: 'Permission denied.' })),
-    ),
-  );
+  const items = left.map(({ id }) => ({ target: id, message: 'Permission denied.' }));
+  return respond(exchange, errorsReply(422, items));
 }
 
 /** Answers DELETE of one item of the trash. */
