@@ -69,7 +69,7 @@ export async function picturesOfAll({ openPage, login, url }, target) {
       await page.getByRole('dialog').getByLabel('project').fill('Spring');
       await shot(page, 'details');
       await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
-      await page.locator('.queue li').first().waitFor();
+      await page.locator('.queue li').first().waitFor({ state: 'attached' });
       await shot(page, 'queue');
       await page
         .locator('.queue li.done')

@@ -154,9 +154,13 @@ test('downloads at most: each that begins at the first byte counts, and each arc
   const replies = await Promise.all([get(), get(), get()]);
   assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 410, 410]);
   assert.equal((await get()).status, 410);
+  for (const accept of ['text/html', 'application/json'])
+    assert.equal((await visit(server, 'GET', at, { headers: { accept } })).status, 410, 'no page offers a download that is refused');
+  assert.equal((await get({ range: 'bytes=3-' })).status, 206, 'the rest of a counted download');
   const folder = await makeLink(server, { path: '/out', maximum_downloads: 1 });
   assert.equal((await visit(server, 'GET', `${folder.at}?zip`)).status, 200);
   assert.equal((await visit(server, 'GET', `${folder.at}a.txt`)).status, 410);
+  assert.equal((await visit(server, 'GET', folder.at, { headers: page })).status, 410);
 });
 
 test('a drop link is no storage: quota, size of a file, and nothing comes back; the end of its account ends it', async (t) => {

@@ -47,7 +47,8 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
   accept(exchange, grant.link?.kind === 'drop' ? numbering(result.account) : result.account, result.identity, undefined);
 }
 
-function linkOver(message = 'The link is over.'): ServiceError {
+/** The refusal of a link that is not valid any more. */
+export function linkOver(message = 'The link is over.'): ServiceError {
   return new ServiceError('gone', message);
 }
 
