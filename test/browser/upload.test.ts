@@ -21,6 +21,7 @@ browserTest('chosen files are uploaded with progress and show up in the listing'
   await page.getByRole('link', { name: 'b #?&.txt' }).waitFor();
   assert.equal(readFileSync(join(server.home, 'b #?&.txt'), 'utf8'), 'B');
   assert.equal(await page.locator('.queue li.done').count(), 3);
+  assert.equal(await page.locator('#receipt').count(), 0, 'receipts are for visitors of links');
   await assertAccessible(page, 'the queue');
   await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
   assert.equal(await page.locator('.queue').isVisible(), false);

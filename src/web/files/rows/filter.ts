@@ -91,6 +91,8 @@ function show(left: readonly Row[] | undefined): void {
   // Rows that are still being loaded may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
+  // It counts all members, which are not shown.
+  byId('count').hidden = left !== undefined;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
   showOnly(left);
   const selected = selectedRows();

@@ -51,7 +51,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
   }
 }
 
-/** Returns the ID that identifies the arrival of a file in a receipt. The service sends it only to visitors of links. */
+/** Returns the ID that identifies the arrival of a file in a receipt. */
 function eventIdOf(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }

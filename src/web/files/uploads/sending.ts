@@ -124,7 +124,7 @@ const receiptNotice = make('section.notice.success', { role: 'status', id: 'rece
 /** Shows a visitor of a link where to get the receipt for all files sent so far. There are no receipts for accounts. */
 function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
-  if (fresh.length === 0) return;
+  if (fresh.length === 0 || folderUrl().startsWith('/home/')) return;
   receivedIds.push(...fresh.filter((id) => !receivedIds.includes(id)));
   receiptLead.textContent = uploadText('filesArrived', { count: receivedIds.length });
   const links = [];
