@@ -59,7 +59,7 @@ export async function picturesOfFlows({ openPage, login, save, url }) {
     'trash',
     async (page) => {
       await page.goto(`${url}/home/__svc__/trash`);
-      await page.getByRole('checkbox').first().check();
+      await page.getByRole('checkbox').nth(1).check();
     },
     400,
   );
