@@ -129,7 +129,8 @@ async function fetchFiles({ look, url, shot }) {
 }
 
 async function share({ look, url, shot, textOf }, login) {
-  const page = await look();
+  // A right click opens the menu of a row, which needs a mouse.
+  const page = await look({ hasTouch: false, isMobile: false });
   await login(page);
   await page.locator('#members a').filter({ hasText: 'Contracts' }).first().click({ button: 'right' });
   await page.getByRole('menuitem', { name: textOf('share'), exact: true }).click();
