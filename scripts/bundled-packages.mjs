@@ -1,7 +1,7 @@
 // Finds the packages in a bundle: for the licences at its end, for its SBOM, and for their tests.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Packages that a plugin bundles (bundle-options.mjs), so that no input of the bundle names them. */
+/** Packages that a plugin adds (bundle-options.mjs). The bundle's list of inputs does not name them. */
 const packed = ['swagger-ui-dist'];
 
 /**

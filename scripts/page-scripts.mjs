@@ -84,7 +84,7 @@ async function exportsOf(paths) {
 /**
  * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and the part that imports it
  * cannot start.
- * @param modules names by path of the module of the first script that exports them, for the modules that parts use
+ * @param modules exported names by module path, for the modules of the first script that parts use
  */
 function assertExported(files, exports, modules) {
   const owners = new Map();

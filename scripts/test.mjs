@@ -53,8 +53,8 @@ const maxTogether = 10;
 const memoryBytes = 4 * 1024 ** 3;
 
 /**
- * Features of Chromium that are turned off. Its own pages for the address bar, which each window loads, and a process that waits for the
- * next page took almost half of the CPU time of browser tests. Chromium obeys only one such list, so this one repeats the features that
+ * Features of Chromium that are turned off. Two of them took almost half of the CPU time of browser tests: pages for the address bar, which
+ * each window loads, and a process that waits for the next page. Chromium obeys only one such list, so this one repeats the features that
  * Playwright turns off.
  */
 const disabledFeatures = [

@@ -17,7 +17,7 @@ export function certificateBlocks(pem: string): string[] {
 
 /**
  * Splits two files into pairs of a certificate chain and its key. If there are several keys, each chain starts with the certificate of its
- * key. A key without a certificate gets the whole text, for which `checkTlsPairs` reports an error.
+ * key. A key without a certificate gets the whole text, and `checkTlsPairs` then reports an error.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`

@@ -14,8 +14,8 @@ const answered = 100;
 const atOnce = 4;
 
 /**
- * Makes a console send events again, cancels that after some of them, and asserts that it ends there: no further request begins, deliveries
- * are recorded, and the service continues.
+ * Starts a replay in a console and cancels it after some events. Asserts that no further request begins, that deliveries are recorded, and
+ * that the service continues.
  */
 export async function cancelWhileSending(t: TestContext, events: number): Promise<void> {
   const receiver = await startReceiver(t, { script: Array.from({ length: answered }, () => ({})), otherwise: { isHeld: true } });

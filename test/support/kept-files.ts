@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 // Only some file systems are trusted to report every change, so from here on this process has its folders on the disk.
 process.env.TMPDIR = process.env.SVC_TEST_DISK ?? tmpdir();
 
-/** A clock ahead of that of the file system, so that the cache of small files takes every file as unchanged for some time. */
+/** A clock that runs ahead of the file system's clock. The cache of small files therefore sees every file as unchanged for some time. */
 export const clockAhead: Clock = { ...systemClock, nowMs: () => Date.now() + 60_000 };
 
 /** Options of a test that needs the service to keep temporary files in memory. */

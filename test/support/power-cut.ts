@@ -9,7 +9,7 @@ interface Inode {
 
 /** A change that may or may not survive a power cut, unless a sync made it durable. */
 export interface Change {
-  /** Places in the trace at which the change was made, and from which on it is durable. */
+  /** Places in the trace: `at`, where the change was made, and `lastsFrom`, where it becomes durable. */
   at: number;
   lastsFrom: number;
   what: string;

@@ -96,7 +96,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Makes nodes believe that others have used a Redis since its start, so that they do not wait for those. */
+/** Makes nodes believe that other nodes have used this Redis since its start. They then do not wait for those nodes. */
 export async function markAsUsed(command: TestRedis['command']): Promise<void> {
   const runId = /run_id:(\w+)/.exec(await command('INFO server'))?.[1];
   await command(`SET {svc}:run ${runId}`);

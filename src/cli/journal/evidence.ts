@@ -73,7 +73,10 @@ export const receiptResult = z.strictObject({
     .nullable(),
 });
 
-/** Checks that an event is in a journal or export that is complete up to it. It may be the event of an upload (`Event-Id`). */
+/**
+ * Checks that a journal or export contains an event, and that nothing before it is missing or changed. The ID may be the `Event-Id` of an
+ * upload.
+ */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);
   const place = isExport(folder) ? await findExported(folder, uuid) : await findJournalled(folder, uuid);

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync, openIfThere } from './descriptors.ts';
 
-/** Syncs a folder, so that its new, renamed or removed files survive a power failure in that state. */
+/** Syncs a folder, so that its creations, renames and removals of files survive a power failure. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {

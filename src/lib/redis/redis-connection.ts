@@ -84,7 +84,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address omits it. In that case, the address that was asked is used.
+    // A node that does not know its own address omits it. In that case, the result is the address of the asked node.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,

@@ -56,7 +56,7 @@ function eventIdOf(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
-/** Returns whether the service has the file that was sent, so that only the reply was lost. */
+/** Returns whether the service already stores the sent file. In that case only the reply was lost. */
 function isSame({ headers }: Response, { size, lastModified }: File): boolean {
   const modifiedMs = Date.parse(headers.get('last-modified') ?? '');
   return Number(headers.get('content-length')) === size && modifiedMs === Math.floor(lastModified / 1000) * 1000;
