@@ -32,7 +32,7 @@ export function keyFault({ algorithm, blob, hash, signature, signed }: Presented
   if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
-  // The parser may accept other bytes than those it parsed. The key is valid only if it serialises to the bytes that the client sent.
+  // The key is refused unless it serialises to exactly the bytes that the client sent.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
   if (!signature) return undefined;
