@@ -8,7 +8,7 @@ import { expandUserInPath } from './user-names.ts';
 
 /** One address of an account's `email`. */
 interface EmailAddress {
-  /** The name that stands before the address; empty when none does. */
+  /** The display name before the address; empty if there is none. */
   name: string;
   address: string;
 }
@@ -26,7 +26,7 @@ function emailAddress(text: string): EmailAddress {
   return { name: unquoted(text.slice(0, open).trim()), address: text.slice(open + 1, -1).trim() };
 }
 
-// A quoted name (RFC 5322 §3.2.4) may have commas of its own.
+// A comma inside a quoted name (RFC 5322 §3.2.4) does not separate addresses.
 function splitOutsideQuotes(list: string): string[] {
   const items: string[] = [];
   let start = 0;
@@ -53,16 +53,19 @@ export interface LocalAccount {
   readonly name: string;
   readonly enabled: boolean;
   readonly passwordHash: string | undefined;
-  /** SHA-256 in base64url of the earlier hash of the same password, in another format; sessions opened with it stay valid. */
+  /**
+   * Set when the hash of another system was replaced by one of the same password: the SHA-256 of the earlier hash, in base64url. Sessions
+   * that were opened with the earlier hash stay valid.
+   */
   readonly replacedHashFingerprint?: string | undefined;
-  /** OpenSSH public key lines. */
+  /** SSH public keys, each as a line in OpenSSH format. */
   readonly sshKeys: readonly string[];
-  /** Certificates in PEM text. */
+  /** Client certificates in PEM format. */
   readonly certificates: readonly string[];
   readonly configuration: AccountConfiguration;
 }
 
-/** One entry of `accounts`, option names as in the configuration. */
+/** One entry of `accounts`. The members have the option names of the configuration. */
 export interface LocalAccountOptions extends AccountConfiguration {
   enabled: boolean;
   password?: string | null | undefined;
@@ -70,7 +73,7 @@ export interface LocalAccountOptions extends AccountConfiguration {
   certificates?: readonly string[] | null | undefined;
 }
 
-/** Makes a local account of its options. */
+/** Converts an entry of `accounts` to a local account. */
 export function toLocalAccount(name: string, options: LocalAccountOptions): LocalAccount {
   const { enabled, password, ssh_keys, certificates, ...configuration } = options;
   return {
@@ -86,7 +89,7 @@ export function toLocalAccount(name: string, options: LocalAccountOptions): Loca
 /** The group that an account belongs to when it names none (docs/spec/authentication.md#account-of-a-reply). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
-/** The home folder and its owner; option names as in the configuration. */
+/** The options for the home folder and its owner. The members have the option names of the configuration. */
 export interface HomeFolderConfiguration {
   home_folder_path?: string | null | undefined;
   create_home_folder?: boolean | null | undefined;
@@ -94,7 +97,7 @@ export interface HomeFolderConfiguration {
   create_home_folder_group?: string | null | undefined;
 }
 
-/** Access tokens of an account; option names as in the configuration. */
+/** The option `tokens`: what access tokens an account may have. The members have the option names of the configuration. */
 export interface TokenOptions {
   enabled: boolean;
   maximum: number;
@@ -102,7 +105,7 @@ export interface TokenOptions {
   services?: readonly string[] | undefined;
 }
 
-/** Links to files of an account; option names as in the configuration. */
+/** The option `links`: what links to its files an account may have. The members have the option names of the configuration. */
 export interface LinkOptions {
   enabled: boolean;
   maximum: number;
@@ -114,7 +117,7 @@ export interface LinkOptions {
 export const defaultTokens: TokenOptions = { enabled: true, maximum: 100, maximum_days: 365 };
 export const defaultLinks: LinkOptions = { enabled: true, maximum: 1000, maximum_days: 90, default_days: 7, require_password: false };
 
-/** Options of both an account and its group; names as in the configuration. */
+/** The options that both accounts and groups have. The members have the option names of the configuration. */
 interface SharedConfiguration extends HomeFolderConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
@@ -128,7 +131,7 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   links?: LinkOptions | null | undefined;
 }
 
-/** A group; its members are the defaults of its accounts. */
+/** The options of a group. Its accounts use them where they set none of their own. */
 export interface GroupConfiguration extends SharedConfiguration {
   enabled: boolean;
   allow_own_password_change?: boolean | null | undefined;
@@ -138,20 +141,20 @@ export interface GroupConfiguration extends SharedConfiguration {
   show_recent?: boolean | null | undefined;
 }
 
-/** An account as an authentication method knows it (docs/spec/authentication.md#account-of-a-reply). */
+/** The options of an account as an authentication method returns them (docs/spec/authentication.md#account-of-a-reply). */
 export interface AccountConfiguration extends SharedConfiguration {
   uuid?: string | null | undefined;
   email?: string | null | undefined;
   group?: string | null | undefined;
 }
 
-/** An account as a configuration defines it (docs/spec/authentication.md#account-in-force). */
+/** The account in force: the options of an account joined with those of its group (docs/spec/authentication.md#account-in-force). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
   readonly email: string;
   readonly groupUuid: string;
-  /** Real absolute path, `${USER}` already replaced. */
+  /** Absolute path on the disk. `${USER}` is already replaced. */
   readonly homeFolderPath: string;
   readonly createHomeFolder: boolean;
   readonly homeFolderOwner: string | undefined;
@@ -159,36 +162,36 @@ export interface Account {
   readonly homeFolderStructure: readonly string[];
   readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
   readonly permissions: Permissions;
-  /** The token or link that its client presented; the permissions are narrowed to it. */
+  /** The token or link that the client presented, if any. `permissions` are already narrowed to what it grants. */
   readonly grant?: GrantName | undefined;
-  /** Whether new content is refused or numbered if its name is taken by a file that must not be replaced. */
+  /** What happens to an upload whose name a file has that must not be replaced: it is refused, or it gets a numbered name. */
   readonly onNameTaken: 'refuse' | 'number';
   /** Number of days for which nobody may change, move or delete a file that the account created; 0 for none. */
   readonly retainDays: number;
-  /** The inspections that files pass before they get their names. */
+  /** The inspections that an uploaded file must pass before it becomes visible. */
   readonly inspections: InspectionRules;
   readonly allowOwnPasswordChange: boolean;
-  /** Largest file that the account may write, 0 = no limit. */
+  /** Largest size of a file that the account may write; 0 for no limit. */
   readonly fileWriteSizeBytes: number;
-  /** Most that the account's folders may hold, 0 = no limit. */
+  /** Largest total size of the account's folders; 0 for no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
-  /** Number of days for which deleted or replaced files stay in the trash; 0 = they are deleted at once. */
+  /** Number of days for which deleted or replaced files stay in the trash; 0 if they are deleted at once. */
   readonly trashDays: number;
-  /** Whether it may see which of its files are due. */
+  /** Whether the account may see which of its files are due. */
   readonly showExpectations: boolean;
-  /** Whether it may see a list of its recent changes. */
+  /** Whether the account may see a list of its recent changes. */
   readonly showRecent: boolean;
   readonly tokens: TokenOptions;
   readonly links: LinkOptions;
-  /** UUID and type of the method that accepted it. */
+  /** UUID and type of the authentication method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
 }
 
-/** The reason why an account that a method accepted cannot be used. */
+/** Why an account cannot be used although an authentication method accepted it. */
 export type AccountProblem = 'group-unknown' | 'group-disabled' | 'no-home-folder' | 'bad-value';
 
-/** Raised by `effectiveAccount`; `problem` selects the event for the administrator. */
+/** Thrown by `effectiveAccount`. `problem` decides which event the administrator gets. */
 export class AccountError extends ServiceError {
   readonly problem: AccountProblem;
 
@@ -199,9 +202,10 @@ export class AccountError extends ServiceError {
 }
 
 /**
- * The home folder options in force: for each option the first value that is set (docs/spec/authentication.md#account-in-force).
+ * The home folder options that apply to an account: each is taken from the first holder that sets it
+ * (docs/spec/authentication.md#account-in-force).
  *
- * @param holders the account, its group and `DEFAULT_GROUP`, those that exist
+ * @param holders the options of the account, of its group and of `DEFAULT_GROUP`, in this order; undefined for one that does not exist
  */
 export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefined)[]) {
   const firstText = (name: 'home_folder_path' | 'create_home_folder_owner' | 'create_home_folder_group') =>
@@ -215,19 +219,19 @@ export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefin
   };
 }
 
-/** The message for an account of a group that has no home folder. */
+/** The message when neither an account nor its group sets a home folder. */
 export function noHomeFolder(groupUuid: string): string {
   const others = groupUuid === defaultGroupUuid ? '' : ` nor ${defaultGroupUuid}`;
   return `neither the account nor its group "${groupUuid}"${others} has a home_folder_path`;
 }
 
 /**
- * Joins an account with its group. Each value comes from the account; if unset there, from the group, then (home folder only) from
- * `DEFAULT_GROUP`, then from the default.
+ * Joins an account with its group. Each value comes from the account. If it is unset there, it comes from the group. Home folder options
+ * that are unset in both come from `DEFAULT_GROUP`. An option that is set nowhere has its default.
  *
- * @param name account name, already checked with `isUserName`
+ * @param name the account's name, already checked with `isUserName`
  * @param groups all groups by UUID
- * @param method the method that accepted the account
+ * @param method the authentication method that accepted the account
  * @throws AccountError when the group is missing or disabled, no home folder is configured, or a value cannot be used
  */
 export function effectiveAccount(
@@ -279,11 +283,12 @@ export function effectiveAccount(
 }
 
 /**
- * The account as the holder of a token or link sees it: its current rights, narrowed. Every protocol acts on behalf of an account object,
- * so the narrowing applies to all. The holder cannot use functions that concern the account as a whole.
+ * The account for the holder of a token or link: its current rights, narrowed to what the token or link grants. Every protocol acts on
+ * behalf of such an account object, so the narrowing holds for all protocols. The holder can neither change the password nor see
+ * expectations, because these concern the account as a whole.
  *
- * @param narrowings of the token or link, and of those that made it
- * @param grant the token or link
+ * @param narrowings the narrowing of the token or link, and those of the tokens with which it was created
+ * @param grant names the token or link
  */
 export function narrowAccount(account: Account, narrowings: readonly Narrowing[], grant: GrantName): Account {
   const permissions = narrowings.reduce((left, narrowing) => left.narrowed(narrowing), account.permissions);

@@ -13,26 +13,28 @@ import { type LocalAccount, type LocalAccountOptions, toLocalAccount } from './a
 import { parseForeignHash } from './foreign-hashes.ts';
 import { accountOptions } from './options.ts';
 
-/** How often the file is checked for changes by other processes. */
+/** Interval at which the file is checked for changes that other processes made. */
 const checkEveryMs = 1000;
 
-/** Password changes of accounts of the configuration; they take precedence until the hash in the configuration changes. */
+/** The changed password of an account of the configuration. It takes precedence until the hash in the configuration changes. */
 const overrideOptions = z.strictObject({
   password: z.string(),
-  /** SHA-256 of the configuration's hash that this one replaced. */
+  /** SHA-256 of the password hash in the configuration that `password` replaces. */
   replaces: z.string(),
 });
 
-/** A hash of another system that was replaced by one of the same password. */
+/** Records that the hash of another system was replaced by svc's own hash of the same password. */
 const replacedOptions = z.strictObject({
-  /** SHA-256 in base64url of the earlier hash and of its replacement; valid while the account has the replacement. */
+  /**
+   * SHA-256 in base64url of the earlier hash (`from`) and of its replacement (`to`). The record counts while the account has the latter.
+   */
   from: z.string(),
   to: z.string(),
 });
 
 const fileOptions = z.strictObject({
   accounts: z.record(z.string(), accountOptions).default({}),
-  /** Former password hashes of accounts, newest first, for the policy's `history`. */
+  /** The former password hashes of each account, newest first. The option `history` of the password policy needs them. */
   password_history: z.record(z.string(), z.array(z.string())).default({}),
   password_overrides: z.record(z.string(), overrideOptions).default({}),
   replaced_hashes: z.record(z.string(), replacedOptions).default({}),
@@ -40,26 +42,26 @@ const fileOptions = z.strictObject({
 
 type FileOptions = z.infer<typeof fileOptions>;
 
-/** The members of the file that a password change modifies. */
+/** The members of the file that a password change may modify. */
 type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides' | 'replaced_hashes'> & {
   accounts: Record<string, { password?: string | null | undefined }>;
 };
 
 interface Content {
   history: ReadonlyMap<string, readonly string[]>;
-  /** All local accounts by name. An account is the same object until the file changes. */
+  /** All local accounts by name. Each account stays the same object until the file changes. */
   accounts: ReadonlyMap<string, LocalAccount>;
   passwordHashes: readonly string[];
 }
 
 interface AccountsFileOptions {
-  /** Whether other processes may have the file, too. */
+  /** Whether other processes may use the same file. */
   isShared?: boolean;
-  /** Called when accounts changed; without it the file is checked only when an account is asked for. */
+  /** Called when accounts changed. Without it, the file is checked only when someone asks for an account. */
   onChange?: (() => void) | undefined;
 }
 
-/** The local accounts: those of the configuration and of the accounts file, which is read again after a change. */
+/** The local accounts: those of the configuration and those of the accounts file. The file is read again when it changed. */
 export class AccountsFile {
   readonly #path: string;
   readonly #clock: Clock;
@@ -71,8 +73,8 @@ export class AccountsFile {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param path the accounts file; it need not exist
-   * @param configured `accounts` of the configuration
+   * @param path path of the accounts file, which need not exist
+   * @param configured the option `accounts` of the configuration
    * @throws ServiceError `unavailable` when the file cannot be read or is not valid
    */
   constructor(
@@ -90,19 +92,19 @@ export class AccountsFile {
     this.#content = this.#read();
   }
 
-  /** The account of a name; the configuration's comes first. */
+  /** The account with this name. If the configuration and the file both have one, it is that of the configuration. */
   find(name: string): LocalAccount | undefined {
     this.#refresh();
     return this.#content.accounts.get(name);
   }
 
-  /** All accounts by name: the same map until the file changes. */
+  /** All accounts by name. Each call returns the same map until the file changes. */
   all(): ReadonlyMap<string, LocalAccount> {
     this.#refresh();
     return this.#content.accounts;
   }
 
-  /** The accounts whose hash is of another system and fast to guess, each with the reason. */
+  /** The accounts whose password hash comes from another system and is easy to guess, each with the reason. */
   weakHashes(): { name: string; format: string; weakness: string }[] {
     return [...this.#content.accounts].flatMap(([name, { passwordHash }]) => {
       const { format = '', weakness } = (passwordHash ? parseForeignHash(passwordHash) : undefined) ?? {};
@@ -110,28 +112,28 @@ export class AccountsFile {
     });
   }
 
-  /** Checks the file from now on, where a listener wants changes. */
+  /** Checks the file regularly from now on, if there is an `onChange` to call. */
   watch(): Timer | undefined {
     return this.#options.onChange && this.#clock.every(checkEveryMs, () => this.#refresh());
   }
 
-  /** The hashes of all accounts that have one. */
+  /** The password hashes of all accounts that have one. */
   get passwordHashes(): readonly string[] {
     this.#refresh();
     return this.#content.passwordHashes;
   }
 
-  /** The kept former password hashes of an account, newest first. */
+  /** The former password hashes of an account that the file still holds, newest first. */
   formerHashes(name: string): readonly string[] {
     return this.#content.history.get(name) ?? [];
   }
 
   /**
-   * Writes a new password hash: atomically, and locked against other writers.
+   * Writes a new password hash. The file is replaced atomically, under a lock against other writers.
    *
-   * @param keptHashes how many former hashes to keep
-   * @param former the hash that is to be replaced: one that another process wrote meanwhile stays
-   * @returns whether the account has the new one
+   * @param keptHashes number of former hashes to keep
+   * @param former if set, the account must still have this hash; otherwise another process has changed the password, and nothing is written
+   * @returns whether the new hash was written
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
    *   password is in force, but a power cut may undo it
    */
@@ -153,12 +155,12 @@ export class AccountsFile {
   }
 
   /**
-   * Replaces password hashes by other hashes of the same passwords, where the accounts still have the old ones: atomically, and locked
-   * against other writers.
+   * Replaces password hashes with new hashes of the same passwords. An account that no longer has the given former hash keeps its own. The
+   * file is replaced atomically, under a lock against other writers.
    *
-   * @param hashes the former and the new hash of each account
-   * @returns the names of the accounts that have the new ones
-   * @throws as `setPassword`
+   * @param hashes the former and the new hash of each account, by name
+   * @returns the names of the accounts whose hash was replaced
+   * @throws the same errors as `setPassword`
    */
   async replaceHashes(hashes: ReadonlyMap<string, { from: string; to: string }>): Promise<string[]> {
     const replaced: string[] = [];
@@ -177,7 +179,11 @@ export class AccountsFile {
     return replaced;
   }
 
-  /** Changes the file and its parsed options, which are read again first. @param edit returns whether there is anything to write */
+  /**
+   * Reads the file again, changes it and writes it.
+   *
+   * @param edit changes both the document to write and its parsed options; returns false if nothing is to be written
+   */
   async #change(edit: (documents: [Passwords, FileOptions]) => boolean): Promise<void> {
     let unsynced: UnsyncedChange | undefined;
     let isChanged = false;
@@ -197,7 +203,7 @@ export class AccountsFile {
     });
     if (!isChanged) return;
     this.#options.onChange?.();
-    // After this time each process has checked the file, and refuses the old password.
+    // After this time every process has checked the file, so it refuses the old password.
     if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
     if (unsynced) throw unsynced;
   }
@@ -210,7 +216,7 @@ export class AccountsFile {
     } else {
       const account = document.accounts[name];
       if (!account) throw new ServiceError('account-gone', 'The account does not exist any more.');
-      // With a YAML alias, two accounts may be the same object.
+      // The account is copied, because a YAML alias can make two accounts the same object.
       document.accounts[name] = { ...account, password };
     }
   }
@@ -237,7 +243,7 @@ export class AccountsFile {
     return this.#contentOf(options);
   }
 
-  // Accounts of the configuration take precedence; a changed password is valid while the configuration has the hash that it replaced.
+  // Accounts of the configuration take precedence. A changed password holds as long as the configuration has the hash that it replaces.
   #contentOf(options: FileOptions): Content {
     const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, toLocalAccount(name, account)]));
     for (const [name, configured] of this.#configured) {
@@ -257,7 +263,7 @@ export class AccountsFile {
   #versionOnDisk(): string {
     let fd: number;
     try {
-      // Opening makes an NFS client ask its server; stat(2) may return data that is a minute old.
+      // The file is opened first, because that makes an NFS client ask its server. stat(2) alone may return data that is a minute old.
       fd = openSync(this.#path, 'r');
     } catch {
       return '';
@@ -283,10 +289,10 @@ export class AccountsFile {
 }
 
 /**
- * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
+ * Parses the text of an accounts file. It has a member `accounts` like the configuration, or it is that map alone.
  *
- * @returns the file as a document that can be written again (as JSON if it is JSON), and its parsed options
- * @throws ServiceError `unavailable` naming the file and the option at fault
+ * @returns `written` is the document to change and write again, `options` are its parsed options, `isJson` is whether to write it as JSON
+ * @throws ServiceError `unavailable` that names the file and the faulty option
  */
 export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions; isJson: boolean } {
   let value = readJson(text);
@@ -305,15 +311,16 @@ export function parseAccountsFile(text: string, path: string): { written: Passwo
 }
 
 /**
- * The object of a JSON text without repeated keys, undefined for other texts. The YAML parser takes 20 times as long (2 s for 100,000
- * accounts).
+ * Parses a text as JSON, because the YAML parser takes 20 times as long (2 s for 100,000 accounts).
+ *
+ * @returns undefined when the text is not a JSON object, or has a key twice
  */
 function readJson(text: string): unknown {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const withoutSpaces = text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
-    // A repeated key would be missing when the parsed value is written again.
+    // If a key occurs twice, the parsed value has lost one of them, so its JSON differs from the text.
     return JSON.stringify(value) === withoutSpaces ? value : undefined;
   } catch {
     return undefined;

@@ -4,10 +4,12 @@
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate', 'token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
-/** The credentials of SSH clients, in the order in which their methods are offered; a password may come by two methods. */
+/**
+ * The credentials of SSH clients, in the order in which SSH services offer them. A password may come by two SSH authentication methods.
+ */
 export const credentialKinds = ['ssh-key', 'password'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
-/** The credentials that SSH services require of accounts: any one kind, one certain kind, or a password and a key. */
+/** What SSH services can require of an account: one credential of any kind, a password, a key, or a password and a key. */
 export const requiredCredentials = ['any', 'password', 'ssh-key', 'both'] as const;
 export type RequiredCredentials = (typeof requiredCredentials)[number];

@@ -6,24 +6,25 @@ import { systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { ThreadFamily, VerificationTask } from './password-worker.ts';
 
-/** A password hash that another system made. */
+/** A password hash that another system created. */
 export interface ForeignHash {
-  /** Name of the format, for people: `bcrypt`. */
+  /** Name of the format for messages, such as `bcrypt`. */
   readonly format: string;
-  /** Why it should be replaced soon; undefined when it resists guessing well. */
+  /** Why the hash is easy to guess and should be replaced soon; undefined when it is not. */
   readonly weakness: string | undefined;
-  /** Number of bytes of a password that are compared; bcrypt ignores the rest. */
+  /** Number of bytes of a password that the hash takes into account. bcrypt ignores all after the 72nd. */
   readonly countedBytes: number;
-  /** Compares it with a password in UTF-8; on another thread if that takes long. */
+  /** Whether the hash belongs to this password (in UTF-8). Computes on another thread if that takes long. */
   verify(password: Buffer): Promise<boolean>;
 }
 
-/** A hash format: how it is recognised, when its cost is unacceptable, and how it is verified. */
+/** A format of hashes. The functions get `parts`, the capturing groups of `pattern`. */
 interface Format {
   name: string;
   pattern: RegExp;
   /**
-   * The work that the hash needs, if it is too much; otherwise undefined. The limits are about two seconds of one core of a small machine.
+   * Says how much work a hash needs, if that is too much; otherwise undefined. The limits correspond to about two seconds on one core of a
+   * small machine.
    */
   excess?: (parts: string[]) => string | undefined;
   weakness?: (parts: string[]) => string | undefined;
@@ -34,11 +35,14 @@ interface Format {
 const largestBcryptCost = 14;
 const largestShaRounds = 300_000;
 const largestIterations = 2_000_000;
-/** Memory times passes of Argon2, in KiB, and the memory alone. */
+/** Limits for Argon2 in KiB: for the memory times the number of passes, and for the memory alone. */
 const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 
-/** Smallest cost that gives no warning: the recommendation of OWASP's cheat sheet, lowered to the defaults of the last ten years. */
+/**
+ * A hash that costs less than this gives a warning. OWASP's cheat sheet recommends more, but then the default hashes of other systems from
+ * the last ten years would give a warning, too.
+ */
 const fairBcryptCost = 10;
 const fairShaRounds = 5000;
 const fairIterations = 100_000;
@@ -124,15 +128,15 @@ const unsupported: readonly [RegExp, string][] = [
 ];
 
 function shaRounds([of5, of6]: string[]): number {
-  // As crypt(3): at least 1,000.
+  // crypt(3) takes at least 1,000 rounds, even if the hash says fewer.
   return Math.max(1000, Number(of5 || of6 || 5000));
 }
 
 /**
- * Reads a hash of another system.
+ * Parses a password hash that another system created.
  *
  * @returns undefined when the format is unknown
- * @throws ServiceError `bad-request` when svc cannot verify the format, or verifying would take longer than two seconds
+ * @throws ServiceError `bad-request` when svc knows the format but cannot verify it, or when that would take longer than two seconds
  */
 export function parseForeignHash(text: string): ForeignHash | undefined {
   for (const { name: format, pattern, excess, weakness, countedBytes = Number.POSITIVE_INFINITY, verify } of formats) {
@@ -162,21 +166,21 @@ function verifyPbkdf2(password: Buffer, { digest, iterations, salt, hash }: Pbkd
   });
 }
 
-/** The content is the digest of password and salt, then the salt. */
+/** Compares a password with `{SHA}` or `{SSHA}`. @param content base64 of the SHA-1 of password and salt, followed by the salt (if any) */
 function verifySha1(password: Buffer, content = ''): boolean {
   const bytes = Buffer.from(content, 'base64');
   const digest = createHash('sha1').update(password).update(bytes.subarray(20)).digest();
   return timingSafeEqual(digest, bytes.subarray(0, 20));
 }
 
-/** Time in milliseconds after which a thread without an answer is stopped. */
+/** Time in milliseconds after which a thread is stopped if it has not answered. */
 const threadTimeMs = 30_000;
 
 let source: string | undefined;
 
 function askThread(task: VerificationTask): Promise<boolean> {
   source ??= gunzipSync(Buffer.from(program.packed(), 'base64')).toString();
-  // The thread gets none of the process's options and standard streams: it only computes.
+  // The thread only computes, so it gets neither the options nor the environment of the process.
   const worker = new Worker(source, { eval: true, workerData: task, execArgv: [], env: {} });
   const late = new ServiceError('unavailable', 'A password took too long to verify.');
   return new Promise<boolean>((resolve, reject) => {

@@ -15,9 +15,9 @@ function ownerIds(account: Account): { uid: number; gid: number } | undefined {
 }
 
 /**
- * The segments of one `home_folder_structure` entry, relative to the home folder even with a leading `/`.
+ * Splits an entry of `home_folder_structure` into names. The entry is relative to the home folder, even if it begins with `/`.
  *
- * @throws ServiceError `name-invalid` when it would leave the home folder, or has control characters
+ * @throws ServiceError `name-invalid` when the entry would leave the home folder, or a name has control characters
  */
 export function structureSegments(entry: string): string[] {
   const segments = entry.split(sep === '\\' ? /[\\/]/ : '/').filter((segment) => segment !== '' && segment !== '.');
@@ -36,12 +36,12 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Ensures that the home folder of an account exists; creates it with its structure, owner and group if the account says so
- * (docs/spec/authentication.md#account-in-force). Called at each login.
+ * Ensures at each login that the home folder of the account exists. If the options of the account allow it, missing folders are created,
+ * with the configured owner and group (docs/spec/authentication.md#account-in-force).
  *
- * @param onUnsynced called if the disk failed to sync a created folder, which exists nevertheless
- * @returns the real paths of what was created
- * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
+ * @param onUnsynced called when a folder was created, but the disk failed to sync it
+ * @returns the real paths of the folders that were created
+ * @throws ServiceError `unauthorized` with the reason when the home folder is missing and must not be created, or creating it failed
  */
 export function prepareHomeFolder(account: Account, onUnsynced: (fault: unknown) => void): string[] {
   const home = account.homeFolderPath;
@@ -73,7 +73,7 @@ export function prepareHomeFolder(account: Account, onUnsynced: (fault: unknown)
   }
 }
 
-/** @returns false when another node was faster */
+/** Creates a folder. @returns false when it exists, because another node created it at the same time */
 function makeFolder(path: string, onUnsynced: (fault: unknown) => void): boolean {
   try {
     mkdirSync(path);
@@ -94,7 +94,7 @@ function createBelow(home: string, segments: string[], create: (path: string) =>
   for (const segment of segments) {
     path = join(path, segment);
     try {
-      // A link inside the home folder must not make the service create folders somewhere else.
+      // A symbolic link in the home folder must not lead the service to create folders outside.
       if (lstatSync(path).isSymbolicLink() && !`${realpathSync(path)}${sep}`.startsWith(home + sep)) {
         throw new ServiceError('unauthorized', `home_folder_structure: "${path}" is a link that leaves the home folder.`);
       }

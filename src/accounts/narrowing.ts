@@ -1,26 +1,26 @@
 import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
 
-/** The part of an account's files and rights that a token or link grants: never more than the account has. */
+/** What a token or link grants of an account's files and rights. It never grants more than the account has. */
 export interface Narrowing {
-  /** Files and folders, with all that they hold; absent: all. */
+  /** The granted files and folders; a folder includes all its content. Absent if everything is granted. */
   readonly paths?: readonly VirtualPath[] | undefined;
-  /** Keywords; absent: those of the account. `allow-create-file` is a part of `allow-write`. */
+  /** The granted permission keywords; absent if all rights of the account are granted. `allow-write` includes `allow-create-file`. */
   readonly permissions?: readonly string[] | undefined;
 }
 
-/** A token or a link by its ID: one of the two. */
+/** Names a token or a link by its ID. Exactly one of the members is set. */
 export interface GrantName {
   readonly token?: string;
   readonly link?: string;
 }
 
-/** Whether a path is within the narrowed part, on the way to it, or outside. */
+/** Whether a path is inside the granted paths, a folder on the way to one of them, or outside. */
 export function placeIn({ paths }: Narrowing, path: VirtualPath): 'inside' | 'on-the-way' | 'outside' {
   if (!paths || paths.some((top) => isWithin(path, top))) return 'inside';
   return paths.some((top) => isWithin(top, path)) ? 'on-the-way' : 'outside';
 }
 
-/** The paths that are in all of several narrowings, each with all that it holds; undefined: all paths. */
+/** The files and folders that all of these narrowings grant; a folder includes all its content. Undefined if everything is granted. */
 export function commonPaths(narrowings: readonly Narrowing[] = []): VirtualPath[] | undefined {
   let common: readonly VirtualPath[] | undefined;
   for (const { paths } of narrowings) {

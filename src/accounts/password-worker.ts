@@ -7,10 +7,10 @@ import apacheMd5 from 'apache-md5';
 import { argon2Verify, bcryptVerify } from 'hash-wasm';
 import { encrypt as shaCrypt } from 'unixcrypt';
 
-/** The families of hashes that are computed in a thread. */
+/** The kinds of password hashes that this thread can verify. */
 export type ThreadFamily = 'argon2' | 'bcrypt' | 'md5-crypt' | 'sha-crypt';
 
-/** The question to the thread; its answer is a boolean. */
+/** The input of the thread. It answers with a boolean: whether the password matches the hash. */
 export interface VerificationTask {
   readonly family: ThreadFamily;
   /** The password in UTF-8. */
@@ -18,10 +18,10 @@ export interface VerificationTask {
   readonly hash: string;
 }
 
-// The types describe a module with a default export, but it is a function.
+// According to its types, the module has a default export. In fact the module itself is the function.
 const md5Crypt = apacheMd5 as unknown as (password: string, hash: string) => string;
 
-/** bcrypt uses no more bytes of a password; other programs truncate it, too. */
+/** Number of bytes of a password that bcrypt uses. Longer passwords are truncated, as in other programs. */
 const bcryptBytes = 72;
 
 async function matches({ family, password, hash }: VerificationTask): Promise<boolean> {
@@ -31,7 +31,7 @@ async function matches({ family, password, hash }: VerificationTask): Promise<bo
     case 'bcrypt':
       return bcryptVerify({ password: password.subarray(0, bcryptBytes), hash });
     case 'md5-crypt':
-      // The library takes each character as one byte.
+      // The library expects a text in which each character stands for one byte.
       return isSameDigest(md5Crypt(Buffer.from(password).toString('latin1'), hash), hash);
     case 'sha-crypt':
       return isSameDigest(shaCrypt(Buffer.from(password).toString('utf8'), hash.slice(0, hash.lastIndexOf('$'))), hash);
@@ -40,13 +40,13 @@ async function matches({ family, password, hash }: VerificationTask): Promise<bo
   }
 }
 
-/** Compares only the digests, because `rounds=5000` and no `rounds` mean the same. */
+/** Compares only the digests, because the rest may differ: `rounds=5000` means the same as no `rounds`. */
 function isSameDigest(made: string, hash: string): boolean {
   const [one, two] = [made, hash].map((text) => Buffer.from(text.slice(text.lastIndexOf('$') + 1), 'latin1')) as [Buffer, Buffer];
   return one.length === two.length && timingSafeEqual(one, two);
 }
 
 const task = workerData as VerificationTask;
-// The libraries reject an empty password; so another one is hashed, which costs the same and never matches.
+// The libraries reject an empty password. To take the same time, the thread hashes another text instead, and answers false.
 const isEmpty = task.password.length === 0;
 void matches(isEmpty ? { ...task, password: Uint8Array.of(0) } : task).then((answer) => parentPort?.postMessage(answer && !isEmpty));

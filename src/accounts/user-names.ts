@@ -1,34 +1,38 @@
 import { ServiceError } from '../lib/errors.ts';
 
-/** Longest account name and password that any method is asked about, in characters (docs/spec/authentication.md#names-and-passwords). */
+/**
+ * Largest length of account names and passwords in characters. Longer ones are refused at once
+ * (docs/spec/authentication.md#names-and-passwords).
+ */
 export const longestCredentialCharacters = 150;
 
-/** Stands for the account's name in `home_folder_path` and in path expressions. */
+/** The variable for the account's name in real paths and in path expressions. */
 export const userVariable = '${USER}';
 
 /**
- * Refuses names that could do harm in later steps, before any method is asked (docs/spec/authentication.md#names-and-passwords): empty,
- * over 150 characters, control characters, `/`, `\`, `.` and `..`.
+ * Whether a text can be the name of an account (docs/spec/authentication.md#names-and-passwords). A name must not be empty, `.` or `..`,
+ * must not be longer than 150 characters, and must not have control characters, `/` or `\`. Other names could do harm later, so they are
+ * refused before any authentication method gets them.
  */
 export function isUserName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || name.length > longestCredentialCharacters) return false;
   return name.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f/\\]/.test(name);
 }
 
-/** The account's name as it stands in a path: `\ / : * ? " < > |` become `.` (docs/spec/authentication.md#names-and-passwords). */
+/** An account's name as a part of paths: each of `\ / : * ? " < > |` becomes `.` (docs/spec/authentication.md#names-and-passwords). */
 export function userForPath(name: string): string {
   return name.replace(/[\\/:*?"<>|]/g, '.');
 }
 
 /**
- * Puts the account's name in place of `${USER}` in a real path.
+ * Replaces `${USER}` in a path with the account's name.
  *
- * @throws ServiceError `never-allowed` when the name would become `.` or `..` and so leave its folder
+ * @throws ServiceError `never-allowed` when the name would become dots only, such as `..`, and the path would lead out of its folder
  */
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;
   const segment = userForPath(name);
-  // Otherwise the folder of an account named `:` or `?*` would be the parent of all home folders.
+  // The names `:` and `?*` become `.` and `..`. The home folder of such an account would contain those of all others.
   if (/^\.+$/.test(segment)) throw new ServiceError('never-allowed', 'The account name cannot be used as a folder name.');
   return path.replaceAll(userVariable, () => segment);
 }
