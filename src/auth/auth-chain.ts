@@ -144,6 +144,12 @@ export class AuthChain {
     return { ...accepted, account };
   }
 
+  /** Reports that a link was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
+  refuseUsedUp(link: Grant, context: EventContext): string {
+    this.#grants?.tellRefusal(link, 'used-up', context);
+    return refusalText(link, 'used-up');
+  }
+
   /**
    * The identity of a token that was accepted from the address within the last minute, which is as cheap as a session.
    *

@@ -115,6 +115,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
     (c) =>
       respond(c.env, reply(c.env, allowedMethods(app.routes, c)));
   const describePlain = describing((_, allow) => ({ status: 204, headers: { allow } }));
+  const describeOrRefuse: Handler<HttpEnvironment> = (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env));
 
   // Browsers send a preflight before a request from a page of another origin.
   on('OPTIONS', '*', answerPreflight, { condition: isPreflight });
@@ -174,8 +175,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('DELETE', '/account-service/trash', emptyTrash);
   on('DELETE', '/account-service/trash/:id', endTrashed);
   on('POST', '/account-service/trash/:id/restore', restoreTrashed);
-  for (const pattern of ['/account-service/trash', '/account-service/trash/:id', '/account-service/trash/:id/restore'])
-    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  app.on('ALL', ['/account-service/trash', '/account-service/trash/:id', '/account-service/trash/:id/restore'], describeOrRefuse);
   const [tokens, token, rotation] = [
     '/account-service/tokens',
     '/account-service/tokens/:id',
@@ -185,13 +185,12 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('POST', tokens, postTokens);
   on('DELETE', token, revokeToken);
   on('POST', rotation, rotateToken);
-  for (const pattern of [tokens, token, rotation])
-    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  app.on('ALL', [tokens, token, rotation], describeOrRefuse);
   const [links, link] = ['/account-service/links', '/account-service/links/:id'] as const;
   on('GET', links, listLinks);
   on('POST', links, postLinks);
   on('DELETE', link, revokeLink);
-  for (const pattern of [links, link]) app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  app.on('ALL', [links, link], describeOrRefuse);
   const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;
   on('GET', held, listHeld);
   on('POST', held, postHeldForm);
@@ -203,7 +202,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   for (const [pattern, handlers] of Object.entries(plainRoutes)) {
     for (const [method, handler] of Object.entries(handlers))
       on(method, pattern, handler, { refusesHead: method === 'GET' && handler === logout });
-    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+    app.all(pattern, describeOrRefuse);
   }
   on('ALL', '/account-service/*', refuseReserved);
   const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
@@ -232,6 +231,10 @@ function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   on('DELETE', upload, endTusUpload, { condition: dropsByTus });
   on('DELETE', upload, cancelUpload, { condition: isDrop });
   app.post(upload, async (c, next) => (isDrop(c.env) ? overridden(c, next) : next()));
+  app.on('OPTIONS', [...uploads, upload], (c, next) =>
+    isDrop(c.env) ? respond(c.env, describeUploads(c.env, allowedMethods(app.routes, c))) : next(),
+  );
+  on('ALL', [...uploads, upload], refuse, { condition: isDrop });
   on('GET', '/link/*', getLinked);
   on('PUT', '/link/file/*', putUpload, { condition: (exchange) => isDrop(exchange) && beginsUpload(exchange) });
   on('PUT', '/link/file/*', putFile, { condition: isDrop });
@@ -246,11 +249,8 @@ function refuse({ method }: Exchange): never {
 
 /** Returns the value of `Allow` for the URL of a request, which lists the methods of its pattern. */
 function allowedMethods(routes: readonly RouterRoute[], c: Parameters<Handler<HttpEnvironment>>[0]): string {
-  const pattern = routePath(c);
-  return listMethods(
-    routes.filter(({ path }) => path === pattern),
-    c.env,
-  );
+  const ofPattern = routes.filter(({ path }) => path === routePath(c));
+  return listMethods(ofPattern, c.env);
 }
 
 function listMethods(routes: readonly RouterRoute[], exchange: Exchange): string {

@@ -145,7 +145,7 @@ test('downloads at most: each that begins at the first byte counts, and each arc
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/a.txt'), 'abcdef');
-  const { at } = await makeLink(server, { path: '/out/a.txt', maximum_downloads: 2 });
+  const { at, id } = await makeLink(server, { path: '/out/a.txt', maximum_downloads: 2 });
   const get = (headers = {}) => visit(server, 'GET', `${at}a.txt`, { headers });
   await visit(server, 'HEAD', `${at}a.txt`);
   await visit(server, 'GET', at, { headers: page });
@@ -157,6 +157,11 @@ test('downloads at most: each that begins at the first byte counts, and each arc
   for (const accept of ['text/html', 'application/json'])
     assert.equal((await visit(server, 'GET', at, { headers: { accept } })).status, 410, 'no page offers a download that is refused');
   assert.equal((await get({ range: 'bytes=3-' })).status, 206, 'the rest of a counted download');
+  assert.deepEqual(
+    (await told(server, 40086)).map(({ data }) => [data.link, data.reason]),
+    [[id, 'used-up']],
+    'one event a minute',
+  );
   const folder = await makeLink(server, { path: '/out', maximum_downloads: 1 });
   assert.equal((await visit(server, 'GET', `${folder.at}?zip`)).status, 200);
   assert.equal((await visit(server, 'GET', `${folder.at}a.txt`)).status, 410);

@@ -137,6 +137,10 @@ test('a drop link: PUT, form, and uploads in parts; taken names get a number, no
 
   const tus = { 'tus-resumable': '1.0.0' };
   const metadata = `filename ${Buffer.from('large.bin').toString('base64')}`;
+  const options = await visit(server, 'OPTIONS', `${at}uploads/`);
+  assert.deepEqual([options.status, options.headers.allow, options.headers['tus-version']], [204, 'POST, OPTIONS', '1.0.0']);
+  assert.match(String(options.headers['upload-limit']), /^min-size=0/);
+  assert.equal((await visit(server, 'DELETE', `${at}uploads/`)).headers.allow, 'POST, OPTIONS');
   const created = await visit(server, 'POST', `${at}uploads/`, { headers: { ...tus, 'upload-length': '10', 'upload-metadata': metadata } });
   assert.equal(created.status, 201, created.text);
   const location = String(created.headers.location);

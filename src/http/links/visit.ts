@@ -43,13 +43,8 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
   const asked = { peer: exchange.peer, creator: { uuid, type: component.type }, request: exchange.request };
   const result = await chain.authenticateGrant(grant, asked);
   if (result.outcome === 'unanswered') throw new ServiceError('unavailable', 'The link cannot be checked at present, try again.');
-  if (result.outcome !== 'authenticated') throw linkOver(result.outcome === 'over' ? result.reason : undefined);
+  if (result.outcome !== 'authenticated') throw new ServiceError('gone', result.outcome === 'over' ? result.reason : 'The link is over.');
   accept(exchange, grant.link?.kind === 'drop' ? numbering(result.account) : result.account, result.identity, undefined);
-}
-
-/** The refusal of a link that is not valid any more. */
-export function linkOver(message = 'The link is over.'): ServiceError {
-  return new ServiceError('gone', message);
 }
 
 const numberingAccounts = new WeakMap<Account, Account>();
@@ -98,6 +93,8 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   const { files } = signedIn(exchange);
   const kind = link.link?.kind;
   const isFile = kind === 'download' && isFileAt(files, root);
+  const maximum = link.link?.maximumDownloads;
+  const usedUp = () => new ServiceError('gone', exchange.service.chain.refuseUsedUp(link, signedIn(exchange).context));
   const targetOf = (name: VirtualPath) => {
     const [only, ...others] = pathSegments(name);
     if (kind !== 'drop' || only === undefined || others.length > 0) throw new ServiceError('not-found', 'Path not found.');
@@ -113,8 +110,10 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
     belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
     takeTurn: () => turns.take(link.id),
     async countDownload() {
-      const maximum = link.link?.maximumDownloads;
-      if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw linkOver('The link was used up.');
+      if (!(await exchange.service.grants.store.countDownload(link.id, maximum))) throw usedUp();
+    },
+    requireDownloads() {
+      if (maximum !== undefined && (link.downloads ?? 0) >= maximum) throw usedUp();
     },
   };
 }

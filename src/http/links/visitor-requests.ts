@@ -12,7 +12,7 @@ import { getFolder } from '../rest/members.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { dropPage, filePage } from './link-pages.ts';
 import { showReceipt } from './receipt.ts';
-import { isDrop, linkOver } from './visit.ts';
+import { isDrop } from './visit.ts';
 
 /** Answers GET and HEAD of a link, or of a path below it (docs/spec/links.md#visitors). */
 export function getLinked(exchange: Exchange): Promise<Response> {
@@ -38,7 +38,7 @@ function getSharedFile(exchange: Exchange, visit: Visit, below: VirtualPath): Pr
   if (below !== '/') return getFile(exchange);
   const type = preferredType(header(exchange, 'accept'), ['application/octet-stream', 'text/html', 'application/json']);
   if (type === undefined || type === 'application/octet-stream') return getFile(exchange);
-  requireDownloads(visit);
+  visit.requireDownloads();
   const entry = exchange.files.inspect(visit.root, 'readFile');
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   if (type === 'application/json') return respond(exchange, jsonReply(200, { ...shownLink(visit), size: entry.sizeBytes }, uncached));
@@ -52,13 +52,8 @@ function getSharedFolder(
 ) {
   if (!isFolder) return getFile(exchange);
   if (query !== '' && new URLSearchParams(query).has('zip')) return sendZip(exchange);
-  requireDownloads(visit);
+  visit.requireDownloads();
   return getFolder(exchange, below === '/' ? shownLink(visit) : {});
-}
-
-/** Refuses pages and lists of a link that has no downloads left. Later ranges of a counted download are still sent. @throws `gone` */
-function requireDownloads({ link: { link, downloads = 0 } }: Visit): void {
-  if (link?.maximumDownloads !== undefined && downloads >= link.maximumDownloads) throw linkOver('The link was used up.');
 }
 
 /** Answers POST of a form, which uploads files or downloads members of a folder as an archive. */

@@ -244,6 +244,8 @@ export interface Visit {
   takeTurn(): Promise<() => void>;
   /** Counts a download that includes the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
+  /** Refuses pages and lists of a link without downloads left; later ranges of a counted download are still sent. @throws as `countDownload` */
+  requireDownloads(): void;
 }
 
 /** Returns a request header as a single text, with repeated lines joined by commas (RFC 9110 §5.3); undefined if it is absent. */
