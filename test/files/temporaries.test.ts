@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { inodeAt, Temporaries, temporaryName } from '../../src/files/disk/temporaries.ts';
+import { asideName, inodeAt, Temporaries, temporaryName } from '../../src/files/disk/temporaries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -110,6 +110,22 @@ test('what a move set aside is removed when its copy stands in its new place, an
   });
   assert.deepEqual(readdirSync(folder).sort(), ['new-moved', 'new-unmoved', 'unmoved']);
   assert.equal(readFileSync(join(folder, 'new-moved'), 'utf8'), 'copy');
+});
+
+test('what passes through the new folder of a move goes back to its old one, with a number if its name is taken', (t) => {
+  const folder = afterCrash(t, (temporaries, at) => {
+    for (const name of ['old', 'new']) mkdirSync(join(at, name));
+    for (const name of ['free', 'taken']) {
+      const passing = join(at, 'new', asideName());
+      writeFileSync(passing, name);
+      temporaries.add(passing, join(at, 'old', name), { path: join(at, 'new', name), inode: inodeAt(passing) ?? '' });
+    }
+    writeFileSync(join(at, 'old/taken'), 'newer');
+    writeFileSync(join(at, 'new/free'), 'something else of the new name');
+  });
+  const content = (name: string) => readFileSync(join(folder, name), 'utf8');
+  assert.deepEqual(readdirSync(folder, { recursive: true }).sort(), ['new', 'new/free', 'old', 'old/free', 'old/taken', 'old/taken (2)']);
+  assert.deepEqual([content('old/free'), content('old/taken'), content('old/taken (2)')], ['free', 'newer', 'taken']);
 });
 
 test('a record that lies removes and moves nothing else', (t) => {

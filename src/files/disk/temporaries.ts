@@ -259,7 +259,10 @@ function parseLine(line: string): Remains[] {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
-    return typeof path === 'string' && typeof original === 'string' ? [{ path, original, successor: parseSuccessor(successor) }] : [];
+    if (typeof path !== 'string' || typeof original !== 'string') return [];
+    // Only a file or folder that was moved may come from another folder.
+    const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
+    return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {
     return [];
   }
