@@ -164,7 +164,7 @@ export interface Account {
   readonly permissions: Permissions;
   /** The token or link that the client presented, if any. `permissions` are already narrowed to what it grants. */
   readonly grant?: GrantName | undefined;
-  /** What happens to an upload whose name a file has that must not be replaced: it is refused, or it gets a numbered name. */
+  /** The treatment of an upload whose name is taken by a file that must not be replaced: it is refused, or gets a numbered name. */
   readonly onNameTaken: 'refuse' | 'number';
   /** Number of days for which nobody may change, move or delete a file that the account created; 0 for none. */
   readonly retainDays: number;

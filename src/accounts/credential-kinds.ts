@@ -10,6 +10,6 @@ export type CredentialType = (typeof credentialTypes)[number];
 export const credentialKinds = ['ssh-key', 'password'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
-/** What SSH services can require of an account: one credential of any kind, a password, a key, or a password and a key. */
+/** The credentials that SSH services can require of an account: one of any kind, a password, a key, or a password and a key. */
 export const requiredCredentials = ['any', 'password', 'ssh-key', 'both'] as const;
 export type RequiredCredentials = (typeof requiredCredentials)[number];

@@ -1,6 +1,6 @@
 import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
 
-/** What a token or link grants of an account's files and rights. It never grants more than the account has. */
+/** The part of an account's files and rights that a token or link grants. It never grants more than the account has. */
 export interface Narrowing {
   /** The granted files and folders; a folder includes all its content. Absent if everything is granted. */
   readonly paths?: readonly VirtualPath[] | undefined;
