@@ -11,8 +11,8 @@ import type { HashReplacement } from './hash-replacement.ts';
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
 /**
- * Local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get the same answer after the same
- * work.
+ * Authenticates local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get the same answer after
+ * the same work.
  */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
@@ -22,12 +22,12 @@ export class ApplicationMethod implements AuthMethod {
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   readonly #replacement: HashReplacement | undefined;
-  /** The account that a login was last confirmed with. */
+  /** The account with which a login was last confirmed. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
 
-  /** @param options without `replacement` hashes of other systems are kept */
+  /** @param options without `replacement`, hashes of other systems are not replaced */
   constructor(options: {
     uuid: string;
     name: string;
@@ -96,7 +96,7 @@ export class ApplicationMethod implements AuthMethod {
         return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
       }
       case 'token':
-        // The secret was verified already; only the account is looked up.
+        // The secret is already verified, so the account only has to exist.
         return account !== undefined;
       default:
         return credentials.type satisfies never;

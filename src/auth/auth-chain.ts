@@ -19,13 +19,13 @@ import { areAskable, type Credentials, type Identity, notAskable } from './crede
 import { type Grant, grantName } from './grants/grant.ts';
 import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from './grants/grant-logins.ts';
 
-/** The chain's answer to a client's credentials. */
+/** The answer of the chain to the credentials of a client. */
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
-  /** The secret of a token is right, but the token may not be used; this does not count as a guess. Only the holder learns the reason. */
+  /** The secret of a token is right, but the token is not valid now. This does not count as a guess. Only the holder learns the reason. */
   | { outcome: 'over'; reason: string }
-  /** Refused because no method could check the credentials; this does not count as a guess. */
+  /** Refused, because no method could check the credentials. This does not count as a guess. */
   | { outcome: 'unanswered' };
 
 /** User name of clients that present a token without the name of its account. */
@@ -45,18 +45,18 @@ export class AuthChain {
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
   readonly #events: EventDispatcher;
   readonly #service: EventComponent;
-  /** Undefined where no tokens are known. */
+  /** Undefined if the service accepts neither tokens nor links. */
   readonly #grants: GrantLogins | undefined;
-  /** Accounts by their configuration. A reload makes a new chain, a changed accounts file makes new configurations. */
+  /** Accounts by their configuration. Entries cannot go stale: a reload creates a new chain, a changed accounts file new configurations. */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
-  /** Accounts whose home folder was ever prepared. */
+  /** Accounts whose home folder was prepared at any time. */
   readonly #welcomed = new WeakSet<Account>();
 
   /**
-   * @param service the component of the chain's events
-   * @param grants tokens and links; without them none is accepted
+   * @param service the component that the chain's events name
+   * @param grants the tokens and links; if undefined, none are accepted
    */
   constructor(
     methods: readonly AuthMethod[],
@@ -72,27 +72,27 @@ export class AuthChain {
     this.#service = service;
   }
 
-  /** Longest time that an answer takes, in milliseconds. */
+  /** Maximum time of an answer in milliseconds. */
   get longestAnswerMs(): number {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
-  /** Whether tokens and links of an account can come in here. */
+  /** Whether the service accepts tokens and links of an account. */
   takesGrants({ name, method: { uuid, type } }: Pick<Account, 'name' | 'method'>): boolean {
     const method = this.#methods.find((candidate) => candidate.uuid === uuid && candidate.type === type);
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client should sign with a key: some method has the key, or may accept any. */
+  /** Whether a client should sign with a key. It should if a method knows the key, or may accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
   }
 
-  /** Decides about the credentials that a client presented. Never throws for a refusal. */
+  /** Checks the credentials that a client presented. A refusal is a result, not an exception. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
-    // A password in the form of a token goes to no method and is compared with no password hash.
+    // A password in the form of a token is not passed to any method, nor compared with any password hash.
     if (credentials.type === 'password' && hasSecretForm(credentials.content)) return this.#authenticateToken(credentials);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
@@ -112,9 +112,9 @@ export class AuthChain {
   }
 
   /**
-   * Decides about the holder of a token or link whose secret is right: looks up the account in its current state.
+   * Authenticates the holder of a token or link whose secret is right, by a look-up of the account's current state.
    *
-   * @param asked where the holder comes from, and the service that it reached
+   * @param asked the address of the holder, and the service that received the request
    */
   async authenticateGrant(grant: Grant, asked: Pick<Credentials, 'peer' | 'creator' | 'request'>): Promise<ChainResult> {
     const { name: username, uuid } = grant.account;
@@ -144,16 +144,16 @@ export class AuthChain {
     return { ...accepted, account };
   }
 
-  /** Reports that a link was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
+  /** Emits the event for a link that was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
   refuseUsedUp(link: Grant, context: EventContext): string {
     this.#grants?.tellRefusal(link, 'used-up', context);
     return refusalText(link, 'used-up');
   }
 
   /**
-   * The identity of a token that was accepted from the address within the last minute, which is as cheap as a session.
+   * Returns the identity of a token that was accepted from the same address within the last minute. This is as fast as a session.
    *
-   * @returns undefined for another one, which `authenticate` decides about
+   * @returns undefined for any other token; `authenticate` must check it
    * @throws ServiceError `unavailable` while the store cannot be reached
    */
   recallToken(secret: string, address: string): Promise<Identity | undefined> | Identity | undefined {
@@ -167,9 +167,9 @@ export class AuthChain {
   }
 
   /**
-   * Answers for a request without any credentials.
+   * Authenticates a request without any credentials.
    *
-   * @returns undefined when no method lets such requests in
+   * @returns undefined if no method accepts such requests
    */
   async authenticateWithoutCredentials(peer: Credentials['peer'], request?: RequestTrace): Promise<ChainResult | undefined> {
     for (const method of this.#methods) {
@@ -181,11 +181,11 @@ export class AuthChain {
   }
 
   /**
-   * The current account of a login, narrowed by its token; fast while nothing has changed.
+   * Returns the current account of a login, narrowed by its token or link. This is fast while nothing has changed.
    *
-   * @param address of the client, for tokens that are limited to some addresses
-   * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the service
-   *   no longer asks the method
+   * @param address the client's address, for tokens that are limited to some addresses
+   * @returns undefined if the login would fail now, because the account or its group was deleted or disabled, the credential changed, or the
+   *   service no longer asks the method
    */
   inForce(identity: Identity, address?: string): Account | undefined {
     const { uuid, type } = identity.method;
@@ -204,7 +204,7 @@ export class AuthChain {
     }
   }
 
-  /** Prepares the home folder of a login whose account has changed since. A failure emits an event, but ends no session. */
+  /** Prepares the home folder of an account that has changed since the login. A failure emits an event, but ends no session. */
   welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
     if (this.#welcomed.has(account)) return;
     const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
@@ -259,13 +259,13 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // A callout's configuration is received only at the login; methods with accounts of their own can be asked again.
+    // An endpoint sends the configuration only at the login, so it must be kept. Methods with their own accounts can be asked again.
     const { uuid, type } = method;
     const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 
-  /** Prepares the home folder; events `homeFolderCreated`, `homeFolderUnavailable`. @returns the reason of a failure */
+  /** Prepares the home folder; emits `homeFolderCreated` or `homeFolderUnavailable`. @returns the reason of a failure */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);
     try {
@@ -286,7 +286,7 @@ export class AuthChain {
     }
   }
 
-  // Logins of one turn of the event loop find the same home folder.
+  // The folder is checked once for all logins of an account in the same turn of the event loop.
   #prepare(account: Account, onUnsynced: (fault: unknown) => void): string[] {
     if (this.#prepared.has(account)) return [];
     const created = prepareHomeFolder(account, onUnsynced);
@@ -295,7 +295,7 @@ export class AuthChain {
     return created;
   }
 
-  // Clients with Basic log in with each request: one configuration makes one account.
+  // Clients with Basic authentication log in with each request, so the account is built only once for each configuration.
   #effectiveAccount(username: string, configuration: AccountConfiguration, method: AuthMethod): Account {
     const known = this.#accounts.get(configuration);
     if (known?.name === username && known.method.uuid === method.uuid) return known;
@@ -333,7 +333,7 @@ function methodData(method: AuthMethod): Record<string, unknown> {
 
 type NamedAccount = Pick<Account, 'name' | 'uuid' | 'email'>;
 
-/** An account as events carry it (docs/spec/events.md#account). */
+/** Returns an account in the form that events contain (docs/spec/events.md#account). */
 export function eventAccount(account: NamedAccount, peer: Credentials['peer']): EventAccount {
   const known = eventAccounts.get(peer);
   if (known?.account === account) return known.shown;
@@ -344,5 +344,5 @@ export function eventAccount(account: NamedAccount, peer: Credentials['peer']): 
   return shown;
 }
 
-/** The last account of each connection: most connections serve many requests of one account. */
+/** The last account of each connection. It is kept because most connections serve many requests of one account. */
 const eventAccounts = new WeakMap<Credentials['peer'], { account: NamedAccount; shown: EventAccount }>();

@@ -2,38 +2,35 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-/** The memory of accepted credentials (option `cache_seconds`). Implementations: state/memory, and state/redis for nodes. */
+/** Remembers accepted credentials (option `cache_seconds`). state/memory implements it, and for several nodes state/redis. */
 export interface AcceptedCredentials {
-  /** The keyed hash of a question: secrets are not kept in clear. */
+  /** Returns the keyed hash of a question, because secrets must not be stored in clear text. */
   keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
 }
 
-/** A new key for `acceptedKey`. */
+/** Creates a random key for `acceptedKey`. */
 export function newAcceptedKey(): Buffer {
   return randomBytes(32);
 }
 
-/** The keyed hash of a question. */
+/** Returns the keyed hash of a question. */
 export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
-/** Remembers accepted credentials, but no refusals and faults. Identical concurrent validations share one request. */
+/** Remembers accepted credentials, but neither refusals nor faults. Identical concurrent validations share one request. */
 export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /**
-   * @param accepted undefined if nothing is to be remembered
-   * @param accepted undefined when nothing is to be remembered
-   */
+  /** @param accepted undefined if nothing is to be remembered */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }
 
-  /** The remembered answer, or that of `ask`. */
+  /** Returns the remembered answer; if there is none, the answer of `ask`. */
   async answer(credentials: Credentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
     const accepted = this.#accepted;
     if (!accepted) return ask();
