@@ -11,33 +11,33 @@ export interface PublicFailure {
 /** A method's answer (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
   | { outcome: 'authenticated'; account: AccountConfiguration; proof?: Proof }
-  /** Unknown to this method; the next method of the chain is asked. */
+  /** The method does not know the credentials. The next method of the chain is asked. */
   | { outcome: 'next'; reason: string }
-  /** The whole authentication fails; no other method is asked. */
+  /** The authentication fails as a whole. No other method is asked. */
   | {
       outcome: 'rejected';
       reason: string;
       /**
-       * `forbidden` when the method itself refused (event `authenticationForbidden`); `no-reply` and `invalid` for any other reason (event
+       * `forbidden` if the method itself refused (event `authenticationForbidden`); `no-reply` or `invalid` for any other reason (event
        * `authenticationRejected`).
        */
       kind: 'forbidden' | 'invalid' | 'no-reply';
       /**
-       * Errors in the account configuration of an accepting answer; event `accountConfigurationUnknownKeys` or `accountConfigurationBad` is
-       * emitted, too.
+       * Errors in the account configuration of an accepting answer. They also cause the event `accountConfigurationUnknownKeys` or
+       * `accountConfigurationBad`.
        */
       configurationFault?: {
         event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
         details: unknown;
       };
-      /** Members of a failure body, for event `authenticationForbidden`'s `data.response`. */
+      /** Members of the body of a refusal, for `data.response` of event `authenticationForbidden`. */
       response?: unknown;
       public?: PublicFailure;
     };
 
 /**
- * `running`; `stopped` by an administrator: it is skipped; `failed`: every login that reaches it is rejected
- * (docs/spec/authentication.md#chain: fail closed).
+ * The chain skips a method that is `stopped` by an administrator. It rejects every login that reaches a `failed` method, so that it fails
+ * closed (docs/spec/authentication.md#chain).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 
@@ -48,26 +48,26 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
-  /** The current fault, for people; undefined without one. */
+  /** The current fault in words; undefined if there is none. */
   readonly fault?: string | undefined;
-  /** Longest time that an answer takes, in milliseconds. */
+  /** Maximum time of an answer in milliseconds. */
   readonly longestAnswerMs: number;
-  /** Starts the method; a failure is a state, not an exception. */
+  /** Starts the method. A failure sets `state` and throws nothing. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Answers for one client. Never throws for a refusal. */
+  /** Checks the credentials of one client. A refusal is a result, not an exception. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
-  /** The present configuration of an account that the method accepted; undefined when it would not accept the login now. */
+  /** Returns the current configuration of an account that the method accepted; undefined if it would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
   /**
-   * The present configuration of an account that a token or link belongs to; undefined where the account is gone or disabled, or the method
-   * takes no tokens. A method without this never does.
+   * Returns the current configuration of the account of a token or link; undefined if the account was deleted or disabled, or the method
+   * accepts no tokens. A method without this function accepts none.
    *
-   * @param configuration the method's reply when it was asked about the token (`authenticate` with `type` `token`)
+   * @param configuration the account that `authenticate` returned for the token (`type` `token`)
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
-  /** Whether an account has a key, where no remote endpoint decides; a method without this may accept any key. */
+  /** Whether an account has a key. Methods that ask a remote endpoint do not have this function, so they may accept any key. */
   listsKey?(username: string, key: string): boolean;
-  /** The account for requests without credentials, if the method has one (`anonymous`). */
+  /** The account for requests without credentials. Only the method `anonymous` has one. */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };
 }

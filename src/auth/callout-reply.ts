@@ -16,22 +16,22 @@ export interface CalloutReply {
   body: Buffer;
 }
 
-/** Values of an account: more would take noticeable time to check. */
+/** Maximum number of values in an account. More would take noticeable time to check. */
 const maxAccountValues = 20_000;
 
-/** Items of an account's lists: each path may be matched with all rules, and each folder is checked or made. */
+/** Maximum numbers of items in an account's lists. A path may be matched with every rule, and each folder is checked or created. */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
-/** Folders of `homeFolderStructure`, parents included: each is made, and synced, at a login. */
+/** Maximum number of folders of `homeFolderStructure`, including parents. A login creates and syncs each of them. */
 const maxFolders = 1000;
 
-/** Maximum length of a text of an account, which each of its events contains; no path is longer (PATH_MAX). */
+/** Maximum length of a text in an account, because each event of the account contains it. No path is longer (PATH_MAX). */
 const longestAccountText = 4096;
 
-/** Cost of an account's expressions together (`expressionCost`): beyond, a long path would keep others waiting. */
+/** Maximum total cost of an account's expressions (`expressionCost`). With more, a long path would delay other requests. */
 const maxExpressionCost = 2000;
 
-/** Maximum characters shown of an unknown key, and maximum problems reported of one reply. */
+/** Maximum number of characters shown of an unknown key, and maximum number of problems reported for one reply. */
 const longestShownKey = 100;
 const maxProblems = 20;
 
@@ -49,7 +49,7 @@ const permissions = z
   .pipe(permissionsOption);
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
-/** Stands in events, and is compared: no two may become the same bytes, and none is two lines of a mail's head. */
+/** A text that events contain and that is compared. Two texts must not become the same bytes, and none may end a line of a mail header. */
 const plainText = shortText.refine(
   (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),
   'must be valid Unicode without control characters',
@@ -64,7 +64,7 @@ const structure = z
     if (folders > maxFolders) context.addIssue(`names more than ${maxFolders} folders`);
   });
 
-/** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
+/** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply). Its keys are in lower case; unknown keys are errors. */
 const accountReply = z.lazy(() =>
   z.strictObject({
     home_folder_path: absolutePath.optional(),
@@ -85,7 +85,11 @@ const accountReply = z.lazy(() =>
 );
 const replyBody = z.strictObject({ account: accountReply.optional() });
 
-/** Judges a reply of the endpoint, for logins and for `svc auth-test` (docs/spec/authentication.md#callout-outcome). @param groupUuids groups that exist */
+/**
+ * Interprets a reply of the endpoint, for logins and for `svc auth-test` (docs/spec/authentication.md#callout-outcome).
+ *
+ * @param groupUuids UUIDs of the groups that exist
+ */
 export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>): AuthResult {
   switch (reply.status) {
     case 204:
@@ -101,13 +105,13 @@ export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>)
   }
 }
 
-/** Replies that are kept: size in bytes, and number of names. */
+/** Maximum size in bytes of a reply that is remembered, and maximum number of names whose replies are remembered. */
 const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- * Makes a `judgeReply` that remembers the last accepting reply about each name. With Basic, every request causes a question; an equal reply
- * returns the same account object with everything derived from it.
+ * Creates a `judgeReply` that remembers the last accepting reply for each name. With Basic, every request asks the endpoint. For an equal
+ * reply it returns the same account object, so that all data derived from the object can be used again.
  */
 export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
   const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();

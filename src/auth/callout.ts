@@ -16,13 +16,13 @@ import { rememberVerdicts } from './callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody, type Identity } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
 
-/** Largest reply that is read (docs/spec/authentication.md#callout-outcome). */
+/** Maximum size of a reply (docs/spec/authentication.md#callout-outcome). */
 export const largestReplyBytes = 1024 * 1024;
 
-/** How often a failed start test is repeated (docs/spec/authentication.md#test-at-start). */
+/** Interval at which a failed test at start is repeated (docs/spec/authentication.md#test-at-start). */
 const testAgainMs = 60_000;
 
-/** Account name of the test request. */
+/** The account name in the test request. */
 const testUserName = 'svc-test-authentication';
 
 /** Statuses by which the test request shows that the endpoint works. */
@@ -31,17 +31,17 @@ const workingStatuses = new Set([200, 204, 401, 403]);
 export interface CalloutDependencies {
   urlHealth: (methodUuid: string) => UrlHealth;
   accepted: (methodUuid: string, lifetimeMs: number) => AcceptedCredentials;
-  /** UUIDs of all groups, `DEFAULT_GROUP` included. */
+  /** UUIDs of all groups, including `DEFAULT_GROUP`. */
   groupUuids: ReadonlySet<string>;
   serverUuid: string;
   events: EventDispatcher;
   clock: Clock;
   log: Log;
-  /** Called for each request to an endpoint, for figures. */
+  /** Called after each request to an endpoint, for the metrics. */
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
-/** The authentication callout: asks a remote endpoint, one POST for one validation (docs/spec/authentication.md#credentials-request). */
+/** Asks a remote endpoint by one POST for each validation (docs/spec/authentication.md#credentials-request). */
 export class CalloutMethod implements AuthMethod {
   readonly type = 'http';
   readonly uuid: string;
@@ -94,7 +94,7 @@ export class CalloutMethod implements AuthMethod {
     return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
   }
 
-  /** The timeout is for each URL. */
+  /** The sum over all URLs, because the timeout applies to each of them. */
   get longestAnswerMs(): number {
     return this.#options.timeout * 1000 * this.#options.url.length;
   }
@@ -188,7 +188,7 @@ export function testCredentials(methodUuid: string): Credentials {
   };
 }
 
-/** The reason why an endpoint failed the test request; undefined when it works. */
+/** Returns the reason why an endpoint failed the test request; undefined if it works. */
 export function testFailure(result: RemoteResult): string | undefined {
   if (result.kind !== 'reply') return result.message;
   if (workingStatuses.has(result.status)) return undefined;
@@ -196,7 +196,7 @@ export function testFailure(result: RemoteResult): string | undefined {
 }
 
 /**
- * The client that a callout method talks through; also for `svc auth-test`.
+ * Creates the HTTP client of a callout method, which `svc auth-test` uses, too.
  *
  * @throws ServiceError `unavailable` when the CA file cannot be read
  */

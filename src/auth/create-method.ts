@@ -10,7 +10,7 @@ import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
 const anonymousName = 'anonymous';
 
-/** Lets in requests without credentials as a member of one group, for public folders. */
+/** Accepts requests without credentials, for public folders. They act as an account of one group. */
 function createAnonymousMethod(uuid: string, name: string, account: AccountConfiguration): AuthMethod {
   let state: MethodState = 'stopped';
   return {
@@ -34,15 +34,15 @@ function createAnonymousMethod(uuid: string, name: string, account: AccountConfi
   };
 }
 
-/** The parts that authentication methods need. */
+/** The dependencies of authentication methods. */
 export interface MethodDependencies extends CalloutDependencies {
-  /** `accounts` of the configuration. */
+  /** The option `accounts`. */
   accounts: Readonly<Record<string, LocalAccountOptions>>;
   dataFolderPath: string;
   passwords: PasswordVerifier;
-  /** Whether other processes may have the same accounts files. */
+  /** Whether other processes may use the same accounts files. */
   isAccountsFileShared: boolean;
-  /** Called when the accounts of a file changed. */
+  /** Called after the accounts of a file have changed. */
   onAccountsChanged?: () => void;
 }
 

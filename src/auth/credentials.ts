@@ -7,32 +7,35 @@ import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 import { isObject } from '../lib/json.ts';
 
-/** The credential that let an account in. */
+/** The credential with which an account logged in. */
 export interface Proof {
   readonly type: CredentialType;
-  /** The credential matches one of these. A password change adds one in place, so that all holders of the session see it. */
+  /** The credential matches one of these. A password change modifies this array itself, so that every reference to it has the new one. */
   readonly fingerprints: string[];
 }
 
 /**
- * The part of a login that sessions and requests keep; the rights are those of the running configuration
+ * The part of a login that sessions and requests keep. The rights are not part of it, because they come from the current configuration
  * (docs/spec/authentication.md#account-in-force).
  */
 export interface Identity {
   readonly name: string;
   /** UUID of the account. */
   readonly uuid: string;
-  /** The method that accepted it. */
+  /** The method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account of a callout's reply; undefined where the method knows the account itself. */
+  /** The account from the reply of a callout; undefined if the method itself can look up the account. */
   readonly configuration?: AccountConfiguration | undefined;
-  /** Undefined where the method keeps no credentials. */
+  /** Undefined if the method keeps no credentials. */
   readonly proof?: Proof | undefined;
-  /** The token or link that opened it. */
+  /** The token or link with which the client logged in, if any. */
   readonly grant?: GrantName | undefined;
 }
 
-/** The fingerprint of a password's hash, a key or a certificate. Passwords cannot be tried against it without the salt, which is in the hash. */
+/**
+ * Returns the fingerprint of a password hash, a key or a certificate. Nobody can try passwords against the fingerprint without the salt, and
+ * the salt is in the hash.
+ */
 export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
 }
@@ -52,7 +55,7 @@ export function parseIdentity(value: unknown): Identity {
   return value as Identity;
 }
 
-/** The credentials of a client and their circumstances: the question that every authentication method answers. */
+/** The credentials of a client, with the connection and the request that brought them. Authentication methods check them. */
 export interface Credentials {
   readonly type: CredentialType;
   readonly username: string;
@@ -61,24 +64,24 @@ export interface Credentials {
   readonly peer: EventPeer;
   /** The component that received the client's connection. */
   readonly creator: { readonly uuid: string; readonly type: string };
-  /** The request that brought them, for events and for the `traceparent` of a callout. */
+  /** The request that contained the credentials, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
-  /** Whether the same credentials were accepted from this address recently: they need not wait behind guesses of others. */
+  /** Whether the same credentials were accepted from this address recently. If so, they do not wait for guesses by others. */
   readonly isKnown?: boolean;
 }
 
-/** The reason of a refusal without asking any method. */
+/** The reason of a refusal for which no method was asked. */
 export const notAskable = 'The name or the password is not acceptable.';
 
-/** Whether any method may be asked about these credentials at all (docs/spec/authentication.md#names-and-passwords). */
+/** Whether methods may be asked about these credentials (docs/spec/authentication.md#names-and-passwords). */
 export function areAskable(credentials: Credentials): boolean {
   if (!isUserName(credentials.username)) return false;
   return credentials.type !== 'password' || isPassword(credentials.content);
 }
 
 /**
- * The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined for other text, or if the key is of another type
- * than the line says.
+ * Returns the base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined for any other text, or if the type in the
+ * line is not the type of the key.
  */
 export function parseKeyBlob(line: string): string | undefined {
   const [type = '', blob = ''] = line.trim().split(/\s+/);
@@ -91,7 +94,7 @@ export function parseKeyBlob(line: string): string | undefined {
 /** Media type of the credentials request (docs/spec/authentication.md#credentials-request). */
 export const credentialsContentType = 'application/json; charset=utf-8';
 
-/** The body of the credentials request (docs/spec/authentication.md#credentials-request). */
+/** Builds the body of the credentials request (docs/spec/authentication.md#credentials-request). */
 export function credentialsRequestBody(credentials: Credentials, serverUuid: string): string {
   const { type, username, content, peer, creator } = credentials;
   return JSON.stringify({

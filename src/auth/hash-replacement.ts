@@ -4,16 +4,16 @@ import { hashPassword, isForeignHash, newPasswordFault, parsePasswordHash } from
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** Accounts that may wait for a new hash; others get theirs at their next login. */
+/** Maximum number of accounts that wait for a new hash. Any other account gets its new hash at its next login. */
 const maxWaiting = 1000;
-/** New hashes that are written together: each write replaces the whole file. */
+/** Maximum number of new hashes that are written together. They are collected because each write replaces the whole file. */
 const maxTogether = 50;
-/** Pause after a failure, in milliseconds. */
+/** Pause in milliseconds after a failure. */
 const pauseMs = 600_000;
 
 /**
- * Replaces hashes of other systems by svc's own, once a login has shown the password. It works in the background, on one password at a
- * time.
+ * Replaces a hash of another system by a hash in svc's format, after a login has revealed the password. It works in the background, on one
+ * password at a time.
  */
 export class HashReplacement {
   readonly #accounts: AccountsFile;
@@ -29,7 +29,7 @@ export class HashReplacement {
     this.#log = log;
   }
 
-  /** Replaces the hash of an account if another system made it. @param password the right one */
+  /** Replaces the hash of an account if another system created it. @param password the correct password */
   propose({ name, passwordHash }: LocalAccount, password: string): void {
     if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
     if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;
@@ -40,7 +40,7 @@ export class HashReplacement {
     });
   }
 
-  /** Drops waiting hashes; resolves when the running one is done. */
+  /** Drops waiting replacements. Resolves after the running one has finished. */
   async end(): Promise<void> {
     this.#waiting.clear();
     await this.#running;
@@ -68,7 +68,7 @@ export class HashReplacement {
   }
 }
 
-/** Whether the hash covers the whole password: if bcrypt truncated it, several passwords match. */
+/** Whether the hash covers the whole password. If bcrypt truncated the password, other passwords match the hash, too. */
 function countsWhole(password: string, passwordHash: string): boolean {
   const parsed = parsePasswordHash(passwordHash);
   return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;

@@ -10,11 +10,11 @@ import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
 import { fingerprintCredential } from './credentials.ts';
 
-/** Changes passwords of local accounts. */
+/** Verifies and changes passwords of local accounts. */
 export class LocalPasswords {
   readonly #methods: ReadonlyMap<string, ApplicationMethod>;
   readonly #verifier: PasswordVerifier;
-  /** Requirements of new passwords. */
+  /** The requirements for new passwords. */
   readonly policy: PasswordPolicy;
 
   constructor(methods: readonly AuthMethod[], verifier: PasswordVerifier, policy: PasswordPolicy) {
@@ -24,12 +24,12 @@ export class LocalPasswords {
     this.policy = policy;
   }
 
-  /** Whether the password of the accounts of a method is kept by this service. */
+  /** Whether this service keeps the passwords of a method's accounts. */
   isOwn(methodUuid: string): boolean {
     return this.#methods.has(methodUuid);
   }
 
-  /** Whether a password is the account's. @throws ServiceError `unavailable` when too many verifications wait already */
+  /** Whether a password is that of the account. @throws ServiceError `unavailable` if too many verifications are already waiting */
   async isCurrent(methodUuid: string, accountName: string, password: string, turn: VerificationTurn): Promise<boolean> {
     const hash = this.#methods.get(methodUuid)?.accounts.find(accountName)?.passwordHash;
     return hash === undefined ? false : this.#verifier.verify(password, hash, turn);
@@ -38,9 +38,9 @@ export class LocalPasswords {
   /**
    * Changes a password.
    *
-   * @param announce called with the fingerprints of the old and the new hash before the new one is in force
-   * @returns one sentence for each unmet rule; empty when it was changed
-   * @throws ServiceError when the new hash cannot be kept
+   * @param announce called with the fingerprints of the old and the new hash before the new password is valid
+   * @returns one sentence for each unmet rule; empty if the password was changed
+   * @throws ServiceError if the new hash cannot be written
    */
   async change(
     methodUuid: string,

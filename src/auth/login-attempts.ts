@@ -15,23 +15,23 @@ import {
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Attempts that wait for a slot, of one source and of all. */
+/** Maximum numbers of attempts that wait for a slot: from one source, and from all sources together. */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
-/** Pauses after which the first waiting attempt asks again, because another process may have freed a slot. */
+/** First and longest pause until the first waiting attempt asks again, because another process may have freed a slot. */
 const askAgainMs = { first: 50, longest: 1000 };
 
-/** Credentials of a client at an address. */
+/** The credentials of a client, and its address. */
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
   realm?: GuessRealm | undefined;
 };
 
-/** An attempt that may be made. */
+/** An attempt that was admitted. */
 export interface AdmittedAttempt {
   kind: 'admitted';
-  /** The same credentials were accepted from there recently. */
+  /** Whether the same credentials were accepted from this address recently. */
   isKnown: boolean;
   /** Counts the outcome. @throws ServiceError `unavailable` when it cannot be counted */
   end(outcome: AttemptOutcome): Promise<void>;
@@ -47,17 +47,17 @@ interface Waiting {
 
 interface Line {
   waiting: Waiting[];
-  /** Makes the first one ask again at once. */
+  /** Makes the first waiting attempt ask again at once. */
   wake: () => void;
 }
 
-/** Lets the attempts of a process begin as `AddressBans` allows, those of one source in the order of their arrival. */
+/** Admits the attempts of a process as `AddressBans` allows. Attempts from one source are admitted in the order of their arrival. */
 export class LoginAttempts {
   readonly #bans: AddressBans;
   readonly #keyOf: (text: string) => string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Attempts under way, by source and credentials. */
+  /** Number of running attempts, by source and credentials. */
   readonly #running = new Map<string, number>();
   readonly #lines = new Map<string, Line>();
   #waiting = 0;
@@ -72,16 +72,16 @@ export class LoginAttempts {
   /**
    * Waits until credentials may be checked.
    *
-   * @param longestMs longest time that the check takes; also the longest wait
-   * @throws ServiceError `unavailable` when too many wait, or it waited too long, or bans cannot be looked up
+   * @param longestMs maximum time of the check, and also of the wait
+   * @throws ServiceError `unavailable` if too many attempts wait, this one waited too long, or bans cannot be looked up
    */
   async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
     const { type, username, content, address, realm } = credentials;
-    // No account has a name with a slash.
+    // Account names have no slash, so a name with a prefix cannot be that of an account.
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
       source: attemptSource(address, realm),
-      // No account has a name that methods are not asked about.
+      // No method is asked about an invalid name, so all invalid names count as one.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),
     };
@@ -96,10 +96,10 @@ export class LoginAttempts {
    * Checks credentials within the limits for guesses at the address and the name (docs/spec/authentication.md#brute-force), and counts the
    * outcome.
    *
-   * @param longestMs longest time that the check takes
+   * @param longestMs maximum time of the check
    * @param check checks the credentials
-   * @param outcomeOf the outcome of its result; `unknown` counts neither way
-   * @throws what `check` throws; ServiceError `unavailable` when nothing can be counted
+   * @param outcomeOf returns the outcome for the result of `check`; `unknown` counts neither as failure nor as success
+   * @throws the errors of `check`; ServiceError `unavailable` if the outcome cannot be counted
    */
   async counted<T>(
     credentials: PresentedCredentials,
@@ -117,7 +117,7 @@ export class LoginAttempts {
       return { kind: 'checked', result, isKnown };
     } finally {
       const counted = attempt.end(outcome);
-      // A failure must be counted before the reply. Other outcomes may go uncounted: that only makes the limits stricter.
+      // A failure must be counted before the reply. If another outcome is not counted, the limits only become stricter.
       if (outcome === 'failed') await counted;
       else counted.catch((error) => this.#log.debug('the end of an attempt was not counted', { reason: error }));
     }

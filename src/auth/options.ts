@@ -4,7 +4,7 @@ import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isHeaderName } from '../lib/headers/header-fields.ts';
 import { integer, number, optionalText, readOrIssue, requestHeaderLines, textList, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
-/** Options of each service that accounts log in to, over any protocol. */
+/** The options of every service to which accounts log in, over any protocol. */
 export const loginServiceOptions = {
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
@@ -24,12 +24,12 @@ export const loginServiceOptions = {
     .describe('Maximum concurrent connections; further ones are closed.'),
 };
 
-/** Port to listen on. */
+/** The option for the port to listen on. */
 export function servicePort(usual: number) {
   return integer(0, 65_535).default(usual).describe('Port to listen on; 0 = any free one.');
 }
 
-/** The header in which proxies name their client; if empty, no header is trusted. */
+/** The option for the header in which proxies name their client. If it is empty, no header is trusted. */
 export function forwardedHeader() {
   return z
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
@@ -40,7 +40,7 @@ export function forwardedHeader() {
 /** Loopback and private ranges, the usual addresses of proxies. */
 const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
-/** Addresses and ranges of trusted proxies. */
+/** The option for the addresses and ranges of trusted proxies. */
 export function proxyRanges() {
   return textList()
     .transform((items, context) => {
@@ -56,7 +56,7 @@ const common = {
   description: z.string().default('').describe('Free text.'),
 };
 
-/** Options of a remote endpoint's method. */
+/** The options of a method that asks a remote endpoint. */
 export const calloutOptions = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint (the authentication callout).'),
   ...common,
@@ -109,12 +109,12 @@ export const authenticationOptions = z
   .describe('An authentication method.');
 export type AuthenticationOptions = z.infer<typeof authenticationOptions>;
 
-/** The file of the accounts of a method that reads one. */
+/** Returns the path of the accounts file of a local method. */
 export function accountsFilePath({ accounts_file_path }: ApplicationOptions, dataFolderPath: string): string {
   return accounts_file_path || join(dataFolderPath, 'accounts.yaml');
 }
 
-/** The configured methods by UUID, in order; if there are none, the accounts of the configuration and of the accounts file. */
+/** Returns the configured methods by UUID, in order. If there are none, it returns one method for local accounts. */
 export function methodsInForce(configured: Readonly<Record<string, AuthenticationOptions>>): [string, AuthenticationOptions][] {
   const entries = Object.entries(configured);
   return entries.length > 0 ? entries : [['application', applicationOptions.parse({ type: 'application' })]];

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
-/** Maximum number of sessions per account: enough for scripts, too few to fill the memory. One more ends the least recently used. */
+/** Maximum number of sessions per account. It is enough for scripts, but too few to fill the memory. One more ends the least recently used. */
 export const maxSessionsPerAccount = 1000;
 
 /** An active session. `key` is the hash of its ID; the ID itself is not stored. */

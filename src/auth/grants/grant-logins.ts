@@ -11,20 +11,20 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, narrowingsOf, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** After a token was accepted from an address, its next uses from there emit no event for this time, as with a session. */
+/** For this time after a token was accepted from an address, further uses from there emit no event. Sessions work in the same way. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 
-/** A refusal of one kind is reported once in this time for each grant. */
+/** Minimum time between two reports of the same kind of refusal of a grant. */
 const toldEveryMs = 60_000;
 
-/** Narrowed accounts that are kept for each account. */
+/** Maximum number of narrowed accounts that are kept for each account. */
 const maxNarrowed = 1000;
 
-/** Why a grant whose secret is right is refused, in one word. */
+/** The reason, in one word, why a grant is refused although its secret is right. */
 export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'right' | 'method' | 'name';
 
-/** The parts that services need to let in the holders of tokens and links. */
+/** The objects that services need to accept tokens and links. */
 export interface GrantAccess {
   readonly store: GrantStore;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export class GrantLogins {
     this.#serviceUuid = serviceUuid;
   }
 
-  /** Why a grant cannot be used now from an address; undefined for one that can. */
+  /** Returns why a grant cannot be used now from an address; undefined if it can. */
   whyRefused(grant: Grant, address: string | undefined): GrantRefusal {
     const over = whyOver(grant, this.#clock.nowMs(), (id) => this.store.get(id));
     if (over) return over;
@@ -60,7 +60,7 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Why the account does not allow its grants; undefined if it does. */
+  /** Returns why the account does not allow the use of its grant; undefined if it does. */
   whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
     // A link ends when its account loses the right to share the path.
@@ -69,8 +69,9 @@ export class GrantLogins {
   }
 
   /**
-   * The account as the holder of a grant sees it; undefined when the grant is not valid. @param address of the client, if it is to be
-   * checked
+   * Returns the account, narrowed for the holder of a grant; undefined if the grant is not valid.
+   *
+   * @param address the client's address, if it is to be checked
    */
   narrowed(account: Account, name: GrantName, address?: string): Account | undefined {
     const id = name.token ?? name.link ?? '';
@@ -87,19 +88,19 @@ export class GrantLogins {
     return narrowed;
   }
 
-  /** The current configuration of a grant's account. */
+  /** Returns the current configuration of the account of a grant. */
   configurationOf(method: AuthMethod, { name, configuration }: Identity): AccountConfiguration | undefined {
     return method.tokenConfiguration?.(name, configuration);
   }
 
-  /** Remembers a token that was accepted; except tokens of callout accounts, because the callout is asked each time. */
+  /** Remembers an accepted token. Tokens of callout accounts are not remembered, because the callout is asked at each use. */
   remember(hash: string, address: string, identity: Identity): void {
     if (identity.configuration) return;
     this.#remembered.set(`${hash} ${address}`, { identity, untilMs: this.#clock.monotonicMs() + rememberedMs });
     dropOldest(this.#remembered, maxRemembered);
   }
 
-  /** The identity of a token that was accepted from the address within the last minute. */
+  /** Returns the identity of a token that was accepted from the address within the last minute. */
   recall(hash: string, address: string): Identity | undefined {
     const key = `${hash} ${address}`;
     const known = this.#remembered.get(key);
@@ -108,7 +109,7 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Reports a refusal although the secret was right; event `grantRefused`, once a minute for each reason. */
+  /** Emits event `grantRefused` for a refusal although the secret was right, at most once a minute for each reason. */
   tellRefusal(grant: Grant, reason: NonNullable<GrantRefusal>, context: EventContext, details?: string): void {
     const key = `${grant.id} ${reason}`;
     const nowMs = this.#clock.monotonicMs();
@@ -131,7 +132,7 @@ export class GrantLogins {
   }
 }
 
-/** The refusal as a sentence for the holder of the secret. */
+/** Returns the refusal as a sentence for the holder of the secret. */
 export function refusalText({ kind }: Pick<Grant, 'kind'>, reason: NonNullable<GrantRefusal>): string {
   const what = kind === 'token' ? 'The token' : 'The link';
   switch (reason) {

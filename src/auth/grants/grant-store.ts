@@ -2,79 +2,79 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- * Number of grants, including ended ones, that an account may keep for each grant allowed at a time: stops accounts that create and revoke
- * endlessly.
+ * An account may have this many grants in the store, including ended ones, for each valid grant it may have. The limit stops an account
+ * from filling the store by creating and revoking grants without end.
  */
 const keptForEach = 100;
 
-/** A use is recorded once in this time. */
+/** Minimum time between two recorded uses of a grant. */
 export const useRecordedEveryMs = 60_000;
 
-/** A visitor's visits to a link count once in this time. */
+/** All visits of one visitor to a link within this time count as one. */
 export const visitCountedEveryMs = 3_600_000;
 
-/** Visits that one process remembers. */
+/** Maximum number of visits that one process remembers. */
 export const maxVisits = 100_000;
 
-/** The store of tokens and links. Implementations: state/memory (a file in the data folder), and state/redis for nodes. */
+/** The store of tokens and links. state/memory implements it with a file in the data folder, and for several nodes state/redis. */
 export interface GrantStore {
   /**
-   * Adds a grant. When it resolves, the grant is on disk and in force on all nodes.
+   * Adds a grant. After the promise has resolved, the grant is on disk and valid on all nodes.
    *
-   * @param maximum grants of its kind in force that the account may have
-   * @throws ServiceError `too-many-requests` beyond it, `storage-full`, `internal`, `unavailable` while the store cannot be reached
+   * @param maximum number of valid grants of this kind that the account may have
+   * @throws ServiceError `too-many-requests` beyond the maximum, `storage-full`, `internal`, `unavailable` while the store cannot be reached
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**
-   * The grant of a secret, valid or ended; one look-up regardless of their number.
+   * Finds the grant of a secret, whether valid or ended. This takes one look-up, however many grants there are.
    *
-   * @param hash of the secret
-   * @throws ServiceError `unavailable` while the store cannot be reached: no grant is accepted then
+   * @param hash hash of the secret
+   * @throws ServiceError `unavailable` while the store cannot be reached, because no grant may then be accepted
    */
   find(hash: string): Promise<Grant | undefined> | Grant | undefined;
-  /** A grant by its ID as this process knows it: changes by other nodes arrive within a second. */
+  /** Returns a grant by its ID, as this process knows it. Changes by other nodes arrive within a second. */
   get(id: string): Grant | undefined;
   /** All grants that this process knows, including ended ones. */
   known(): Iterable<Grant>;
-  /** The grants, with their uses; those of one account, or all. @throws ServiceError `unavailable` */
+  /** Returns the grants of one account, or all, with their uses. @throws ServiceError `unavailable` */
   list(accountUuid?: string): Promise<Grant[]>;
   /**
-   * Ends grants. From the call on this process accepts no use of them; once the promise resolves no process does, and the end is on disk.
+   * Ends grants. This process refuses them at once. After the promise has resolved, every process refuses them, and the end is on disk.
    *
-   * @param by who did it
-   * @returns those that this call ended; others had ended before, or are unknown
-   * @throws ServiceError as `add`: the end may have happened, and holds on this node in any case
+   * @param by the account or operator that ended them
+   * @returns the grants that this call ended; all others had already ended, or are unknown
+   * @throws ServiceError as `add`; on this node the grants have ended even then, on other nodes possibly not
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
-  /** Brings the end of a grant forward. @param expiresMs Unix time; a later time than the current one changes nothing @throws as `add` */
+  /** Makes a grant expire earlier. @param expiresMs Unix time; later than the present expiry, it changes nothing @throws as `add` */
   shorten(id: string, expiresMs: number): Promise<void>;
-  /** Records a use, at most once a minute. Never throws, returns at once. */
+  /** Records a use, at most once a minute. It returns at once and never throws. */
   use(grant: Grant, address: string): void;
   /**
    * Counts a download.
    *
-   * @param maximum the count that it must not exceed
-   * @returns whether it was counted; false at the maximum, and for a grant that is not known
+   * @param maximum number of downloads that the grant allows
+   * @returns whether the download was counted; false at the maximum, and for an unknown grant
    * @throws as `add`
    */
   countDownload(id: string, maximum?: number): Promise<boolean>;
   /**
-   * Counts a visit to a link, once an hour for each visitor, on all nodes together.
+   * Counts a visit to a link. Each visitor counts once an hour, across all nodes.
    *
    * @param visitor the source of the visit, as `loginSource` names it
-   * @returns whether it was counted; false for a visitor of the last hour, and for a grant that is not known
+   * @returns whether the visit was counted; false for a visitor of the last hour, and for an unknown grant
    * @throws as `add`
    */
   countVisit(id: string, visitor: string): Promise<boolean>;
-  /** Adds a listener that is called when grants end or are shortened, here or on another node. */
+  /** Adds a listener that is called when grants end, or get an earlier expiry, on this node or another. */
   onEnded(listener: (grants: readonly Grant[]) => void): void;
   close(): Promise<void>;
 }
 
 /**
- * Refuses one more grant of an account.
+ * Throws if the account has no room for one more grant.
  *
- * @param own all grants of the account that are kept
+ * @param own all grants of the account in the store
  * @throws ServiceError `too-many-requests`
  */
 export function requireRoom(grant: Grant, own: Iterable<Grant>, maximum: number, isInForce: (grant: Grant) => boolean): void {

@@ -8,11 +8,11 @@ export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
 export type GrantEnd = (typeof grantEnds)[number];
 
 /**
- * A token (for machines) or a link (for people). Its holder, who has the secret, may use a part of an account's files
- * (docs/spec/tokens.md). Times are Unix times in milliseconds.
+ * A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). Times are
+ * Unix times in milliseconds.
  */
 export interface Grant {
-  /** Public: events, lists and commands name it. */
+  /** Not secret. Events, lists and commands contain it. */
   readonly id: string;
   readonly kind: SecretKind;
   /** SHA-256 of the secret, which is not kept. */
@@ -20,51 +20,51 @@ export interface Grant {
   /** The name of a token, the note of a link. */
   readonly name: string;
   readonly account: { readonly name: string; readonly uuid: string };
-  /** The method that accepted the account when the grant was created; asked again at each use. */
+  /** The method that accepted the account when the grant was created. It is asked again at each use. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account, or the operator, that made it. */
+  /** The account or operator that created the grant. */
   readonly madeBy: string;
   readonly createdMs: number;
   readonly notBeforeMs?: number;
   readonly expiresMs: number;
-  /** Files and folders that it reaches, with all that they hold; absent: all. */
+  /** The granted files and folders; a folder includes all its content. Absent if everything is granted. */
   readonly paths?: readonly VirtualPath[];
-  /** Permission keywords; absent: those of the account. The holder never gets one that the account does not have. */
+  /** The granted permission keywords; absent if all are granted. The holder never has a right that the account does not have. */
   readonly permissions?: readonly string[];
-  /** UUIDs of the services that accept it; absent: all. */
+  /** UUIDs of the services that accept the grant; absent if all do. */
   readonly services?: readonly string[];
-  /** Addresses and CIDR ranges of its clients; absent: all. */
+  /** Addresses and CIDR ranges from which the grant may be used; absent if there is no limit. */
   readonly addresses?: readonly string[];
-  /** ID of the token with which it was created, and with which it ends. */
+  /** ID of the token with which the grant was created. The grant ends when that token ends. */
   readonly parent?: string;
   readonly link?: LinkDetails;
-  /** Set once it is over. */
+  /** Set after the grant has ended. */
   readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
-  /** Its last use, to the minute. */
+  /** The last use, to the minute. */
   readonly used?: { readonly atMs: number; readonly address: string };
-  /** Downloads by a link, and visits to its page. */
+  /** Number of downloads by a link, and number of visits to its page. */
   readonly downloads?: number;
   readonly opened?: number;
 }
 
-/** Members that links alone have. */
+/** The members that only links have. */
 export interface LinkDetails {
   readonly kind: 'download' | 'drop';
-  /** Hash of the password that its visitors need (accounts/passwords.ts). */
+  /** Hash of the password that visitors need (accounts/passwords.ts). */
   readonly passwordHash?: string;
   readonly maximumDownloads?: number;
 }
 
-/** Members that change during the life of a grant; all others never change. */
+/** The members that can change during the life of a grant. */
 export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
 
-/** Maximum length of a chain of grants, each created with the one before: every use checks the whole chain. */
+/** Maximum length of a chain of grants, each created with the previous one. It is limited because every use checks the whole chain. */
 export const maxGrantDepth = 5;
 
-/** Time for which an expired grant is still recognised as expired, and not treated as a wrong secret. */
+/** Time for which the secret of an expired grant is still recognised. Later it is treated as a wrong secret. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
 
-/** A grant as events and logins name it. */
+/** Returns the name of a grant for events and logins. */
 export function grantName({ kind, id }: Pick<Grant, 'kind' | 'id'>): GrantName {
   return kind === 'token' ? { token: id } : { link: id };
 }
@@ -74,9 +74,9 @@ export function newGrantId(): string {
 }
 
 /**
- * Why a grant cannot be used now, in one word for events and replies; undefined for a valid one.
+ * Returns in one word, for events and replies, why a grant cannot be used now; undefined if it is valid.
  *
- * @param get finds the tokens of its chain by ID
+ * @param get finds the tokens of the chain by ID
  */
 export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant | undefined): GrantEnd | 'not-yet' | undefined {
   let current: Grant | undefined = grant;
@@ -92,7 +92,7 @@ export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant 
   return 'revoked';
 }
 
-/** A grant and the tokens with which it was created, the grant first. */
+/** Returns the grant, followed by the token with which it was created, the token with which that was created, and so on. */
 export function grantChain(grant: Grant, get: (id: string) => Grant | undefined): Grant[] {
   const chain = [grant];
   for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
@@ -104,17 +104,17 @@ export function grantChain(grant: Grant, get: (id: string) => Grant | undefined)
   return chain;
 }
 
-/** The narrowings of a chain of grants, for `narrowAccount`. */
+/** Returns the narrowings of a chain of grants, for `narrowAccount`. */
 export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
   return chain.map(({ paths, permissions }) => ({ paths, permissions }));
 }
 
-/** Whether a grant ended long enough ago to be forgotten. Its expiry is kept until then, so that no copy of it can become valid again. */
+/** Whether a grant may be forgotten, because it expired long ago. If it were forgotten earlier, a copy of it could become valid again. */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;
 }
 
-/** Merges two nodes' copies of a grant: an end is kept, and counters and times take the later value. */
+/** Merges the copies of a grant of two nodes. If one copy has ended, so has the result. Of counters and times it takes the later value. */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;
   const { end: secondEnd, used: secondUsed } = second;

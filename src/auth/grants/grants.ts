@@ -14,13 +14,13 @@ import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGra
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
-/** An expiry is told of within this time. */
+/** Interval at which expired grants are looked for. Event `tokenEnded` or `linkEnded` comes at most this late. */
 const upkeepEveryMs = 500;
 
-/** Ends told of at once. */
+/** Maximum number of expired grants that are ended together. */
 const endedAtOnce = 1000;
 
-/** Members of a token or link that its creator chooses, checked when the request is read. Times are Unix times in milliseconds. */
+/** The members of a token or link that its creator chooses. They are already validated. Times are Unix times in milliseconds. */
 export type GrantOrder = Pick<
   Grant,
   'kind' | 'name' | 'expiresMs' | 'notBeforeMs' | 'paths' | 'permissions' | 'services' | 'addresses' | 'link'
@@ -29,19 +29,19 @@ export type GrantOrder = Pick<
 interface GrantsDependencies {
   store: GrantStore;
   events: EventDispatcher;
-  /** The server, for events without a client. */
+  /** The component of events that no client caused. */
   server: EventComponent;
   clock: Clock;
   log: Log;
 }
 
-/** A new grant with its secret, which is never shown again. */
+/** A new grant with its secret. The secret cannot be shown again later. */
 export interface MadeGrant {
   grant: Grant;
   secret: string;
 }
 
-/** Creates, lists and ends tokens and links, each step with its event (docs/spec/tokens.md). */
+/** Creates, lists and ends tokens and links, and emits the events (docs/spec/tokens.md). */
 export class Grants {
   readonly store: GrantStore;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export class Grants {
     this.#log = log;
   }
 
-  /** Tells of grants whose time is over, from now on. */
+  /** Starts to end expired grants regularly. */
   start(): void {
     this.#upkeep = this.clock.every(upkeepEveryMs, () => void this.#endExpired());
   }
@@ -69,11 +69,11 @@ export class Grants {
   }
 
   /**
-   * Makes a token or link of an account; event `tokenMade` or `linkMade`. Both are on disk when the promise resolves.
+   * Creates a token or link of an account; emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
    *
-   * @param account as its client has it: a token can only create narrower grants
-   * @param by the account or operator that makes it
-   * @throws ServiceError `unprocessable` for rights that the account cannot grant, as `GrantStore.add`
+   * @param account the account, narrowed if the client logged in by a token, because a token can only create narrower grants
+   * @param by the account or operator that creates the grant
+   * @throws ServiceError `unprocessable` for rights that the account cannot grant; otherwise as `GrantStore.add`
    */
   async make(account: Account, order: GrantOrder, by: string, context: EventContext): Promise<MadeGrant> {
     this.#events.assertWritable();
@@ -102,12 +102,12 @@ export class Grants {
   }
 
   /**
-   * Replaces a token by a new one; events `tokenMade`, and `tokenEnded` with `rotated`.
+   * Replaces a token by a new one; emits `tokenMade`, and `tokenEnded` with `rotated`.
    *
-   * @param overlapMs time for which the old token stays valid
-   * @param maximum tokens of the account, each of which may have a successor
-   * @param maximumMs longest life of a token of the account now
-   * @throws ServiceError `not-found` for a token that is not valid, as `GrantStore.add`
+   * @param overlapMs time in milliseconds for which the old token stays valid
+   * @param maximum number of tokens that the account may have; each of them may also have a successor
+   * @param maximumMs present maximum life of the account's tokens in milliseconds
+   * @throws ServiceError `not-found` for a token that is not valid; otherwise as `GrantStore.add`
    */
   async rotate(
     id: string,
@@ -131,7 +131,7 @@ export class Grants {
       createdMs: nowMs,
       expiresMs: Math.min(nowMs + lifeMs, parentEndsMs),
     };
-    // The former one gives its place, at the latest after the overlap.
+    // The maximum is doubled, because the old token still counts until the overlap is over.
     await this.#add(grant, 2 * maximum, context);
     if (overlapMs <= 0) await this.end([id], 'rotated', by, context);
     else {
@@ -143,9 +143,9 @@ export class Grants {
   }
 
   /**
-   * Ends grants, and the grants created with them; events `tokenEnded`, `linkEnded`.
+   * Ends grants and all grants that were created with them; emits `tokenEnded` and `linkEnded`.
    *
-   * @returns those that this call ended
+   * @returns the grants that this call ended
    * @throws ServiceError as `GrantStore.end`
    */
   async end(ids: readonly string[], reason: GrantEnd, by: string, context?: EventContext): Promise<Grant[]> {
@@ -160,19 +160,19 @@ export class Grants {
     return ended;
   }
 
-  /** A grant that is valid now, or will be later. */
+  /** Returns a grant that is valid now or will become valid; undefined if there is none. */
   inForce(id: string): Grant | undefined {
     const grant = this.store.get(id);
     return grant && this.isInForce(grant) ? grant : undefined;
   }
 
-  /** Whether a grant is not over. */
+  /** Whether a grant is valid now or will become valid. */
   isInForce(grant: Grant): boolean {
     const why = whyOver(grant, this.clock.nowMs(), (id) => this.store.get(id));
     return why === undefined || why === 'not-yet';
   }
 
-  /** Whether a grant was created with a token, or with one that was created with it. */
+  /** Whether a grant was created with a token, directly or through other tokens. */
   isMadeBy(grant: Grant, token: string): boolean {
     let parent = grant.parent;
     for (let depth = 0; parent !== undefined && depth <= maxGrantDepth; depth++) {
@@ -183,8 +183,9 @@ export class Grants {
   }
 
   /**
-   * The grants of one kind that are in force, newest first; for the holder of a token only those created with it. @throws ServiceError
-   * `unavailable`
+   * Returns the valid grants of one kind, newest first. For the holder of a token, it returns only the grants created with that token.
+   *
+   * @throws ServiceError `unavailable`
    */
   async list(kind: Grant['kind'], account?: Pick<Account, 'uuid' | 'grant'>): Promise<Grant[]> {
     const own = (await this.store.list(account?.uuid)).filter((grant) => grant.kind === kind && this.isInForce(grant));
@@ -246,7 +247,7 @@ export class Grants {
       for (const grant of this.store.known()) if (!grant.end && grant.expiresMs <= nowMs && over.push(grant.id) >= endedAtOnce) break;
       if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
     } catch (error) {
-      // They have expired in any case; another attempt follows.
+      // The grants have expired even without this, and another attempt follows.
       this.#log.debug('the end of expired tokens and links could not be reported', { reason: error });
     } finally {
       this.#isEnding = false;

@@ -12,7 +12,7 @@ const maxNoteCharacters = 500;
 
 const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
 
-/** A link's visitors get these permissions, as far as its creator has them. */
+/** The permissions of a link's visitors. A permission that the creator does not have is not granted. */
 const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
   download: ['allow-read', 'allow-list', 'allow-traverse'],
   drop: ['allow-create-file'],
@@ -22,9 +22,9 @@ const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = 
 export type LinkOrder = GrantOrder & { readonly paths: readonly [VirtualPath]; readonly link: LinkDetails };
 
 /**
- * Reads the request for a link, as HTTP bodies and commands send it (docs/spec/links.md#making-links).
+ * Reads a request for a link from an HTTP body or a command (docs/spec/links.md#making-links).
  *
- * @param limits those of the account
+ * @param limits the limits of the account
  * @param nowMs Unix time in milliseconds
  * @throws ServiceError `bad-request` for an unknown member or one of the wrong type; `unprocessable` for a value that is invalid or exceeds
  *   the limits

@@ -1,11 +1,11 @@
 import type { Grant } from './grant.ts';
 
-/** The paths of a grant as replies and events show them: one, a list, or nothing for all. */
+/** Returns the paths of a grant for replies and events: one path, or a list; undefined if everything is granted. */
 export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly string[] | undefined {
   return paths?.length === 1 ? paths[0] : paths;
 }
 
-/** A token in lists (docs/spec/tokens.md#making-one); times in ISO 8601, `null` for what was not chosen and what was not yet. */
+/** Returns the JSON of a token (docs/spec/tokens.md#making-one). Times are in ISO 8601. A value that was not chosen or set yet is `null`. */
 export function shownToken(grant: Grant) {
   const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;
   return {
@@ -42,7 +42,7 @@ export function shownLink(grant: Grant) {
   };
 }
 
-/** A token or link as operators list it. */
+/** Returns the JSON of a token or link for operators. */
 export function shownGrant(grant: Grant) {
   const { kind, account, madeBy, parent, link, downloads, opened } = grant;
   const ofLink = link && {

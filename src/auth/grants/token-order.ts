@@ -7,18 +7,18 @@ import type { GrantOrder } from './grants.ts';
 
 const longestName = 200;
 
-/** Items of a list in a request: each is checked at each use of the token. */
+/** Maximum number of items in a list of a request, because each use of the token checks each item. */
 const maxItems = 100;
 
-/** Longest paths of a token together, in characters: each token is in memory, and there may be many. */
+/** Maximum total length of a token's paths in characters. It saves memory, because all tokens are kept there. */
 const longestPaths = 16_384;
 
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
 
 /**
- * Reads the request for a token, as HTTP bodies and commands send it (docs/spec/tokens.md#making-one).
+ * Reads a request for a token from an HTTP body or a command (docs/spec/tokens.md#making-one).
  *
- * @param limits those of the account
+ * @param limits the limits of the account
  * @param nowMs Unix time in milliseconds
  * @throws ServiceError `bad-request` for an unknown member or one of the wrong type; `unprocessable` for a value that is invalid or exceeds
  *   the limits
@@ -52,7 +52,7 @@ export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: 
   };
 }
 
-/** Reads the name of a token, or the note of a link. @throws ServiceError `bad-request`, `unprocessable` */
+/** Reads the name of a token or the note of a link. @throws ServiceError `bad-request`, `unprocessable` */
 export function readName(value: unknown, member: string): string {
   if (typeof value !== 'string') throw new ServiceError('bad-request', `"${member}" must be a string.`);
   if (value.length > longestName || /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(value) || !value.isWellFormed())
