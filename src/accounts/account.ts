@@ -97,7 +97,7 @@ export interface HomeFolderConfiguration {
   create_home_folder_group?: string | null | undefined;
 }
 
-/** The option `tokens`: what access tokens an account may have. The members have the option names of the configuration. */
+/** The option `tokens`, which limits the access tokens of an account. The members have the option names of the configuration. */
 export interface TokenOptions {
   enabled: boolean;
   maximum: number;
@@ -105,7 +105,7 @@ export interface TokenOptions {
   services?: readonly string[] | undefined;
 }
 
-/** The option `links`: what links to its files an account may have. The members have the option names of the configuration. */
+/** The option `links`, which limits the links to files of an account. The members have the option names of the configuration. */
 export interface LinkOptions {
   enabled: boolean;
   maximum: number;
@@ -148,7 +148,7 @@ export interface AccountConfiguration extends SharedConfiguration {
   group?: string | null | undefined;
 }
 
-/** The account in force: the options of an account joined with those of its group (docs/spec/authentication.md#account-in-force). */
+/** The effective account: its own options joined with those of its group (docs/spec/authentication.md#account-in-force). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
@@ -188,7 +188,7 @@ export interface Account {
   readonly method: { readonly uuid: string; readonly type: string };
 }
 
-/** Why an account cannot be used although an authentication method accepted it. */
+/** The reason why an account cannot be used although an authentication method accepted it. */
 export type AccountProblem = 'group-unknown' | 'group-disabled' | 'no-home-folder' | 'bad-value';
 
 /** Thrown by `effectiveAccount`. `problem` decides which event the administrator gets. */

@@ -29,8 +29,8 @@ const pathRule = z
   .pipe(z.object({ expression: expressionText(), permissions: z.array(keyword) }));
 
 /**
- * Permissions: the first entry is the general set, each further one a path expression and its permissions. One flat list of
- * keywords is the general set. Undefined for an empty list, which means the default; `[[]]` grants nothing.
+ * The option for permissions. The first entry is the general set. Each further entry is a path expression and its permissions. One flat
+ * list of keywords is the general set. The value is undefined for an empty list, which means the default. `[[]]` grants nothing.
  */
 export const permissionsOption = z
   .union([z.array(z.unknown()), z.string()], { error: 'must be a list of lists of permissions' })
@@ -53,7 +53,7 @@ export const permissionsOption = z
     return { general: (general ?? []).filter(isThere), rules: rules.filter(isThere) };
   });
 
-/** The position of an issue in an entry of the permissions; in a rule the expression is the first item. */
+/** Returns the position of an issue in an entry of the permissions. In a rule, the expression is the first item. */
 function placeInEntry(entry: unknown, [member, index]: PropertyKey[]): number[] {
   if (!Array.isArray(entry)) return [];
   if (member === 'permissions' && typeof index === 'number') return [index + 1];
@@ -72,15 +72,15 @@ const structurePaths = z.array(z.string()).superRefine((entries, context) => {
   for (const entry of entries) readOrIssue(context, () => structureSegments(entry));
 });
 
-/** Relative folders: texts, or one-item lists of a text. */
+/** A list of relative folders. Each is a text, or a list of one text. */
 export const structureList = z.array(pathOrListOfOne, { error: 'must be a list of relative paths' }).pipe(structurePaths);
 
-/** The same in the spellings of the configuration. */
+/** A list of relative folders as the configuration may write it. */
 export const structureOption = z
   .union([z.array(pathOrListOfOne), textList()], { error: 'must be a list of relative paths' })
   .pipe(structurePaths);
 
-/** Pairs of a virtual path and the real path it maps to. */
+/** A list of pairs: a virtual path, and the real path to which it leads. */
 export const virtualFoldersOption = z
   .array(z.tuple([z.string(), z.string().min(1)], { error: 'must be a list of two: the virtual path and the real path' }), {
     error: 'must be a list of pairs',
@@ -92,10 +92,10 @@ export const virtualFoldersOption = z
     }
   });
 
-/** `refuse` or `number`. */
+/** The option for uploads whose name is taken. */
 export const onNameTakenOption = z.enum(['refuse', 'number'], { error: 'must be refuse or number' });
 
-/** Days for which what an account makes stays as it is. */
+/** The option for the number of days for which nobody may change files that an account created. */
 export const retainOption = z.strictObject({ days: integer(0, 36_500) }, { error: 'must be {days: NUMBER}' });
 
 const inspectionUuids = z.union([textList(), z.array(z.string())]).pipe(z.array(uuidText));
@@ -107,8 +107,8 @@ const inspectionRule = z
   .pipe(z.object({ expression: expressionText(), inspections: z.array(uuidText) }));
 
 /**
- * Inspections that files of an account pass: the first entry is the general list, each further one a path expression and its inspections
- * (none: files there are not inspected). One flat list is the general list.
+ * The option for the inspections of an account's files. The first entry is the general list. Each further entry is a path expression and
+ * its inspections; if it has none, files there are not inspected. One flat list is the general list.
  */
 const inspectionsOption = z
   .union([z.array(z.unknown()), textList()], { error: 'must be a list of lists of inspections' })
@@ -127,7 +127,7 @@ const inspectionsOption = z
 const serviceUuids = textList().pipe(z.array(uuidText));
 const longestDays = 3650;
 
-/** Access tokens of accounts (docs/spec/tokens.md). */
+/** The option for access tokens of accounts (docs/spec/tokens.md). */
 const tokensOption = z
   .strictObject({
     enabled: yesNo().default(true).describe('Whether the account may use access tokens, and create them (with `allow-create-token`).'),
@@ -139,7 +139,7 @@ const tokensOption = z
   })
   .describe('Access tokens: secrets for machines, which narrow the rights of the account.');
 
-/** Links to files of accounts (docs/spec/tokens.md). */
+/** The option for links to files of accounts (docs/spec/tokens.md). */
 const linksOption = z
   .strictObject({
     enabled: yesNo().default(true).describe('Whether the account may use links, and create them (with `allow-share`).'),
@@ -216,10 +216,10 @@ export const groupOptions = z
   })
   .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
 
-/** A password hash, as `svc hash-password` prints it. */
+/** A password hash in svc's format, as `svc hash-password` prints it. */
 export const ownPasswordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parseScryptHash(text)));
 
-/** The same, or a hash that another system made. */
+/** A password hash in svc's format or in that of another system. */
 const passwordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parsePasswordHash(text)));
 
 /** One entry of `accounts`. */

@@ -7,7 +7,7 @@ import { dropOldest } from '../lib/expiring-map.ts';
 import { type ForeignHash, parseForeignHash } from './foreign-hashes.ts';
 import { longestCredentialCharacters } from './user-names.ts';
 
-/** Requirements of new passwords (`server.password_policy`). */
+/** The requirements for new passwords (`server.password_policy`). */
 export interface PasswordPolicy {
   minimum_length: number;
   character_requirements: readonly string[];
@@ -22,7 +22,7 @@ const characterClasses: Readonly<Record<string, RegExp>> = {
   symbol: /[^\p{L}\p{N}]/u,
 };
 
-/** The rules of the policy that a password does not meet, one sentence each. */
+/** Returns one sentence for each rule of the policy that a password does not meet. */
 export function unmetRules(policy: PasswordPolicy, password: string): string[] {
   const unmet: string[] = [];
   if ([...password].length < policy.minimum_length) unmet.push(`The password must have at least ${policy.minimum_length} characters.`);
@@ -32,7 +32,7 @@ export function unmetRules(policy: PasswordPolicy, password: string): string[] {
   return unmet;
 }
 
-/** Cost of a hash (RFC 7914): memory 128·2^ln·r bytes, time that times p. */
+/** Cost of a hash (RFC 7914). The memory is 128·2^ln·r bytes; the time is proportional to the memory and to p. */
 export interface HashCost {
   /** Binary logarithm of the cost N. */
   ln: number;
@@ -52,7 +52,7 @@ export interface PasswordHash extends HashCost {
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
-/** Memory that one hash may need. */
+/** Maximum memory of one hash. */
 const memoryLimitBytes = 256 * 1024 * 1024;
 /** Largest product of N, r and p: about two seconds. */
 const largestWork = 2 ** 23;
@@ -63,7 +63,7 @@ const hashBytes = 32;
  * Reads a password hash of any format that is accepted.
  *
  * @returns a hash of svc's own format, or of another system
- * @throws ServiceError `bad-request` when it is neither, or verifying it would cost too much
+ * @throws ServiceError `bad-request` if it is neither, or if its verification would cost too much
  */
 export function parsePasswordHash(text: string): PasswordHash | ForeignHash {
   return parseForeignHash(text) ?? parseScryptHash(text);
@@ -72,7 +72,7 @@ export function parsePasswordHash(text: string): PasswordHash | ForeignHash {
 /**
  * Reads a password hash of svc's own format.
  *
- * @throws ServiceError `bad-request` when it has another format, or would cost too much
+ * @throws ServiceError `bad-request` if it has another format, or if its verification would cost too much
  */
 export function parseScryptHash(text: string): PasswordHash {
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/.exec(text);
@@ -103,7 +103,7 @@ export function isPassword(text: string): boolean {
   return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');
 }
 
-/** The sentence that refuses a new password before any policy; undefined when it is fine. */
+/** Returns why a text cannot be a new password under any policy; undefined if it can. */
 export function newPasswordFault(password: string): string | undefined {
   if (password.length > longestCredentialCharacters)
     return `The password must not have more than ${longestCredentialCharacters} characters.`;
@@ -138,17 +138,17 @@ export async function verifyPassword(password: string, text: string): Promise<bo
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
 }
 
-/** Other systems hash the password as the keyboard sent it, so that is tried first, then the composed form that svc hashes. */
+/** First tries the password as the keyboard sent it, which other systems hash; then the composed form, which svc hashes. */
 async function verifyForeign(password: string, hash: ForeignHash): Promise<boolean> {
   for (const form of new Set([password, password.normalize('NFC')])) if (await hash.verify(Buffer.from(form))) return true;
   return false;
 }
 
-/** Passwords verified at once; each takes a thread and its memory. */
+/** Maximum number of concurrent verifications. Each of them takes a thread and its memory. */
 const maxAtOnce = 2;
-/** Maximum number of waiting verifications; further clients are asked to come back later. */
+/** Maximum numbers of waiting verifications, of one source and in all. Further clients are asked to try again later. */
 const maxWaiting = { ofOne: 256, inAll: 4096 };
-/** Longest wait for a verification, in milliseconds. */
+/** Maximum wait for a verification in milliseconds. */
 export const longestVerificationMs = 60_000;
 const maxRemembered = 1024;
 
@@ -156,7 +156,7 @@ const maxRemembered = 1024;
 export interface VerificationTurn {
   /** Verifications of one source wait only for each other. */
   source: string;
-  /** Whether it goes before all others, because the same credentials were accepted from there recently. */
+  /** Whether it has priority, because the same credentials were accepted from this source recently. */
   isKnown: boolean;
 }
 
@@ -178,7 +178,7 @@ export class PasswordVerifier {
     this.#clock = clock;
   }
 
-  /** @throws ServiceError `unavailable` when too many verifications wait already, or it waited too long */
+  /** @throws ServiceError `unavailable` if too many verifications are already waiting, or this one waited too long */
   async verify(password: string, hash: string, turn: VerificationTurn): Promise<boolean> {
     const token = this.#tokenOf(hash, password);
     return this.#once(token, turn, async () => {
@@ -192,7 +192,7 @@ export class PasswordVerifier {
    * Does the work of a wrong password, so that the time of the answer does not reveal whether the name is known. The name selects the cost,
    * so that the times of unknown names vary like those of known ones.
    *
-   * @param hashes those of the known names
+   * @param hashes the hashes of the known names
    * @throws as `verify`
    */
   async verifyUnknown(username: string, password: string, hashes: readonly string[], turn: VerificationTurn): Promise<false> {
@@ -212,7 +212,7 @@ export class PasswordVerifier {
     if (known !== undefined) return known;
     const startedMs = this.#clock.monotonicMs();
     const end = await this.#turns.take(turn.source, turn.isKnown);
-    // Another verification may have accepted it meanwhile.
+    // Another verification may have accepted the password meanwhile.
     const knownNow = this.#known(token);
     const isLate = this.#clock.monotonicMs() - startedMs > longestVerificationMs;
     if (knownNow !== undefined || isLate) end();

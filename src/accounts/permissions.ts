@@ -15,8 +15,8 @@ const token =
 const unicodeClassCost = 20;
 
 /**
- * Approximate number of steps that an expression (expression.ts) takes for each character of a text; 0 for globs of characters and `*`,
- * which cost next to nothing. Compiling a regular expression takes time in proportion, so this is checked first.
+ * Returns about how many steps an expression (expression.ts) takes for each character of a text. Globs of plain characters and `*` cost
+ * almost nothing and count as 0. Compilation takes time in proportion, so the cost is checked before an expression is compiled.
  */
 export function expressionCost(source: string): number {
   const bare = source
@@ -30,7 +30,7 @@ export function expressionCost(source: string): number {
 function regularExpressionCost(text: string): number {
   /** Sizes of the open expression and of its open groups. */
   const open = [0];
-  /** Size of the part that a repetition would repeat; not in `open` yet. */
+  /** Size of the part that a repetition would repeat. It is not yet included in `open`. */
   let last = 0;
   const add = (size: number) => {
     open[open.length - 1] = (open.at(-1) ?? 0) + last;
@@ -45,7 +45,7 @@ function regularExpressionCost(text: string): number {
       add(0);
       last = (open.pop() ?? 0) + 2;
     } else if (part === '*' || part === '+' || part === '?') last++;
-    // Flags count nothing: a repetition after them repeats the part before them.
+    // Flags count as 0, because a repetition after them repeats the part before them.
     else if (!part.startsWith('(?')) add(part.startsWith('\\Q') ? part.length : /\\p/i.test(part) ? unicodeClassCost : 1);
   }
   return open.reduce((sum, size) => sum + size, last);
@@ -91,7 +91,7 @@ export const allRights = Object.keys(rightBits) as Right[];
 
 const allBits = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
 
-/** Permissions as configured: the general set, then rules in order. */
+/** The permissions as configured: the general set, and the rules in order. */
 export interface PermissionOptions {
   general: readonly string[];
   rules: readonly { expression: string; permissions: readonly string[] }[];
@@ -99,10 +99,10 @@ export interface PermissionOptions {
   narrowings?: readonly Narrowing[];
 }
 
-/** The permissions of a group that sets none. */
+/** The permissions of a group that does not set any. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The meaning of an empty list for a group: a copy of the default, so that `svc validate` can distinguish the two. */
+/** The permissions of a group with an empty list. It is a copy of the default, so that `svc validate` can distinguish the two. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function rightsOf(keywords: readonly string[]): number {
@@ -114,7 +114,7 @@ function rightsOf(keywords: readonly string[]): number {
 }
 
 /**
- * Puts the account's name in place of `${USER}` in an expression. Wildcards in the name are escaped: an account named `[a-z]` must not
+ * Replaces `${USER}` in an expression with the account's name. Wildcards in the name are escaped, because an account named `[a-z]` must not
  * widen its own rule.
  */
 export function expandUserInExpression(expression: string, userName: string): string {
@@ -131,15 +131,15 @@ interface Rule {
   rights: number;
 }
 
-/** The set of permissions in force on a path. */
+/** The permissions that apply to a path. */
 export interface PermissionSet {
-  /** Number of the rule, from 1, as it stands in `permissions`; undefined for the general set. */
+  /** Number of the rule in the option `permissions`, counted from 1; undefined for the general set. */
   index: number | undefined;
-  /** The rule's expression as it is written; undefined for the general set. */
+  /** The rule's expression as configured; undefined for the general set. */
   expression: string | undefined;
-  /** Its keywords. */
+  /** The permission keywords of the set. */
   permissions: readonly string[];
-  /** Whether it has a right, before a token or link narrows it. */
+  /** Whether the set includes a right, before any narrowing by a token or link. */
   grants: (right: Right) => boolean;
 }
 
@@ -156,7 +156,7 @@ export class Permissions {
    * @param options keywords and expressions, already validated
    * @param userName the account's name, for `${USER}`
    * @param base permissions with the same rules, which need not be compiled again
-   * @throws ServiceError `bad-request` when an expression does not parse
+   * @throws ServiceError `bad-request` if an expression cannot be parsed
    */
   constructor(options: PermissionOptions, userName: string, base?: Permissions) {
     this.options = options;
@@ -184,7 +184,7 @@ export class Permissions {
     return rights.every((right) => (granted & rightBits[right]) !== 0);
   }
 
-  /** The same, narrowed: never more than these permissions grant. */
+  /** Returns narrowed permissions. They never grant more than these. */
   narrowed(narrowing: Narrowing): Permissions {
     const { options } = this;
     return new Permissions({ ...options, narrowings: [...(options.narrowings ?? []), narrowing] }, this.#userName, this);
@@ -197,13 +197,13 @@ export class Permissions {
     return false;
   }
 
-  /** Whether a right may be granted on some path, as far as that is known without a path. */
+  /** Whether some path may have a right. Without a path this cannot be known for certain. */
   mayEver(right: Right): boolean {
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
-  /** Whether a keyword grants no more than the account has on some path; `deny-full-control` grants nothing that could be given. */
+  /** Whether the account may grant a keyword, because some path may have all its rights. `deny-full-control` cannot be granted. */
   mayGive(keyword: string): boolean {
     const wanted = rightsOf([keyword]);
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
@@ -211,12 +211,12 @@ export class Permissions {
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
   }
 
-  /** Whether there are rules, so that paths may differ; without rules, the rights on a folder apply to all its content. */
+  /** Whether there are rules, so that rights may differ between paths. Without rules, the rights on a folder apply to all its content. */
   get hasRules(): boolean {
     return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }
 
-  /** The permissions in force on `path`, for explanations only; decisions use `allows`. */
+  /** Returns the permissions that apply to `path`, to explain them. For decisions use `allows`. */
   setAt(path: VirtualPath): PermissionSet {
     const index = this.#rules.findIndex((rule) => rule.expression.matches(path));
     const rule = this.#rules[index];
@@ -226,7 +226,7 @@ export class Permissions {
     return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions, grants };
   }
 
-  // Concurrent requests check one path for several rights.
+  // The result is memoized, because concurrent requests check several rights on the same path.
   readonly #ofRules = memoizeForTick((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
 
   #rightsAt(path: VirtualPath): number {
@@ -235,14 +235,14 @@ export class Permissions {
       const place = placeIn(narrowing, path);
       if (place === 'outside') return 0;
       if (place === 'inside') granted = withCreation(granted) & rights;
-      // Folders on the way to the narrowed part show only what leads there (Mounts), to accounts that may list anything there.
+      // Folders on the way to a granted path show only the members that lead there (Mounts), if the account may list such a folder.
       else granted = granted & (rightBits.list | rightBits.traverse) ? rightBits.list : 0;
     }
     return granted;
   }
 }
 
-/** Who may write may also create. */
+/** Adds the right to create files to the right to write. */
 function withCreation(rights: number): number {
   return (rights & rightBits.write) === 0 ? rights : rights | rightBits['create-file'];
 }

@@ -119,7 +119,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
   }
 }
 
-/** A run of sorted entries that are consumed one by one. */
+/** A sorted run. Its entries are consumed one by one. */
 class Run {
   readonly #entries: Iterator<ListedEntry, undefined>;
   /** The next entry; undefined at the end. */

@@ -21,7 +21,7 @@ function deletionOf({ isFolder, isReplaced }: Trashed): Operation {
   return isReplaced ? 'replaceFile' : 'deleteFile';
 }
 
-/** An account's trash, with files and folders that the account deleted or replaced and may restore. */
+/** The trash of an account. It contains files and folders that the account deleted or replaced, and may restore. */
 export class AccountTrash {
   readonly #paths: AccountPaths;
   readonly #createFolder: (path: VirtualPath) => Promise<void>;

@@ -120,7 +120,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const undo = () => {
       try {
         if (isTaken && id !== undefined) {
-          // A folder that moved has been judged without it: it stays in the trash.
+          // If the folder was moved meanwhile, that move was checked without this item. So the item stays in the trash.
           if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
           else unlinkIfThere(folder.member(id));
