@@ -72,7 +72,7 @@ export class Connections {
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
-  /** Ends HTTP/2 connections after the requests under way. */
+  /** Ends HTTP/2 connections after their running requests. */
   closeHttp2(): void {
     for (const session of this.#http2Sessions) session.close();
   }

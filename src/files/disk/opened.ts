@@ -209,11 +209,11 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
   }
 }
 
-/** Knows where a folder is after it was moved, also if others move it again. */
+/** Finds the path of a folder after it was moved, even if another process moves it again. */
 export class FollowedFolder {
   #folder: OpenedFolder | undefined;
 
-  /** To be called right before the folder is moved. @param path of the folder; anything else is not followed */
+  /** Must be called right before the folder is moved. @param path path of the folder; a path to anything else is not followed */
   open(roots: RealRoots, path: string): void {
     this.close();
     try {
@@ -223,7 +223,7 @@ export class FollowedFolder {
     }
   }
 
-  /** Its real path now; undefined if it is removed, or if the system cannot tell. */
+  /** The current real path of the folder; undefined if it was removed, or if the system does not report it. */
   get path(): string | undefined {
     if (!this.#folder || !descriptorsNameFiles || fstatSync(this.#folder.fd).nlink === 0) return undefined;
     return this.#folder.currentPath();

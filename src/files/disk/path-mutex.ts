@@ -1,4 +1,4 @@
-/** Allows only one action of this process at a time to change what is at a real path. */
+/** Allows only one action of this process at a time to change the file or folder at a real path. */
 export class PathMutex {
   /** For each path, the running action and then the waiting actions in their order. */
   readonly #queues = new Map<string, (() => void)[]>();

@@ -34,7 +34,7 @@ export class KnownTrashes {
     this.#daysNow = daysNow;
   }
 
-  /** The retention of a trash in days, by the current configuration. If that has none, the retention when the trash was last used. */
+  /** The retention of a trash in days. It comes from the current configuration; if that has none, from the last use of the trash. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }

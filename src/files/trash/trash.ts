@@ -52,7 +52,11 @@ export async function writeRecord(
   return id;
 }
 
-/** Where a member of an opened folder is now: the folder may have been moved. @param path its virtual path when it was opened */
+/**
+ * Returns the current place of a member of an opened folder, because the folder may have been moved.
+ *
+ * @param path virtual path of the member when the folder was opened
+ */
 export function placeOf(
   { mounts }: AccountPaths,
   folder: OpenedFolder,

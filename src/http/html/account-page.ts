@@ -40,14 +40,14 @@ interface None {
   text: string;
 }
 
-/** Something in a table of such a page. */
+/** A row in the table of such a page. */
 export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** Whether the path leads to it. */
+  /** Whether the path leads to the item. */
   isThere?: boolean;
-  /** A further line. */
+  /** An additional line of text. */
   note?: Html | false;
   /** The third column, and the size by which it is sorted. */
   about: Html | string;
@@ -60,7 +60,7 @@ interface SelectionTable {
   title: string;
   /** Buttons for what is selected. */
   actions: Html;
-  /** Buttons for all. */
+  /** Buttons for all items. */
   tools?: Html | false;
   hint: Html | false;
   items: readonly PlacedItem[];
@@ -69,10 +69,10 @@ interface SelectionTable {
   none: None;
 }
 
-/** Maximum number of items of a page: a form with more would be refused. */
+/** Maximum number of items on a page. A form with more items would be refused. */
 export const itemsOfPage = 1000;
 
-/** A form with a table like that of a folder; or the words for none. Of more items than a page has, the first are shown. */
+/** Renders a form with a table like that of a folder, or a text if there are no items. It shows only as many items as fit on a page. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;
@@ -149,18 +149,18 @@ export function folderLink(language: Language, files: AccountFiles, folder: Virt
   return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
 }
 
-/** Classes of a name with its icon. */
+/** Returns the CSS classes of a name with its icon. */
 function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): string {
   return `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
 }
 
-/** Name and folder of such an item, for a question. */
+/** Renders the name and the folder of such an item, for a page that asks for confirmation. */
 export function placedName({ language }: PageContext, { path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): Html {
   return html`<span class="${placedLooks({ path, isFolder })}">${baseName(path) === '' ? language.text('files') : bdi(baseName(path))}</span> \
 <span class="hint">${folderHtml({ language }, parentPath(path))}</span>`;
 }
 
-/** Renders the words for none. */
+/** Renders the text for an empty list. */
 function emptyPage({ icon: name, text }: None, hint: Html | false): Html {
   return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(name)}<p class="lead">${text}</p>${hint}</div></div>`;
 }

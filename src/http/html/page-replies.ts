@@ -167,7 +167,7 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   return html`<p>${receipt}<a class="button primary" href="${to}">${goOn === 'toFiles' && nearest !== '/' && !linked ? language.text('toFolder', { name: nameInText(baseName(nearest)) }) : language.text(goOn)}</a></p>`;
 }
 
-/** The nearest folder above what is missing that the account may list; `/` where there is none. */
+/** Returns the nearest parent of a missing path that the account may list; `/` if it may list none of them. */
 function nearestFolder({ target, client }: Exchange): VirtualPath {
   let folder = target.kind === 'member' && client ? target.path : ('/' as VirtualPath);
   while (folder !== '/') {
@@ -177,7 +177,7 @@ function nearestFolder({ target, client }: Exchange): VirtualPath {
   return folder;
 }
 
-/** @returns undefined for a path that the account may not see at present */
+/** @returns undefined for a path that the account may not see now */
 export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
   try {
     return { entry: files.inspect(path) };

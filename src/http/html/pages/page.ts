@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
 import type { Language } from './locales/language.ts';
 
-/** Colours of the pages: as the system is set, or as the reader chose. */
+/** The colours of the pages: those of the system, or those that the reader chose. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 

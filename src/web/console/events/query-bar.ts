@@ -71,7 +71,7 @@ export function queryBar(
   const check = (written: readonly Condition[] = []): boolean => {
     const typed = written.map(conditionProblem).find((found) => found !== undefined);
     const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
-    // The reason of a chip stands in the chip.
+    // A chip shows its own reason.
     problem.textContent = typed ?? '';
     problem.hidden = typed === undefined;
     input.ariaInvalid = String(reason !== undefined);

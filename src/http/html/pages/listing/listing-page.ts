@@ -44,7 +44,7 @@ export function nextDirection({ column, direction }: TableOrder, asked: string):
   return asked === 'size' || asked === 'modified' ? 'desc' : 'asc';
 }
 
-/** The title of a column, a link that sorts by it. @param localLabel what the script shows instead */
+/** Renders the title of a column as a link that sorts by the column. @param localLabel the label that the script shows instead */
 export function column(order: TableOrder, name: string, label: string, query: string, localLabel?: string): Html {
   const isSorted = order.column === name;
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
