@@ -1,4 +1,4 @@
-// Finds the packages in a bundle: for the licences at its end, for its SBOM, and for their tests.
+// Finds the packages in a bundle. The licences at the end of the bundle, its SBOM and the tests of both use the list.
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Packages that a plugin adds (bundle-options.mjs). The bundle's list of inputs does not name them. */

@@ -5,7 +5,7 @@ export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate', 'token
 export type CredentialType = (typeof credentialTypes)[number];
 
 /**
- * The credentials of SSH clients, in the order in which SSH services offer them. A password may come by two SSH authentication methods.
+ * The credentials of SSH clients, in the order in which SSH services offer them. SSH has two authentication methods that send a password.
  */
 export const credentialKinds = ['ssh-key', 'password'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];

@@ -27,7 +27,7 @@ export class ApplicationMethod implements AuthMethod {
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
 
-  /** @param options without `replacement`, hashes of other systems are not replaced */
+  /** @param options if `replacement` is absent, password hashes of other systems are not replaced */
   constructor(options: {
     uuid: string;
     name: string;

@@ -77,7 +77,7 @@ export class LoginAttempts {
    */
   async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
     const { type, username, content, address, realm } = credentials;
-    // Account names have no slash, so a name with a prefix cannot be that of an account.
+    // Account names contain no slash, so a name with a prefix cannot belong to an account.
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
       source: attemptSource(address, realm),
@@ -93,8 +93,8 @@ export class LoginAttempts {
   }
 
   /**
-   * Checks credentials within the limits for guesses at the address and the name (docs/spec/authentication.md#brute-force), and counts the
-   * outcome.
+   * Checks credentials if the limits on guesses for the address and the name allow it (docs/spec/authentication.md#brute-force), and counts
+   * the outcome.
    *
    * @param longestMs maximum time of the check
    * @param check checks the credentials

@@ -55,7 +55,7 @@ export interface TlsFault {
 
 const dayMs = 86_400_000;
 
-/** Number of days before its expiry from which a certificate is reported. */
+/** A certificate is reported if it expires within this number of days. */
 const soonDays = 30;
 
 /** Minimum size of RSA keys. Smaller ones can be broken, or clients refuse them (NIST SP 800-131A, CA/Browser Forum 6.1.5). */

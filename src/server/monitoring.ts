@@ -122,7 +122,7 @@ export class Monitoring {
   #countsRequests = false;
 
   /**
-   * @param sources asked for each `/ready` and each scrape
+   * @param sources queried at each request for `/ready` and at each scrape
    * @param process name of this process, if there are several
    */
   constructor(sources: MonitorSources, log: Log, process?: string) {

@@ -29,8 +29,8 @@ export async function deafReaders(t: TestContext, count: number): Promise<Server
 }
 
 /**
- * Asserts that readers which do not read share one query of the overview, get at most one waiting message each, and are cut off after a
- * while.
+ * Opens streams whose clients do not read. Asserts that the streams share one query of the overview, that at most one message waits for
+ * each, and that they are cut off after a while.
  */
 export async function overviewForDeafReaders(t: TestContext, count: number): Promise<void> {
   const clock = new ManualClock();

@@ -31,12 +31,12 @@ export class EventReader {
     });
   }
 
-  /** Returns the data of the next event with a name. */
+  /** Returns the data of the next event with this name. */
   next(name: string): Promise<unknown> {
     return this.nextWhere(name, () => true);
   }
 
-  /** Returns the data of the next event with a name for which `isSuch` is true. */
+  /** Returns the data of the next event that has this name and for whose data `isSuch` returns true. */
   async nextWhere(name: string, isSuch: (data: unknown) => boolean): Promise<unknown> {
     for (;;) {
       for (let event = this.#events.shift(); event; event = this.#events.shift())

@@ -1,4 +1,4 @@
-// Compares GETs with Basic authentication, each of which asks the authentication endpoint, with the same GETs in a session. The endpoint
+// Compares GETs with Basic authentication, where each one asks the authentication endpoint, to the same GETs in a session. The endpoint
 // runs in a separate process and answers 204.
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';

@@ -12,10 +12,10 @@ export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.
 export const against = { type: 'string' };
 
 /**
- * Creates a folder for everything that a benchmark writes. If root can mount one, it is on a new ext4 file system with a journal, as users'
- * disks are.
+ * Creates a folder for everything that a benchmark writes. If the program runs as root and can mount an image, the folder is on a new ext4
+ * file system with a journal, like the disks of users.
  *
- * @param home subfolders of `home`, the folder that servers serve; it also contains `small`, a file of 1 KiB
+ * @param home names of subfolders of the served folder `home`, which also contains the file `small` (1 KiB)
  * @returns `disk` names the file system, for the line about the machine; `clear` removes everything
  */
 export function makeFolders(home = []) {
@@ -43,8 +43,8 @@ process.once('exit', unmount);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /**
- * Mounts a new image. It takes only as much of the disk as is written to it. @returns the reason if it cannot be mounted; otherwise
- * undefined
+ * Mounts a new image, which occupies only as much of the disk as is written to it. @returns the reason if it cannot be mounted;
+ * otherwise undefined
  */
 function mountJournaled(image, folder) {
   if (process.getuid() !== 0) return 'only root mounts one';
@@ -60,7 +60,7 @@ function mountJournaled(image, folder) {
   return undefined;
 }
 
-/** Removes folders, even while programs that are ending write a last time. */
+/** Removes folders. Retries, because programs that are about to end may still write to them. */
 export function remove(...folders) {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }

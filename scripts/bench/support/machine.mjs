@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 
-// Debian installs servers there, so `isInstalled` and all started programs must search this folder, too.
+// Debian installs servers in `/usr/sbin`, so `isInstalled` and all started programs must search it, too.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
 
 /** Returns the first version number in the output of a program. */

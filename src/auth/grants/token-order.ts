@@ -10,7 +10,7 @@ const longestName = 200;
 /** Maximum number of items in a list of a request, because each use of the token checks each item. */
 const maxItems = 100;
 
-/** Maximum total length of a token's paths in characters. It saves memory, because all tokens are kept there. */
+/** Maximum total length of a token's paths in characters. All tokens are kept in memory, and there may be many. */
 const longestPaths = 16_384;
 
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);

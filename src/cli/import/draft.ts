@@ -59,7 +59,7 @@ export interface InputFile {
 /** The input of an import. */
 export interface ImportInput {
   files: readonly InputFile[];
-  /** Folder that contains the files of the old machine, as its `/`. */
+  /** Folder with a copy of the old machine's files. It takes the place of `/` on that machine. */
   root: string;
   /** Home folder with `${USER}`, for accounts of a source that has no home folders. */
   home: string;

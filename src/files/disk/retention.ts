@@ -9,12 +9,12 @@ const dayMs = 86_400_000;
 
 const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 
-/** The mark: a file in the data folder that contains the time until which files of this server may be retained. */
+/** The mark is a file in the data folder. It contains the time until which files of this server may be retained. */
 const markName = 'retention';
 
 /**
- * The mark is written for a time this far after the latest retention. So it is rewritten rarely, and a node that takes no uploads itself
- * still writes it early enough.
+ * The mark says a time that is this long after the longest retention. So it is rewritten rarely, and a node that receives no uploads still
+ * rewrites it in time.
  */
 const markMarginDays = 366;
 

@@ -116,8 +116,9 @@ export interface Successor {
 }
 
 /**
- * A line of the record: a path to remove, or with `original` to put back unless `successor` is in place. If the name is taken, what has no
- * successor was replaced and is removed; the rest gets a number.
+ * A line of the record. The next start removes the file or folder at `path`. With `original`, it moves it back there instead, unless
+ * `successor` exists. If the name is taken and there is no successor, the item was replaced, so it is removed; with a successor it gets a
+ * number.
  */
 interface Remains {
   path: string;
@@ -157,9 +158,9 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original its former path if it is only set aside: the next start puts it back if that path is free. Recorded again without
-   *   it, the file is to be removed
-   * @param successor the result of a move of it: if that is in place, the next start removes the file as well
+   * @param original its former path, if it is only set aside. The next start puts it back if that path is free. To have it removed, record it
+   *   again without this path
+   * @param successor the final file or folder, if it is being moved. If that exists, the next start removes the temporary one
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });

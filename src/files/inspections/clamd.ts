@@ -8,12 +8,12 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 const longestReplyCharacters = 4096;
 
 /**
- * When clamd has read enough, it replies and closes the connection at once. A write after that loses the reply. So if a connection breaks
- * during sending, the content is sent again, with pauses near the place where it broke.
+ * When clamd has read enough, it replies and closes the connection at once. If the client writes after that, the
+ * reply is lost. So after a break during sending, the content is sent again, with pauses near the place where the connection broke.
  */
 const maxAttempts = 6;
 
-/** Maximum size of the system's buffers of a connection. clamd closed the connection at most this many bytes before the break. */
+/** Maximum size of the system's buffers of a connection. When it breaks, clamd has read all but at most this many sent bytes. */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
 /** Pause after each chunk in the second attempt. It grows by this time with each further attempt. */

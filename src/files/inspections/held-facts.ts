@@ -11,7 +11,7 @@ export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 're
 export interface HeldFacts {
   readonly state: 'inspecting' | 'held';
   readonly reason: HoldReason;
-  /** Time since which it is held, Unix time in milliseconds. */
+  /** Time at which the hold began, Unix time in milliseconds. */
   readonly sinceMs: number;
   /** SHA-256 of the content in Base64. */
   readonly digest: string;

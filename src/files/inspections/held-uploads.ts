@@ -116,7 +116,7 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // Its folder may have moved before the record was found here.
+      // The folder may have been moved before the store had the record, so that the move did not update the record.
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
@@ -330,7 +330,7 @@ export class HeldUploads implements Holding {
     });
   }
 
-  /** Releases a held upload, and also `hold`. */
+  /** Releases a held upload, and then ends `hold`. */
   async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {

@@ -10,7 +10,7 @@ import type { InspectedContent, Judgement } from './verdict.ts';
 
 /** Content that is complete and on disk, but does not have its final name yet. */
 export interface HiddenContent {
-  /** The current real path of its folder. */
+  /** Returns the current real path of the folder with the content. */
   folder(): string;
   /** The hidden name of the content. */
   readonly hiddenName: string;
@@ -21,7 +21,7 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames the content to a hidden name for held content. Renamed when the call returns; on disk when the promise resolves. */
+  /** Renames the content to a hidden name for held content. The rename is made when the call returns, and on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export interface HeldContent {
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** Where a folder is. */
+/** The current place of a folder. */
 export interface Place {
   path: VirtualPath;
   realPath: string;
@@ -138,9 +138,9 @@ export interface Holding {
   /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
   /**
-   * Updates the paths of held uploads after their folder was moved. @param now tells where it is: others may move it again
+   * Updates the paths of held uploads after their folder was moved. @param now returns its current place, because other requests may move it again
    */
   follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void>;
-  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn tells where its content is, if it is in the trash */
+  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn returns the place of its content in the trash, if any */
   loseFolder(realPath: string, contentIn: () => string | undefined): Promise<void>;
 }

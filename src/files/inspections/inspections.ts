@@ -213,7 +213,7 @@ export class Inspections {
     return { outcome: 'hold', reason: 'late', verdicts: [], rest };
   }
 
-  /** Whether all runs end within the `answer_within` of their inspections. */
+  /** Resolves with true if all runs end within the `answer_within` of their inspections, otherwise with false. */
   async #inTime(uuids: readonly string[], runs: readonly Promise<Verdict>[]): Promise<boolean> {
     const ends = uuids.map((uuid, index) => {
       const run = runs[index] as Promise<Verdict>;

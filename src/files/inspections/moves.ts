@@ -34,7 +34,7 @@ interface Move {
 /** Thrown if a move is not possible by a rename, because inspections must accept a copy first. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
 
-/** A file or folder that is to get a new name. */
+/** A file or folder that will be renamed. */
 export interface Unnamed {
   /** Its path. */
   member: string;
@@ -66,7 +66,7 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // A file is put into a folder by any path that leads there. Only the inspections of its real paths have always applied.
+  // An upload may use any path that leads to the folder. Only the inspections of all paths of the real folder have always applied.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
@@ -79,9 +79,9 @@ function refuseLink(): never {
 }
 
 /**
- * The source of a move, to be renamed.
+ * The source of a move, prepared for its rename.
  *
- * @param name in the folder of the source
+ * @param name current name in the folder of the source
  */
 function unnamed(move: Move, name: string): Unnamed {
   const member = move.source.folder.member(name);
@@ -89,7 +89,7 @@ function unnamed(move: Move, name: string): Unnamed {
     member,
     named(rename) {
       if (mayNeedJudgement(move)) return renameByWay(move, name, rename);
-      // The trash records where it was.
+      // The trash records the former path, so that path must still be correct.
       if (move.intoTrash) requireSamePlaces(move);
       return rename(member);
     },
@@ -111,8 +111,8 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 }
 
 /**
- * Renames by way of a hidden name in the target's folder. The last rename takes the source from the checked path of that folder: if another
- * node moves the folder after the check, it fails (ENOENT), and nothing becomes visible.
+ * Renames in two steps, with a hidden name in the target's folder between them. The second rename uses the checked path of that folder. If
+ * another node moves the folder after the check, that rename fails (ENOENT), and nothing becomes visible.
  */
 function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {
   const { paths, entry, source, target } = move;
@@ -128,7 +128,7 @@ function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): 
   });
   try {
     const taken = target.folder.member(basename(aside.realPath));
-    // Another node may have moved the source's folder, or put something else there, just before.
+    // Just before the rename, another node may have moved the source's folder, or put another item at the source path.
     if (inodeAt(taken) !== inode || lstatSync(taken).isDirectory() !== entry.isFolder) throw moved();
     requireSamePlaces(move);
     const renamed = orMoved(() => rename(aside.realPath));
@@ -183,7 +183,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
   const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries, { successor });
   try {
     for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
-      // It may get its name back later, after this check.
+      // An item that is set aside may get its name back after this check.
       if (isAsideName(basename(relativePath))) throw moved();
       if (isFolder || isHiddenName(basename(relativePath))) continue;
       check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });

@@ -41,7 +41,7 @@ export type HttpInspectionOptions = z.infer<typeof httpInspection>;
 /** Where a clamd listens. */
 export type ClamdAddress = { path: string } | { host: string; port: number };
 
-/** Reads `unix:PATH` or `tcp://HOST:PORT`; undefined for anything else. */
+/** Parses `unix:PATH` or `tcp://HOST:PORT`. Returns undefined for any other text. */
 export function clamdAddress(text: string): ClamdAddress | undefined {
   const path = /^unix:(?:\/\/)?(\/.+)$/.exec(text)?.[1];
   if (path !== undefined) return isAbsolute(path) ? { path } : undefined;

@@ -20,7 +20,7 @@ export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<strin
  * Gives a held upload its name. Uses the code that completes an upload of several requests, so rights, locks, quota and conditions are
  * checked again.
  *
- * @param hold this function releases it
+ * @param hold released by this function
  * @throws ServiceError; the upload then stays held
  */
 export async function releaseUpload(paths: AccountPaths, hold: UploadHold, record: HeldUpload, by: ReleasedBy): Promise<void> {
@@ -93,7 +93,7 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
 /**
  * Updates the path of a held upload whose folder was moved.
  *
- * @param moved former paths of the folder; `now` tells where it is, as others may move it again
+ * @param moved former paths of the folder; `now` returns its current place, because other requests may move it again
  */
 export async function followFolder(
   hold: UploadHold,
@@ -101,11 +101,11 @@ export async function followFolder(
   { realPath, from, now }: { realPath: string; from: VirtualPath; now: () => Place },
 ): Promise<void> {
   if (!isWithin(contentPath, realPath)) return;
-  // Another move of the folder does not find the upload until this change is made.
+  // Until this change is recorded, a later move of the folder does not find the upload. So the place is checked again afterwards.
   for (let place = now(), told = ''; place.realPath !== told; place = now()) {
     told = place.realPath;
     const inFolder = told + contentPath.slice(realPath.length);
-    // A folder made anew at this path does not have the content.
+    // The upload is not in the folder if another request has created a new folder at this path.
     if (inodeAt(inFolder) === undefined) continue;
     const moved = path.startsWith(`${from}/`) ? (`${place.path}${path.slice(from.length)}` as VirtualPath) : path;
     await hold.change({ contentPath: inFolder, path: moved });

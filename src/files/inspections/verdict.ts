@@ -74,7 +74,7 @@ export interface InspectedContent {
   /** Chunks from the beginning of the file. Each is valid only until the next chunk is read. */
   chunks(): AsyncIterable<Buffer>;
   sha256(): Promise<Buffer>;
-  /** The facts that a request of `type: http` contains, without those of the inspection and the digest. */
+  /** The facts for a request of `type: http`, except for the digest and the facts about the inspection. */
   facts: FileFacts;
 }
 

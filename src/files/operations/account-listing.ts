@@ -22,7 +22,7 @@ const readWholeBytes = 4 * 1024 * 1024;
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
 
-/** Members of a folder in batches. */
+/** The members of a folder, in batches. */
 export interface EntryBatches extends AsyncIterable<Entry[]> {
   /** Whether all members are sorted by name. */
   readonly isByName: boolean;
@@ -30,7 +30,7 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
 
 /**
  * The members of a folder, virtual folders first. The other members come in blocks, each sorted by name. Only very large folders have more
- * than one block, so that not all names are in memory. An account that only has `traverse` sees only sub-folders.
+ * than one block, so that their names are never all in memory. An account that only has `traverse` sees only sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
@@ -89,7 +89,7 @@ function isReadWhole(folder: OpenedFolder): boolean {
   return opened(() => fstatSync(folder.fd).size) <= readWholeBytes;
 }
 
-// It takes a fifth of the time to read all names at once, but needs memory for each name.
+// Reading all names at once takes a fifth of the time, but needs memory for each name.
 async function* nameBlocks(folder: OpenedFolder): AsyncGenerator<string[]> {
   if (isReadWhole(folder)) {
     yield await readdirAsync(folder.member('.')).catch((error) => Promise.reject(asServiceError(error)));
@@ -153,6 +153,6 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
 }
 
 function reachable(folder: OpenedFolder, roots: RealRoots, name: string, isFolder: boolean): boolean {
-  // Only folders can be excluded (the data folder), so files need no check.
+  // The only path that can be excluded is a folder, the data folder. So files need no check.
   return !isFolder || roots.contains(`${folder.realPath}/${name}`);
 }

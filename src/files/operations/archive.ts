@@ -21,8 +21,8 @@ interface ZipMember {
 /**
  * Collects the members of an archive. Links and unreadable members are omitted.
  *
- * @param selection the members, as names in the folder, and the path of each; without it, the whole folder
- * @param topName names of the path under which the archive contains the members of a whole folder
+ * @param selection names of the members in the folder, and a function that returns their paths; if undefined, the whole folder
+ * @param topName path in the archive, as its segments, under which the members of a whole folder are placed
  * @param checkClient called between members; throws once the client is gone
  * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
@@ -179,7 +179,7 @@ async function writeMember(files: AccountFiles, zip: ZipWriter, { entry, folder,
   }
 }
 
-// The header contains the CRC of the content that follows it. So the content is read first, to a place behind the space for the header.
+// The header contains the CRC of the content that follows it. So the content is read first, into the buffer after the space for the header.
 async function writeSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);

@@ -26,7 +26,7 @@ export interface CopyOptions extends ReplacementRules {
   modifiedMs?: number | undefined;
   /** Stops the copy when aborted. Its reason is a `ServiceError`. */
   stop?: AbortSignal | undefined;
-  /** Called with the source, and again before the copy gets its name. Refuses the copy by throwing. */
+  /** Called with the source before the copy begins, and again before the copy gets its name. Refuses the copy by throwing. */
   verify?: ((source: Entry) => void) | undefined;
 }
 

@@ -77,15 +77,15 @@ async function deleteEmpty(paths: AccountPaths, path: VirtualPath, followed: Fol
   await emitRemoved(paths, path, removed, followed, durability);
 }
 
-/** Where a folder was, the links of its parent resolved, and where in the trash it was put. */
+/** The former and the current place of a removed folder. */
 interface Removed {
   /** Former real path, with the links of the parent resolved. */
   realPath: string;
-  /** Real path in the trash, if it is there. */
+  /** Real path in the trash, if the folder was put there. */
   inTrash?: string | undefined;
 }
 
-/** @param followed the folder, which others may have restored already */
+/** @param followed follows the folder, which another request may have restored already */
 async function emitRemoved(
   paths: AccountPaths,
   path: VirtualPath,

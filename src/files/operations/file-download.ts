@@ -82,7 +82,7 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A download of a small file from memory. Most are sent at once, so the sender calls `show` only if necessary. */
+/** A download of a small file from memory. Most such files are sent at once, so the sender calls `show` only if necessary. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 

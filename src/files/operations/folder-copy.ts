@@ -22,7 +22,7 @@ export interface CopyProgress {
 }
 
 interface Plan {
-  /** Folders as paths relative to the source, parents first; the source itself is the empty path. */
+  /** Paths of the folders relative to the source, parents first. The source itself has the empty path. */
   folders: string[];
   files: string[];
   sizeBytes: number;
@@ -97,7 +97,7 @@ export async function* copyFolder(
   return problems;
 }
 
-/** Finds all folders and files to be copied, and checks the rights for each. @throws ServiceError */
+/** Finds all folders and files to be copied, and checks the rights for each. @throws ServiceError as `copyFolder` */
 async function planCopy(paths: AccountPaths, from: VirtualPath, to: VirtualPath): Promise<Plan> {
   const plan: Plan = { folders: [''], files: [], sizeBytes: 0 };
   for (let index = 0; index < plan.folders.length; index++) {

@@ -19,20 +19,20 @@ export interface SetAside {
   remove(): Promise<void>;
 }
 
-/** Where something is set aside, and what the next start does with it. */
+/** Options of `setAside`: the place of the hidden name, and the action of the next start after a crash. */
 interface Aside {
-  /** The opened folder in which it gets a hidden name; by default its own. */
+  /** The opened folder in which the member gets a hidden name; by default the folder that contains it. */
   into?: OpenedFolder;
-  /** Where the next start puts it back; by default where it was. */
+  /** Path to which the next start moves the member back; by default its former path. */
   original?: string;
-  /** The result of a move of it: if that is in place, the next start removes what was set aside. */
+  /** The final file or folder of a move. If it exists, the move was complete, so the next start removes the hidden member. */
   successor?: Successor;
 }
 
 /**
- * Gives a member of an opened folder, which stays open until the end, a hidden name, because rename(2) cannot replace a folder. If the
- * process is killed meanwhile, the next start puts the member back. If its name is taken by then, a member with a successor gets a number;
- * one without was to be replaced, and is removed.
+ * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. The opened folder must stay open until the
+ * end. If the process is killed meanwhile, the next start puts the member back. If another file has the name by then, a member with a
+ * successor gets a number. A member without a successor was to be replaced, so it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
@@ -55,7 +55,7 @@ export function setAside(
   return {
     realPath,
     putBack() {
-      // If that folder has moved since, inspections judged it without this member.
+      // If the folder of the member has moved since then, inspections have judged that folder without this member.
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError('unavailable', 'The folder was moved meanwhile; what was to leave it stays hidden until the next start.');
       renameToFreeOrNumber(into.member(hidden), parent, name);
@@ -90,12 +90,12 @@ export type LeftBehind = Required<Problem>;
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it stays with its parents, and
- * is reported. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next start removes it.
+ * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it is
+ * reported, and its parents stay, too. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next start removes it.
  *
  * @param folders the folder's sub-folders in the order of `walkTree`, parents first
  * @param durability receives the fault if the disk failed after a folder was removed
- * @param temporaries records such a hidden folder; without it, the folder is reported as left behind
+ * @param temporaries records the folder with the hidden name; if undefined, the folder is reported as left behind
  * @throws the reason of `stop`, if it ended the removal early
  */
 export async function removeTree(
@@ -106,7 +106,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders that contain only removed files that are still open, and other such folders. */
+  /** Folders that contain only removed files that are still open, and folders of this kind. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
@@ -132,7 +132,7 @@ export async function removeTree(
       if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
-      // The parent of a member that is left is not empty. It is not reported, because the reason of the member is enough.
+      // The parent of a remaining member cannot be removed either. It is not reported, because the report of the member is enough.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });

@@ -19,8 +19,8 @@ import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
  * Moves a file or a folder. A file at the destination is replaced atomically. A folder at the destination is set aside first, and restored
- * if the move fails. Between file systems, the source is copied to a hidden name beside the destination, synced and put in place. It is
- * removed only after that, so that it is complete after a failure at any moment.
+ * if the move fails. Between file systems, the source is copied to a hidden name beside the destination, synced and put in place. The
+ * source is removed only after that, so that no failure can leave it incomplete.
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder on every member; to replace a destination, also the
  * rights of `checkReplaceable`. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
@@ -28,7 +28,7 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * `renameFailed`.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if one end is a file and the other a folder, `locked`
  */
 export async function moveEntry(
   paths: AccountPaths,
@@ -47,7 +47,7 @@ export async function moveEntry(
   }
 }
 
-/** The path itself; or a numbered path, if a file exists there that must not be replaced and `on_name_taken` is `number`. */
+/** Returns the path; or a numbered path, if the path is a file that must not be replaced and `on_name_taken` is `number`. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const { account, environment, mounts } = paths;
   const current = paths.entryAt(path);
@@ -115,7 +115,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   return { created: !kind };
 }
 
-/** Ends the unfinished uploads of a folder that was moved, and lets its held ones follow it, also if others have moved it again. */
+/** Ends the unfinished uploads of a moved folder, and updates the paths of its held uploads, even if the folder was moved again. */
 async function takeUploadsAlong({ paths, from, to, source, target }: Move, followed: FollowedFolder): Promise<void> {
   const contentIn = () => followed.path ?? target.realPath;
   await endUploadsBelow(paths, source.realPath, { isGone: false, contentIn });
@@ -126,7 +126,7 @@ async function takeUploadsAlong({ paths, from, to, source, target }: Move, follo
 }
 
 /**
- * Renames a file that is being uploaded. An existing file with its name is renamed, too. Emits `fileRenamed` or `renameFailed`.
+ * Renames a file that is being uploaded. If an older file has the same name, that file is renamed, too. Emits `fileRenamed` or `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */
@@ -153,7 +153,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   await paths.emitDurable(eventIds.fileRenamed, from, data);
 }
 
-/** Lets an upload follow a change of its path, even if the change is not durable. */
+/** Waits for a change of paths, and then updates an upload (`follow`), even if the change is not durable. */
 export async function followChange(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
   try {
     await change;

@@ -101,7 +101,7 @@ export interface RandomContentOptions {
   isAppending?: boolean;
   /** Whether the target is inspected. Such a file can only be uploaded as a whole. */
   isInspected?: ((target: WriteTarget) => boolean) | undefined;
-  /** Whether a refusal must not reveal that the file exists. */
+  /** Whether errors must not reveal that the file exists. */
   tellsNothing?: boolean;
 }
 
@@ -132,10 +132,10 @@ export class RandomContent {
   readonly #reservation: QuotaReservation;
   readonly #paths: AccountPaths;
   readonly #extents = new Extents();
-  /** Descriptor of the old file, and size of the beginning of it that is still part of the content. */
+  /** Descriptor of the old file, and the number of bytes at its beginning that are still part of the content. */
   #baseFd: number | undefined;
   #baseBytes: number;
-  /** Room taken from the reservation. */
+  /** Bytes taken from the reservation. */
   #paidBytes = 0;
 
   private constructor(paths: AccountPaths, { writer, base, reservation }: Opened, { parent, existing }: WriteTarget) {

@@ -292,7 +292,7 @@ export class RandomUpload implements Transfer {
       );
       return path;
     } catch {
-      // The content cannot be kept, so it is dropped. The event then has no `kept_as`.
+      // The content cannot be kept, so it is dropped, and the event has no `kept_as`.
       return undefined;
     }
   }

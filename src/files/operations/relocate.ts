@@ -55,7 +55,7 @@ export interface Move {
   intoTrash?: true;
   /** Receives the fault if the disk failed after the move was made. */
   durability: Durability;
-  /** Where inspections judged the source, if that is elsewhere: for files restored from the trash. */
+  /** For files restored from the trash: the place where inspections judged the source. */
   formerly?: { path: VirtualPath; realPath: string } | undefined;
   /** Follows a folder that is renamed. */
   followed?: FollowedFolder | undefined;
@@ -113,7 +113,7 @@ async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
   }
 }
 
-/** Gives content the destination's name, all under one mutex: conditions, removal of the destination, rename. */
+/** Gives content the destination's name. One mutex covers the check of conditions, the removal of the destination and the rename. */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, followed }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
@@ -176,7 +176,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-// Moves by a copy. Inspections see the copy, because other processes may still have the source open for writing.
+// Moves by means of a copy. Inspections see the copy, because other processes may still have the source open for writing.
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
@@ -194,7 +194,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // Under its hidden name, nothing can be added to the source. So the later removal deletes only files that were copied.
+    // The source gets a hidden name, so that nothing can be added to it. So the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))

@@ -23,7 +23,7 @@ export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: 
  * all its members.
  *
  * @param realTo real path of the destination
- * @throws ServiceError `destination-exists`, `exists` for a file and a folder, `fixed-folder`, `forbidden`
+ * @throws ServiceError `destination-exists`, `exists` if one is a file and the other a folder, `fixed-folder`, `forbidden`
  */
 export async function checkReplaceable(
   paths: AccountPaths,

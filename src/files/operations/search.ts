@@ -13,7 +13,7 @@ export interface FoundEntry extends ListedEntry {
 
 /** Folds a text, so that differences in case and in composed characters do not matter. */
 function fold(text: string): string {
-  // Lower case comes first, because some characters, such as the kelvin sign, get the usual upper case only from their lower case.
+  // `toLowerCase` comes first, because some characters, such as the kelvin sign, reach the usual upper case only through lower case.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 

@@ -1,13 +1,13 @@
 import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
 import type { EntryBatches } from './account-listing.ts';
 
-/** Number of entries that are kept as objects. Entries of larger folders are packed into bytes. */
+/** Maximum number of entries that are kept as objects. In larger folders, entries are packed into bytes. */
 const blockEntries = 16_384;
 
 /** A folder with at least this number of entries is large: a reply may begin before all entries are read. */
 const largeEntries = 4096;
 
-/** Number of entries in a run that is sorted in another order than by name. This takes a few milliseconds. */
+/** Number of entries in a run, for orders other than by name. Sorting a run takes a few milliseconds. */
 const runEntries = 1024;
 
 /** Number of entries in a batch. Other requests run between two batches. */

@@ -25,8 +25,8 @@ interface Backup {
 
 /**
  * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. If the
- * shared store loses a record, the upload ends with `uploadFailed` and its content is removed; or with `fileUploaded`, if the file has its
- * name.
+ * shared store loses a record and the file has its final name, the upload ends with `fileUploaded`. Otherwise it ends with `uploadFailed`,
+ * and its content is removed.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
@@ -87,7 +87,7 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // If the upload has become a file, content may still be left, because a request that took it over continued in a clone.
+      // A request that took over the upload continued in a clone. So content may be left even if the upload has become a file.
       if (await isStored()) removeContent(record.contentPath);
       // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
@@ -145,7 +145,7 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** The part of a record whose change requires a new backup: path of the content, path to put it aside, and state of a held upload. */
+/** The part of a record whose change requires a new backup: the paths of the content and of `putAside`, and the state of a hold. */
 function stateKey({ contentPath, completion, held }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }

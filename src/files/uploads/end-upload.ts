@@ -13,7 +13,7 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { transferData } from '../operations/file-download.ts';
 import { isEnding, type UploadEnding, type UploadHold, type UploadRecord, type UploadStore } from './upload-store.ts';
 
-/** Number of uploads that end at the same time. They share the syncs of the journal. */
+/** Maximum number of uploads that end at the same time. They share the syncs of the journal. */
 export const endsAtOnce = 32;
 
 /** Facts about an upload that ends without a file. */
@@ -109,7 +109,7 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
  * continues there.
  *
  * @param realPath former path of the folder, links resolved
- * @param after whether it was removed, and tells where its content is now
+ * @param after whether the folder was removed, and a function that returns the current place of its content
  */
 export async function endUploadsBelow(
   { environment, context }: AccountPaths,
@@ -122,7 +122,7 @@ export async function endUploadsBelow(
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
     const contentPath = (contentIn() ?? realPath) + record.contentPath.slice(realPath.length);
-    // `UploadUpkeep` finishes uploads that have their name already, or whose end is recorded.
+    // `UploadUpkeep` finishes uploads whose file already has its name, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };

@@ -88,7 +88,7 @@ function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): Up
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
   // A token or link gives no access to uploads that other clients of the account began in other folders.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
-  // Visitors of a link only reach what its visitors began.
+  // Visitors of a link can only continue uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();
   return record;
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { integer } from '../../lib/option-types.ts';
 import type { UploadLimits } from './upload-store.ts';
 
-/** 30 days. */
+/** Longest time that an unfinished upload may be kept: 30 days. */
 const longestLifeS = 2_592_000;
 
 /** `server.uploads`: uploads that may take several requests. */

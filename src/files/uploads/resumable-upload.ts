@@ -42,8 +42,8 @@ interface Receiving extends Transfer {
 }
 
 /**
- * An upload that may take several requests, held by one of them. The request ends with `keep`, with `commit` followed by `conclude`, with
- * `end` or with `release`. Then the next waiting request gets the upload.
+ * An upload that may take several requests, held by one of them. That request calls `keep`, `end`, `release`, or `commit` and then
+ * `conclude`, after which the next waiting request gets the upload.
  */
 export class ResumableUpload {
   readonly #paths: AccountPaths;
@@ -61,7 +61,7 @@ export class ResumableUpload {
   /** Set if a held upload is released: the administrator who released it, or the gate that it passed. After an error, it stays held. */
   released: { administrator?: string; gate?: Gate } | undefined;
 
-  /** @param realPath repeats all checks that may refuse the upload, and resolves with the path of the file */
+  /** @param realPath repeats all checks that may refuse the upload, and resolves with the real path that the file will have */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
     this.record = record;

@@ -4,13 +4,13 @@ import { isWithin } from '../../lib/virtual-path.ts';
 /** An upload that ends with its connection. It cannot be continued, and has no record. */
 export interface PassingUpload {
   readonly accountUuid: string;
-  /** Real path of its folder. */
+  /** Real path of the folder of the upload. */
   readonly folder: string;
   /** Called when the folder is removed. */
   readonly onGone: () => void;
 }
 
-/** The running uploads of this kind. */
+/** The running uploads that end with their connections. */
 export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #counts = new NamedCounts();

@@ -65,7 +65,7 @@ export interface UploadEnding {
   readonly message: string;
   /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`. If it is `cancelled`, the record is removed at once. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
-  /** Whether the client knows the URL of the upload. Otherwise no outcome is kept. */
+  /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;
   /** Data of the events. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -163,7 +163,7 @@ export interface UploadStore {
    * @throws ServiceError `too-many-requests` if the account has its maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
-  /** Reports to such uploads in a real folder, or below it, that the folder was removed. */
+  /** Reports to the uploads entered with `enter` whose folder is the real folder, or below it, that it was removed. */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
   /** The uploads that a stopped process began to complete or end, but did not finish. */
@@ -205,7 +205,7 @@ export function isEnding({ completion, ending, outcome }: UploadProgress): boole
   return (completion !== undefined || ending !== undefined) && !outcome;
 }
 
-/** Whose uploads count together: the account's own, or those of all visitors of its links, who must not use up what it may have. */
+/** The key under which uploads are counted. Those of an account's links are counted separately, so they cannot use up its maximum. */
 export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountUuid' | 'origin'>): string {
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }

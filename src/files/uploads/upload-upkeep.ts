@@ -45,7 +45,7 @@ export class UploadUpkeep {
     await this.#running;
   }
 
-  /** Ends all such uploads once. Never rejects: the next run tries again after a failure. */
+  /** Ends or finishes all these uploads once. Never rejects; after a failure the next run tries again. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -102,7 +102,7 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the completion may only be suspended. After this, its rename finds no file, unless it was made before.
+    // The process that began the completion may only be suspended. If it has not renamed the file yet, its rename now finds no file.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });

@@ -275,7 +275,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // An error must not destroy the stream. The parser waits until the whole file is read, and would then wait forever.
+    // An error must not destroy the stream: the parser waits until the whole file is read, so it would wait forever.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

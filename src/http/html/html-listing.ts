@@ -131,7 +131,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // The message is shown only once, so this page contains all rows instead of redirecting browsers without scripts.
+    // A message is shown only once. A redirect to the page with all rows, for browsers without scripts, would lose it.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

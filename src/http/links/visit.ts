@@ -80,7 +80,7 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   throw noLink();
 }
 
-/** Anybody with a link may ask for archives and digests, which cost in proportion to the files. */
+/** Limits concurrent archives and digests: anybody with a link may request them, and their cost grows with the size of the files. */
 const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 8, maxWaiting: 100 });
 
 function noLink(): ServiceError {

@@ -24,7 +24,7 @@ interface Owner {
 
 /** The content of a lock file. */
 interface Lock {
-  /** Undefined if a power failure damaged the file. In that case its process has ended, too. */
+  /** Undefined if a power failure damaged the file. The power failure also ended the process that held the lock. */
   owner: Owner | undefined;
   /** A value that distinguishes this lock from a later one of the same name. */
   fingerprint: string;

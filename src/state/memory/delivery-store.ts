@@ -21,7 +21,7 @@ import { type HandlerPositions, Pauses } from './handler-positions.ts';
 /** Maximum number of outcomes remembered for each handler. The record of deliveries has all outcomes. */
 const maxRemembered = 20_000;
 
-/** The deliveries of one handler that uploads wait for. Background delivery skips an event whose delivery was made for an upload. */
+/** Those deliveries of one handler for which uploads wait. Background delivery skips an event whose delivery was made for an upload. */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
@@ -32,7 +32,7 @@ class UploadDeliveries implements AwaitedDeliveries {
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
 
-  /** @param journalEnd returns the end of the journal. Events before its value at construction belong to an earlier process */
+  /** @param journalEnd returns the end of the journal. Events before the end at the time of construction belong to an earlier process */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
     this.#folder = folder;

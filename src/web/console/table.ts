@@ -120,7 +120,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Inserts items at the beginning and keeps at most `most` rows, the last of which is not a note. @returns whether rows were removed */
+    /** Inserts items at the beginning, and removes rows above `most` from the end, with notes that would be last. @returns whether any */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));

@@ -29,7 +29,7 @@ import {
 } from './reader.ts';
 import { serverOf, trimStream } from './stream.ts';
 
-/** A record that a node found the shared journal emptied. The node's own files still have the lost events. */
+/** Records that a node noticed the loss of the shared journal's content. The node's own files still have the lost events. */
 const journalLoss = z.object({
   /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
@@ -78,7 +78,7 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal. A change is answered when its event is in this journal; its events are then forwarded to the stream. */
+  /** This node's own journal. A change is answered when its event is in this journal, whose events are then forwarded to the stream. */
   local: FileEventLog;
   /** The unique name of this node. */
   node: string;

@@ -48,7 +48,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** Returns a query with other conditions. Times and switches are kept. */
+/** Returns a copy of a query in which the given conditions replace its own. All other parameters, such as times, are kept. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));
