@@ -5,48 +5,40 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 
 const icap = new URL(process.env.ICAP_URL ?? 'icap://127.0.0.1:1344/virus_scan');
+const http = ['GET /file HTTP/1.1\r\nHost: svc\r\n\r\n', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'];
+const parts = `req-hdr=0, res-hdr=${http[0].length}, res-body=${http.join('').length}`;
+const fields = `Host: ${icap.host}\r\nAllow: 204\r\nConnection: close\r\nEncapsulated: ${parts}`;
 
-/** Sends a file as the content of an HTTP reply. @returns the head of the ICAP server's reply, and whether it came before the end */
-async function scan(incoming) {
+/** @returns the status and message of the reply to svc */
+async function readVerdict(socket, file) {
+  let head = '';
+  for await (const data of socket) {
+    head += data.toString('latin1');
+    if (head.includes('\r\n\r\n')) break;
+  }
+  const found = /^X-(?:Infection-Found|Virus-ID|Violations-Found):\s*(.*)$/im.exec(head)?.[1];
+  if (found !== undefined) return [422, found];
+  // 204: nothing to change. A server that changes the file, or answers before its end, has not accepted it.
+  return file.readableEnded && /^ICAP\/1\.\d 204 [\s\S]*\r\n\r\n/.test(head) ? [204] : [502, head.split('\r\n', 1)[0]];
+}
+
+/** Sends a file as the content of an HTTP reply. */
+async function inspect(file) {
   const socket = connect(Number(icap.port || 1344), icap.hostname);
   socket.setTimeout(60_000, () => socket.destroy(new Error('the ICAP server is silent')));
-  const asked = `GET /file HTTP/1.1\r\nHost: svc\r\n\r\n`;
-  const answered = `HTTP/1.1 200 OK\r\nContent-Type: ${incoming.headers['content-type']}\r\nTransfer-Encoding: chunked\r\n\r\n`;
-  const parts = `req-hdr=0, res-hdr=${asked.length}, res-body=${asked.length + answered.length}`;
-  let head = '';
-  const reply = new Promise((resolve, reject) => {
-    socket.on('data', (data) => {
-      head += data.toString('latin1');
-      if (head.includes('\r\n\r\n')) resolve(head.slice(0, head.indexOf('\r\n\r\n')));
-    });
-    socket.on('error', reject).on('close', () => reject(new Error('the ICAP server closed')));
-  });
-  reply.catch(() => {});
-  const fields = `Host: ${icap.host}\r\nAllow: 204\r\nConnection: close\r\nEncapsulated: ${parts}`;
-  socket.write(`RESPMOD ${icap.href} ICAP/1.0\r\n${fields}\r\n\r\n${asked}${answered}`);
-  for await (const chunk of incoming) {
-    socket.write(`${chunk.length.toString(16)}\r\n`);
-    socket.write(chunk);
-    if (!socket.write('\r\n')) await Promise.race([once(socket, 'drain'), reply]);
+  const verdict = readVerdict(socket, file).catch((error) => [502, error.message]);
+  socket.write(`RESPMOD ${icap.href} ICAP/1.0\r\n${fields}\r\n\r\n${http.join('')}`);
+  for await (const chunk of file) {
+    const framed = [`${chunk.length.toString(16)}\r\n`, chunk, '\r\n'].map((part) => Buffer.from(part));
+    if (!socket.write(Buffer.concat(framed))) await Promise.race([once(socket, 'drain'), verdict]);
   }
-  const isEarly = head !== '';
   socket.write('0\r\n\r\n');
-  return reply.then((whole) => ({ head: whole, isEarly })).finally(() => socket.destroy());
+  return verdict;
 }
 
 const server = createServer(async (incoming, outgoing) => {
-  try {
-    if (incoming.headers.inspection === undefined) return void outgoing.writeHead(204).end(); // the test at the start
-    const { head, isEarly } = await scan(incoming);
-    const found = /^X-(?:Infection-Found|Virus-ID|Violations-Found):\s*(.*)$/im.exec(head)?.[1];
-    if (found !== undefined) {
-      outgoing.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify({ message: found }));
-      return;
-    }
-    // 204: nothing to change. A server that wants to change the file has not accepted it.
-    outgoing.writeHead(!isEarly && /^ICAP\/1\.\d 204 /.test(head) ? 204 : 502).end(head.split('\r\n', 1)[0]);
-  } catch (error) {
-    outgoing.writeHead(502).end(error.message);
-  }
+  const isTest = incoming.headers.inspection === undefined; // svc asks without a file when it starts
+  const [status, message] = isTest ? [204] : await inspect(incoming).catch((error) => [502, error.message]);
+  outgoing.writeHead(status, { 'content-type': 'application/json' }).end(message && JSON.stringify({ message }));
 });
 server.listen(Number(process.argv[2] ?? 8092), '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${server.address().port}/`));
