@@ -129,7 +129,7 @@ function stepsOf(trace: string, folder: string): string[] {
     path
       .replace(/\/proc\/self\/fd\/\d+\//, '')
       .replace(`${folder}/`, '')
-      .replace(/\.svc-[0-9a-f]+\.part/, 'PART')
+      .replace(/\.svc-[0-9a-f]+\.(?:part|back)/, 'PART')
       .replace(/\d{8}/, '');
   return trace.split('\n').flatMap((line) => {
     const sync = /(?:fsync|fdatasync)\(\d+<([^>]*)>/.exec(line)?.[1];

@@ -61,6 +61,16 @@ async function startStopped(t: TestContext): Promise<Stopped | undefined> {
 const move = (client: Client, from: string, to: string) =>
   client.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` }, mayFail: true });
 
+/** A login asks Redis, which a node that was stopped may count as lost for a moment. */
+async function loginOnceAwake(t: TestContext, port: number) {
+  let login: Awaited<ReturnType<typeof loginSftp>> | undefined;
+  await until('the login is accepted', async () => {
+    login = await loginSftp(t, port).catch(() => undefined);
+    return login !== undefined;
+  });
+  return (login as NonNullable<typeof login>).sftp;
+}
+
 function files(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) => {
     const path = join(entry.parentPath, entry.name);
@@ -132,7 +142,7 @@ test('a node that stops between its last check and the rename makes nothing visi
       act: async () => renameSync(join(home, 'to7'), join(home, 'in/to7')),
     },
     'RENAME of a temporary name over SFTP': {
-      begin: async () => (await loginSftp(t, sftpPort)).sftp.rename('/to8/last8.part', '/to8/last8').catch(() => undefined),
+      begin: async () => (await loginOnceAwake(t, sftpPort)).rename('/to8/last8.part', '/to8/last8').catch(() => undefined),
       at: /\/last8"/,
       act: () => move(other, '/to8/', '/in/to8/'),
     },
