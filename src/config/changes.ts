@@ -81,7 +81,7 @@ function differences(before: Config, after: Config): string[][] {
   return changes;
 }
 
-/** The masked value at a path. If a whole parent is masked, returns the mask. */
+/** Returns the masked value at a path. If a parent is masked as a whole, returns the mask. */
 function maskedAt(masked: unknown, path: readonly string[]): unknown {
   let value = masked;
   for (const name of path) {

@@ -30,7 +30,7 @@ interface LintOptions {
   isRunning?: boolean;
   /** Whether the nodes share or may share a data folder, as the nodes of `--workers` do. */
   isFolderShared?: boolean;
-  /** Whether accounts files are also checked. A file with 100,000 accounts takes a second; a start reads the files anyway. */
+  /** Whether accounts files are also checked. 100,000 accounts take a second. A start skips this, because it reads the files anyway. */
   readsAccounts?: boolean;
 }
 
@@ -80,7 +80,7 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** Maximum number of findings that suggest the nearest name. It is limited because the search compares a name with all known ones. */
+/** Maximum number of findings that suggest the nearest name, because each search compares a name with all known names. */
 const maxHints = 50;
 
 /** Findings that may only be consequences of an invalid entry that was left out, with the section of that entry. */
@@ -161,7 +161,7 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** The result for an unchanged file is reused for this time, because a check may take long and be requested often. */
+/** Time for which the result for an unchanged file is reused, because a check may take long and be requested often. */
 const holdsForMs = 2000;
 
 /**

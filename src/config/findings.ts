@@ -24,8 +24,8 @@ function countsText(findings: readonly Finding[]): string {
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
 
 /**
- * Collects the problems that a check finds, with the path of the faulty option. A hint that takes long to compute is a function, which is
- * called only for the first problems.
+ * Collects the problems that a check finds, with the path of the faulty option. If a hint takes long to compute, it is given as a function,
+ * which is called only for the first problems.
  */
 export type Report = Readonly<Record<Finding['severity'], Add>>;
 

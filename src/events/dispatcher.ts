@@ -4,7 +4,7 @@ import { type MadeEvent, makeEvent } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
-/** The result of delivering an event to the handler that a request waits for. */
+/** The result of a delivery to the handler for whose reply a request waits. */
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
@@ -50,7 +50,7 @@ export class JournalledDispatcher {
     this.#onEvent = onEvent;
   }
 
-  /** Writes an event to the journal at once, to be synced within 100 ms, and wakes the handlers. */
+  /** Writes an event to the journal at once, and wakes the handlers. The event is synced within 100 ms. */
   emit(draft: EventDraft): ServiceEvent {
     const { event } = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
@@ -89,7 +89,7 @@ export class JournalledDispatcher {
     await this.#sink.untilShared();
   }
 
-  /** Must be called before a change. @throws ServiceError `storage-full` if the change could not be recorded, so that it is not made */
+  /** Must be called before a change. @throws ServiceError `storage-full` if the change could not be recorded, so it must not be made */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
@@ -126,7 +126,7 @@ export class JournalledDispatcher {
   }
 }
 
-/** The part of the dispatcher that emitting modules need. */
+/** The part of the dispatcher for modules that emit events. */
 export type EventDispatcher = Pick<
   JournalledDispatcher,
   'emit' | 'emitGrouped' | 'grouped' | 'emitDurable' | 'emitAndWait' | 'assertWritable'

@@ -36,7 +36,7 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // If the event is about a token or link, it names that one instead of the one that the client used.
+  // An event about a token or link already names it. Otherwise the event names the token or link that the client used.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;

@@ -12,7 +12,7 @@ export interface RecentChange {
   path: string;
   /** Virtual path of the target. */
   destination: string | undefined;
-  /** Undefined if the event does not contain this. */
+  /** Undefined if the event does not tell files and folders apart. */
   isFolder: boolean | undefined;
   /** Unix time in milliseconds. */
   atMs: number;

@@ -83,7 +83,7 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
-/** The doors where guesses were made, by the prefix of a name or address (`attemptSource`). */
+/** The kind of login that was guessed at, by the prefix of a name or address (`attemptSource`). */
 const guessedAt: Readonly<Record<GuessRealm, 'console' | 'links'>> = { administrator: 'console', link: 'links' };
 
 function realmOf(subject: string): GuessRealm | undefined {

@@ -248,7 +248,7 @@ export class Core {
     return this.#shared.openReplayLog();
   }
 
-  /** Writes all events to disk at once, before the process ends because of a fault. @throws what writing throws */
+  /** Writes all events to disk at once, before the process ends because of a fault. @throws the errors of the write */
   flushNow(): void {
     this.journal.flushNow();
   }
@@ -332,7 +332,7 @@ function forwardMeans({ journal, events, files, findAccount }: Dependencies): Fo
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };
-        // This must happen before the file is moved: after a kill, the node that takes over must find that the file was sent.
+        // This must happen before the file is moved, so that after a kill, the node that takes over finds that the file was sent.
         await events.emitShared({
           id: eventIds.fileForwarded,
           context: { account: processAccount(), component },

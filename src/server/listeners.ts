@@ -34,7 +34,7 @@ export interface PreparedReload {
 
 /**
  * Prepares all parts one after the other, to be committed or aborted together.
- * @throws the error of a part. In that case, the parts before it have been aborted
+ * @throws the error of a part. In that case, the parts that were already prepared have been aborted
  */
 export async function prepareAll(parts: readonly (() => Promise<PreparedReload>)[]): Promise<PreparedReload> {
   const prepared: PreparedReload[] = [];

@@ -13,7 +13,7 @@ import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 /** Maximum number of kinds of errors that are kept. */
 const maxErrors = 20;
 
-/** The newest of several events in group `failure` that differ only in names and numbers. Consoles show it. */
+/** A kind of error, as consoles show it: the newest of several events in group `failure` that differ only in names and numbers. */
 export interface RecentError {
   /** A key that all errors of one kind share. */
   kind: string;

@@ -187,7 +187,7 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // The old listener of a moved service stays until the new one listens. If the new one cannot, the old one is kept.
+        // The old listener of a moved service stays until the new one listens. If the new one cannot listen, the old one is kept.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }
@@ -385,7 +385,8 @@ export class OwnListeners {
   }
 
   /**
-   * @returns an SSH service with its new options; undefined for other services. @throws ServiceError `unavailable` if it needs a restart
+   * @returns the SSH service with this UUID and its new options; undefined for other services
+   * @throws ServiceError `unavailable` if the service needs a restart
    */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;

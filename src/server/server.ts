@@ -64,7 +64,8 @@ export interface ServerDependencies {
   log: Log;
   file?: ConfigFile;
   /**
-   * The supervisor, if it started this process as one of several nodes. It collects the figures of nodes, and reloads all of them or none.
+   * The supervisor, if it started this process as one of several nodes. It collects the figures of all nodes, and reloads all nodes or
+   * none.
    */
   supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
@@ -125,7 +126,7 @@ export class Server {
   }
 
   /**
-   * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal. @returns whether all of them
+   * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal. @returns whether all transfers
    * finished
    */
   stop(): Promise<boolean> {
@@ -133,7 +134,7 @@ export class Server {
     return this.#stopped;
   }
 
-  /** Ends the grace period of the current or next stop. It cuts transfers, but their events still reach the journal. */
+  /** Ends the grace period of the current or next stop. Transfers are cut, but their events still reach the journal. */
   hurry(): void {
     this.#hurry.abort();
     this.#running?.listeners.hurry();
@@ -292,7 +293,7 @@ export class Server {
     this.#phase = 'stopping';
     running?.listeners.leave();
     if (!running || !wasReady) {
-      // This makes the start fail. It then closes everything that it opened.
+      // This makes the start fail, which then closes everything that it opened.
       await running?.listeners.stop(0);
       if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});

@@ -61,7 +61,7 @@ const rate = z
   .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
   .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
 
-/** Options of every handler for its name and the events that it wants. */
+/** Options of all handlers: the name, and the choice of events. */
 export const commonOptions = {
   enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
@@ -75,7 +75,7 @@ export const commonOptions = {
   data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
 };
 
-/** Options of every handler for retries and for the number of requests. */
+/** Options of all handlers: retries, and the number of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
   retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),

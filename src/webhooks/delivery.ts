@@ -44,9 +44,9 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Ends the delivery before the next retry. */
   noRetry?: AbortSignal;
-  /** Whether the delivery is made in the background. Only then, `retry_for` and a receiver's `Retry-After` apply. */
+  /** Whether the delivery is made in the background. Only such deliveries use `retry_for` and a receiver's `Retry-After`. */
   isBackground?: boolean;
-  /** The retry with which a delivery of another process is continued. */
+  /** For a delivery that another process began: the wait at which it continues. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;

@@ -16,7 +16,7 @@ export interface WaitingRetry {
   urlIndex: number;
 }
 
-/** Reads stored waiting deliveries. Unreadable ones are left out; such a delivery starts again. */
+/** Reads stored waiting deliveries. Unreadable ones are left out, so those deliveries start again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&
@@ -59,7 +59,7 @@ function longestExponentialS(increaseS: number, maximumS: number, failures: numb
   return Math.min(maximumS, increaseS * 2 ** (failures - 1));
 }
 
-/** Maximum total wait at one URL for a delivery that an upload waits for, in seconds. */
+/** Maximum total wait at one URL, in seconds, for a delivery for which an upload waits. */
 export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retry_maximum_wait }: RetryOptions): number {
   let seconds = 0;
   for (let failures = 1; failures <= retry_count; failures++)

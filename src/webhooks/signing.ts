@@ -22,7 +22,7 @@ export function messageId(uuids: readonly string[]): string {
 /**
  * The headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
  *
- * @param secrets several secrets while one replaces another. A receiver accepts a request if any signature matches
+ * @param secrets during a rotation, the old and the new secret. A receiver accepts a request if any signature matches
  * @param nowMs time of the attempt, Unix time in milliseconds
  */
 export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {

@@ -56,7 +56,7 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
 }
 
 // A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). No handler gets events about the
-// delivery of such events: otherwise two handlers with failing receivers would cause events for each other without end.
+// delivery of such events, because otherwise two handlers with failing receivers would cause events for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }

@@ -123,14 +123,14 @@ export class WebhookHandler {
   }
 }
 
-/** The trace that all events of a request belong to; undefined if they belong to different traces, or to none. */
+/** Returns the trace of all events of a request; undefined if they belong to different traces, or to none. */
 function sharedTrace(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** Maximum size of a recorded body in characters. A longer body is not recorded; it can only be rendered again. */
+/** Maximum size of a recorded body in characters. A longer body is not recorded, so it can only be rendered again. */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

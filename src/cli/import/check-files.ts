@@ -4,7 +4,7 @@ import { expandUserInPath } from '../../accounts/user-names.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { DraftAccount, Note } from './draft.ts';
 
-/** Maximum number of entries that are inspected in one account's folder. A note reports that there are more. */
+/** Maximum number of entries that are inspected in one account's folder. If there are more, a note says so. */
 const maxEntries = 1_000_000;
 /** Maximum number of findings of one kind that are reported for one account. */
 const maxTold = 20;
@@ -24,7 +24,7 @@ const remedies: Readonly<Record<Kind, string>> = {
 /**
  * Inspects the files of accounts, or a copy of them, for properties that svc treats differently.
  *
- * @param root folder that contains the files of the old machine, as its `/`
+ * @param root folder with a copy of the old machine's files, in place of `/`
  * @param folder folder to which relative home folders refer
  */
 export function checkHomes(accounts: readonly DraftAccount[], root: string, folder: string): Note[] {
@@ -64,7 +64,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     });
     return;
   }
-  // A chroot belongs to root. The account is the one that owns most entries below it.
+  // A chroot folder belongs to root. So the owner of most entries below it is taken as the owner of the account.
   const owners = new Map<bigint, number>();
   const found: { path: string; stats: BigIntStats }[] = [];
   const folders = [real];

@@ -132,7 +132,7 @@ async function hashOf(password: string, tell: (what: string, instead: string) =>
     parsePasswordHash(password);
     return password;
   } catch {
-    // This is a plain-text password, or a hash that cannot be verified. The later check of all hashes reports the latter.
+    // This is a plain-text password, or a hash that cannot be verified. The later check of all hashes reports such a hash.
     if (/^\$\w+\$|^\{\w+\}/.test(password)) return password;
   }
   try {

@@ -15,7 +15,7 @@ export type Note = z.infer<typeof note>;
 /** An account of the old server, expressed with the options of svc. */
 export interface DraftAccount {
   name: string;
-  /** File in which it was found. */
+  /** File in which the account was found. */
   file: string;
   line: number;
   enabled: boolean;
@@ -28,13 +28,13 @@ export interface DraftAccount {
   home: string;
   /** The general permissions, followed by rules. Each rule is an expression and its permissions. */
   permissions: string[][];
-  /** Folders that test cases ask about, and the permissions there. Without `granted`, the general permissions apply. */
+  /** Folders for which test cases are created, and the permissions there. Without `granted`, the general permissions apply. */
   samples: { at: string; granted?: string[] }[];
   virtualFolders: [string, string][];
   requires: RequiredCredentials;
   quotaBytes: number;
   largestFileBytes: number;
-  /** Name of its group on the old server. A group of svc gets the same name. */
+  /** Name of the account's group on the old server. A group of svc gets the same name. */
   group: string;
 }
 

@@ -9,7 +9,7 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
-/** Number of accounts above which they are written to a separate file. A configuration is read and checked as a whole at each reload. */
+/** Maximum number of accounts in the configuration, which each reload reads and checks completely. More are written to a separate file. */
 const maxAccountsOfConfig = 1000;
 
 /** The texts that an import writes. */
@@ -130,7 +130,7 @@ function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupK
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
-    // Tokens and links are off. With full control, accounts could otherwise share files with outsiders once an HTTP service is added.
+    // Tokens and links are disabled. Otherwise accounts with full control could share files with outsiders once an HTTP service is added.
     ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);
@@ -157,7 +157,7 @@ function optionsOf(account: DraftAccount, group: GroupKey): Record<string, unkno
   };
 }
 
-/** SFTP and HTTP requests that create something, with the permissions that are sufficient for each of them. */
+/** SFTP and HTTP requests of the test cases. Each of the permissions is sufficient for its request. */
 const requests: readonly { needed: readonly string[]; ssh: (path: string) => string; http: (path: string) => string }[] = [
   { needed: ['allow-read'], ssh: (path) => `OPEN-READ ${path}x`, http: (path) => `GET /home${path}x` },
   { needed: ['allow-write', 'allow-create-file'], ssh: (path) => `OPEN-WRITE ${path}x`, http: (path) => `PUT /home${path}x` },
@@ -166,7 +166,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** Creates test cases for the account's rights on the old server. They must pass now, and after later changes of the configuration. */
+/** Creates test cases for the account's rights on the old server. They must pass now, and also after later changes of the configuration. */
 function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

@@ -1,7 +1,7 @@
 import { type Draft, type DraftAccount, disable, draftAccount, fullControl } from './draft.ts';
 import type { UnixAccount } from './unix-accounts.ts';
 
-/** The permissions that FTP commands need, without those for existing files. */
+/** The permissions that FTP commands need, except permissions for existing files. */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
   LIST: ['allow-list'],
@@ -35,7 +35,7 @@ const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All permissions, listed one by one, without `allow-create-file`. */
+/** All permissions except `allow-create-file`, listed one by one. */
 export const allRights: readonly string[] = [
   'allow-read',
   'allow-list',

@@ -291,7 +291,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** Adds a umask. svc has one umask for all accounts, so it gets the bits of all of them. */
+/** Adds a umask. svc has one umask for all accounts, so it gets the bits of all umasks. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
@@ -327,7 +327,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   const place = lists[0] as Directive;
   const possible = new Set(needs.filter((need) => need !== 'none'));
   if (possible.size === 0) disable(draft, account, `${place.name} asks for what svc does not have`, 'See required_credentials.', place);
-  // If not all alternatives can be kept, the strictest is used.
+  // If some alternatives cannot be expressed, the strictest one is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';
   else account.requires = possible.has('ssh-key') ? 'ssh-key' : 'password';

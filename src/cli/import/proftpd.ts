@@ -234,7 +234,7 @@ function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isCondi
       if (isMeant && verdict !== 'deny') verdict = 'allow';
     } else if (lower !== 'order' && lower !== 'ignorehidden') isConditional = true;
   }
-  // AllowUser counts both before and after DenyAll.
+  // AllowUser is effective both before and after DenyAll.
   const isExempt = (limit.entries ?? []).some(
     ({ name, args }) =>
       /^allow(?:user|group)$/i.test(name) && args.every((arg) => holds(arg, /group/i.test(name) ? unix.groups : [unix.name])),

@@ -28,7 +28,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   delete_dirs: ['allow-delete-folder'],
   chmod: [],
   chtimes: [],
-  // svc has no links, owners or copies on the server, or it needs other permissions for them.
+  // svc cannot create links, change owners or copy on the server, or it requires other permissions for that.
   create_symlinks: [],
   chown: [],
   copy: [],
@@ -149,7 +149,7 @@ function addUser(reader: Reader, user: Members): void {
     [...texts(own.denied_protocols), ...texts(ofGroup.denied_protocols)],
   );
 
-  // Restrictions that svc does not have.
+  // These are restrictions that svc does not have.
   const strict: [boolean, string, string][] = [
     [
       [user.filesystem, settings.filesystem].some((fs) => ![0, undefined].includes(members(fs).provider as number)),
@@ -290,7 +290,7 @@ function setVirtualFolders(
   }
 }
 
-/** Sets the required credentials. Two are required if each of them alone is denied. */
+/** Sets the required credentials. Two are required if neither is accepted without the other. */
 function setCredentials(draft: Draft, account: DraftAccount, denied: readonly string[], protocols: readonly string[]): void {
   const has = (name: string) => !denied.includes(name);
   const byPassword = has('password') && has('password-over-SSH');

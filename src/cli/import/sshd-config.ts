@@ -19,7 +19,7 @@ interface Criterion {
   patterns: string;
 }
 
-/** The directives of one `Match` block, or those before the first `Match`, which have no conditions. */
+/** The directives of one `Match` block. The directives before the first `Match` are a block without conditions. */
 export interface Block {
   criteria: Criterion[];
   directives: Directive[];
@@ -62,7 +62,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration and the files that it includes. @param root folder that contains the files of the old machine, as its `/` */
+/** Reads a configuration and the files that it includes. @param root folder with a copy of the old machine's files, in place of `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;
@@ -95,7 +95,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // A command is the whole rest of its line, including comments.
+        // A command extends to the end of its line, so it includes comments.
         const whole =
           keyword === 'forcecommand'
             ? [
@@ -183,8 +183,8 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * Returns the possible values of a keyword for an account. The first value applies if no condition on addresses is met: sshd uses the first
- * matching `Match` block, or the lines before. The other values come from blocks that may match.
+ * Returns the possible values of a keyword for an account. The first value applies if no condition on addresses is met, because sshd uses
+ * the first matching `Match` block, or else the lines before the first `Match`. The other values come from blocks that may match.
  */
 export function valuesOf(
   blocks: readonly Block[],

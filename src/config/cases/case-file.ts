@@ -94,7 +94,7 @@ const wholeFile = z.strictObject({
 });
 const anyCases = z.array(z.union([requestCase, eventCase, replyCase]));
 
-/** The schema for editors. `readCases` does not use it: it parses each case on its own, so that an error names the case. */
+/** The schema for editors. `readCases` does not use it, because it parses each case separately, so that errors name the case. */
 export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases })]);
 
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;

@@ -63,7 +63,7 @@ function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperati
 /** The part of a question that describes a login over SSH. */
 interface LoginQuestion {
   user: string;
-  /** Group of the account, if it is not in the configuration but comes from the authentication callout. */
+  /** Group of the account, for accounts that only the authentication endpoint knows. */
   group?: string | undefined;
   /** UUID of the SSH service; by default the first one. */
   service?: string | undefined;

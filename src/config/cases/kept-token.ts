@@ -14,7 +14,7 @@ import { GrantIndex } from '../../state/memory/grant-index.ts';
 /** A token in a data folder. */
 export interface KeptToken {
   grant: Grant;
-  /** The token, then the token with which it was created, and so on. */
+  /** The token, then the token that created it, and so on. */
   chain: readonly Grant[];
   /** The reason why the token is not valid, as a sentence; undefined if it is valid. */
   over: string | undefined;

@@ -117,7 +117,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   return { name: item.name ?? `${item.account}: reply ${status}`, problems, actual };
 }
 
-/** All events have this UUID and time, so that two runs produce the same bodies. */
+/** UUID and time of all events, fixed so that two runs produce the same bodies. */
 const fixedUuid = '00000000-0000-4000-8000-0000000000ff';
 const fixedTimeMs = Date.UTC(2026, 0, 1);
 

@@ -152,7 +152,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right defeats. */
+/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right makes useless. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];

@@ -72,7 +72,7 @@ function lintAccountHomes(config: Config, report: Report): void {
   }
 }
 
-// Two accounts may have the same folder if their group sets it without a variable: such a folder is meant to be shared.
+// Two accounts may have the same folder if their group sets it without a variable, because such a folder is meant to be shared.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
   return isWithin(a.path, b.path) || isWithin(b.path, a.path);

@@ -18,7 +18,7 @@ export function workersFindings({ config, file, source }: LoadedConfig, workers:
   return [{ severity: 'error', code: 'workers-state', file, ...place, path: 'server.state', message: needsRedis(workers) }];
 }
 
-/** Keeping events in Redis for this number of days or more gets a warning, because it uses much memory. */
+/** Retention in days from which events in Redis cause a warning, because they use much memory. */
 const longDays = 30;
 
 /** Finds options that do not work well with state in Redis. @param isFolderShared whether nodes on one machine share the data folder */

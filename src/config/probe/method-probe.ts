@@ -61,7 +61,7 @@ export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined if there is no configuration. Then any group is accepted. */
+  /** All groups by UUID; undefined if there is no configuration, so that any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
   /** Secrets of the request. The report masks them if the endpoint's reply repeats them. */

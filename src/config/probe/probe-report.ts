@@ -54,7 +54,7 @@ function decideOutcome(last: MethodReport, login: LoginReport | undefined): Prob
     case 'partial':
       return 'partial';
     case 'refused':
-      // The credentials are right, but not of the kind that the group requires.
+      // The credentials are valid, but not of the kind that the group requires.
       return last.outcome === 'authenticated' ? 'rejected' : last.outcome;
     default:
       return last.outcome;

@@ -14,7 +14,7 @@ const maxRounds = 20;
 /**
  * Removes the parts of a configuration that do not fit the schema, so that later checks can run and all problems are reported at once.
  *
- * @returns the valid rest and the removed paths; `config` is undefined if too little is valid
+ * @returns the valid part and the removed paths; `config` is undefined if too little is valid
  */
 function salvage(value: unknown): { config: Config | undefined; removed: PropertyKey[][] } {
   const rest = structuredClone(value);
@@ -35,7 +35,7 @@ function pathsAtFault(rest: unknown, issue: z.core.$ZodIssue): PropertyKey[][] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
   // If an option is missing, the whole entry is removed.
   if (valueAt(rest, path) === undefined) return [path.slice(0, 2)];
-  // Entries are at depth two (`services.web`), their options below. A wrong option is removed; a wrong `type` removes the whole entry.
+  // Entries are at depth two (`services.web`), and their options below that. A wrong `type` removes the whole entry, not only the option.
   return [path[0] === 'server' ? path.slice(0, 3) : path.at(-1) === 'type' ? path.slice(0, 2) : path.slice(0, 3)];
 }
 
@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about the same option. For the second one, the option is already removed, and this returns true, too.
+  // Two issues may be about the same option. For the second one, the option is already removed, so this also returns true.
   return Reflect.deleteProperty(holder, last);
 }
 
@@ -62,7 +62,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file: the named file (`-` is stdin), else the file in `SVC_CONFIG`, else the first known name in the folder.
+ * Finds the configuration file. It is the named file (`-` is stdin), or the file in `SVC_CONFIG`, or the first known name in the folder.
  * Parent folders are not searched, so that a server never starts with somebody else's file.
  *
  * @returns undefined if there is none

@@ -59,7 +59,7 @@ function readFile(file: string): Buffer {
   }
 }
 
-/** Reads to the end, or one byte beyond the maximum size: a device such as `/dev/zero` has no end. */
+/** Reads to the end, but at most one byte beyond the maximum size, because a device such as `/dev/zero` has no end. */
 function readBounded(fd: number): Buffer {
   const chunks: Buffer[] = [];
   for (let left = maxFileBytes + 1; left > 0; ) {

@@ -4,7 +4,7 @@ import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
- * Examples for the JSON Schema, by section and option, in the spellings that a file may use. Editors offer them as suggestions.
+ * Examples for the JSON Schema, by section and option, in spellings that a file may use. Editors offer these as suggestions.
  * A test parses every example.
  */
 export const optionExamples: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {

@@ -15,7 +15,7 @@ export interface Candidate {
 
 /** A part of a journal as its summary describes it. */
 export interface CountedBlock {
-  /** When its first and last events happened, Unix time in milliseconds. */
+  /** Times of its first and last events, Unix time in milliseconds. */
   firstMs: number;
   lastMs: number;
   /** Number of events by ID. */
@@ -24,7 +24,7 @@ export interface CountedBlock {
 
 /** A part of a journal that was searched. */
 export interface CandidateBlock {
-  /** Its events are counted, not read: there are no candidates. */
+  /** Set if the events of the part were only counted. It then has no candidates. */
   counted?: CountedBlock | undefined;
   /** Events that may match, newest first. */
   candidates: Candidate[];
@@ -52,7 +52,7 @@ export interface NewestFirstJournal {
 export interface EventMarks {
   /** The group of the account, for `user_groups` filters; the event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
-  /** The handler whose answer a request waits for. This handler does not get the event again in the background. */
+  /** The handler for whose answer a request waits. This handler does not get the event again in the background. */
   takenBy: string | undefined;
 }
 
@@ -153,7 +153,7 @@ export interface EventSink {
    * @throws ServiceError `unavailable` when the journal is closed first
    */
   untilShared(): Promise<void>;
-  /** Call it before a change. @throws ServiceError `storage-full` or `internal` when the journal could not record the change */
+  /** Must be called before a change. @throws ServiceError `storage-full` or `internal` when the journal could not record the change */
   assertWritable(): void;
 }
 

@@ -10,7 +10,7 @@ import { type Checkpoint, checkpointsPath, keyName, parseCheckpoint, signCheckpo
 import type { LogPosition } from './position.ts';
 import { listSegments, repairSegment, segmentPath } from './segments.ts';
 
-/** The longest time for which events may lack a checkpoint (docs/spec/evidence.md#checkpoints). */
+/** Maximum time after which a checkpoint covers an event (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
 /** Number of bytes that are collected before they are hashed, so that many small lines need only one call. */
@@ -228,7 +228,7 @@ function openChain(
   const last = parseCheckpoint(known.at(-1) ?? '');
   const next = readKey(nextKeyPath(keyPath));
   if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
-  // The first checkpoint is written before the key, so a key without any checkpoint shows that they were removed.
+  // The first checkpoint is written before the key. So if there is a key and no checkpoint, somebody removed the checkpoints.
   const isFirst = !found && known.length <= 1;
   if (!isFirst)
     log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });

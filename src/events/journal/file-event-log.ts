@@ -245,7 +245,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set, so first wait for the rest of our constructor.
+  // The constructor of SegmentChain may call this before `#evidence` is set. So this first waits until our constructor has ended.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);

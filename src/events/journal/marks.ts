@@ -10,7 +10,7 @@ const chunkBytes = 64 * 1024;
 type MarkLine =
   /** The group of the account for each event from `offset` until the next such line. */
   | { offset: number; group: string | null }
-  /** The handler whose answer to this event a request waits for. */
+  /** The handler for whose answer to this event a request waits. */
   | { uuid: string; taken_by: string };
 
 /** Returns the path of the marks file of a journal file, for example `events-00000001.marks`. */
@@ -125,7 +125,7 @@ export class MarksReader {
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
       if (mark && 'offset' in mark) {
-        // A mark stays even if its event could not be written. The next event has the same offset, and its mark replaces the first.
+        // If an event could not be written, its mark stays. The next event gets the same offset, so its mark replaces the old one.
         if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
         this.#groups.push(mark);
       } else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { isDiskFull } from './segment-writer.ts';
 
-/** Space for the events of changes that are in progress when the disk becomes full. */
+/** Reserved disk space, for the events of changes that are in progress when the disk becomes full. */
 const reserveBytes = 1024 * 1024;
 
 /** Minimum time between two attempts to reserve the space, in milliseconds. */

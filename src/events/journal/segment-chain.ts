@@ -36,7 +36,7 @@ export interface SegmentChainOptions extends SegmentWriterOptions {
 }
 
 interface RemovedSegment extends Segment {
-  /** Whether a handler still has to read it. */
+  /** Whether a handler still has to read the segment. */
   isNeeded: boolean;
 }
 

@@ -118,7 +118,7 @@ export class SegmentWriter {
       // If the file was deleted, its lines would be lost when this process ends.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
-      // A write may have failed during the sync; that failure is logged already.
+      // If a write failed during the sync, its failure is already logged.
       if (this.#failure === undefined) log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
@@ -154,7 +154,7 @@ export function journalFault(cause: unknown): ServiceError {
 }
 
 /**
- * Runs a step of the journal writer and rethrows its errors. System errors (a full or broken disk) are for the caller to handle. After any
+ * Runs a step of the journal writer and rethrows its errors. The caller handles system errors (a full or broken disk). After any
  * other error the state of the journal is unknown, so that error also ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
@@ -166,7 +166,7 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process unless the error is a system error (see `orEndProcess`): it throws the error where no request can catch it. */
+/** Ends the process unless the error is a system error (see `orEndProcess`), by throwing the error where no request can catch it. */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

@@ -158,8 +158,8 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original its former path, if it is only set aside. The next start puts it back if that path is free. To have it removed, record it
-   *   again without this path
+   * @param original its former path, if it is only set aside. The next start puts it back if that path is free. A later record without this
+   *   path lets the next start remove the file
    * @param successor the final file or folder, if it is being moved. If that exists, the next start removes the temporary one
    */
   add(realPath: string, original?: string, successor?: Successor): void {

@@ -21,7 +21,7 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames the content to a hidden name for held content. The rename is made when the call returns, and on disk when the promise resolves. */
+  /** Renames the content to a hidden name for held content, before the call returns. The rename is on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
@@ -138,9 +138,16 @@ export interface Holding {
   /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
   /**
-   * Updates the paths of held uploads after their folder was moved. @param now returns its current place, because other requests may move it again
+   * Updates the paths of held uploads after their folder was moved.
+   *
+   * @param now returns the current place of the folder, because other requests may move it again
    */
   follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void>;
-  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn returns the place of its content in the trash, if any */
+  /**
+   * Ends the held uploads of a folder that was removed.
+   *
+   * @param realPath former path
+   * @param contentIn returns the place of the folder's content in the trash, if any
+   */
   loseFolder(realPath: string, contentIn: () => string | undefined): Promise<void>;
 }

@@ -28,7 +28,8 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * `renameFailed`.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if one end is a file and the other a folder, `locked`
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if only one of them is a
+ *   folder, `locked`
  */
 export async function moveEntry(
   paths: AccountPaths,
@@ -126,7 +127,8 @@ async function takeUploadsAlong({ paths, from, to, source, target }: Move, follo
 }
 
 /**
- * Renames a file that is being uploaded. If an older file has the same name, that file is renamed, too. Emits `fileRenamed` or `renameFailed`.
+ * Renames a file that is being uploaded. If an older file has the same name, that file is renamed, too. Emits `fileRenamed`
+ * or `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */

@@ -49,7 +49,7 @@ export interface PlacedItem {
   isThere?: boolean;
   /** An additional line of text. */
   note?: Html | false;
-  /** The third column, and the size by which it is sorted. */
+  /** The content of the third column, and the size by which that column is sorted. */
   about: Html | string;
   sizeBytes?: number;
   timeMs: number;
@@ -58,13 +58,13 @@ export interface PlacedItem {
 interface SelectionTable {
   url: string;
   title: string;
-  /** Buttons for what is selected. */
+  /** Buttons for the selected items. */
   actions: Html;
   /** Buttons for all items. */
   tools?: Html | false;
   hint: Html | false;
   items: readonly PlacedItem[];
-  /** Titles of the third column, which has sizes or words, and of the times. */
+  /** Titles of the third column, which contains sizes or words, and of the column with times. */
   heads: { about: string; hasWords: boolean; time: string };
   none: None;
 }

@@ -164,7 +164,7 @@ async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: F
   return replyTo(exchange, folder, 'triggered', await allResults(results));
 }
 
-/** Redirects to the folder with a message (303), or answers with JSON. If a member failed, the reply gives the reasons. */
+/** Redirects to the folder with a message (303), or answers with JSON. If an action on a member failed, the reply contains the reason. */
 function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
   const failed = results.flatMap(({ target, problem, status }) => (problem ? { target, problem, status } : []));
   const [only] = failed;

@@ -22,8 +22,8 @@ import { type PageContext, pageHeaders } from './pages/page.ts';
 const orderCookie = 'SVC_LISTING';
 
 /**
- * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), else from the cookie, else uses the default
- * (docs/spec/files.md#listings). Unknown values are ignored.
+ * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), or else from the cookie. Without both, uses the
+ * default (docs/spec/files.md#listings). Unknown values are ignored.
  *
  * @returns the order, and the `Set-Cookie` line for a new choice
  */

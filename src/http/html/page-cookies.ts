@@ -18,12 +18,12 @@ export function themeOf(exchange: Pick<Exchange, 'incoming'>): Theme {
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
-/** Returns the language that the user chose, else that of the browser. Dates and numbers follow the browser's region. */
+/** Returns the language that the user chose; without a choice, the language of the browser. Dates and numbers follow its region. */
 export function languageOf(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
-/** Reads the view of listings from the query (`?view=grid`), else from the cookie. A new choice also gets a `Set-Cookie` line. */
+/** Reads the view of listings from the query (`?view=grid`), or else from the cookie. A new choice also gets a `Set-Cookie` line. */
 export function viewOf(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);

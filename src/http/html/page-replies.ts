@@ -54,7 +54,7 @@ function pageUrl({ target }: Exchange): string {
 
 function pageAccount({ account, session }: Client, { passwords, chain }: HttpService): PageAccount {
   const isAnonymous = account.method.type === 'anonymous';
-  // Do not offer links and tokens if the service's methods would refuse each of them.
+  // Links and tokens are not offered if the service's methods would refuse all of them.
   const mayGrant = !isAnonymous && chain.takesGrants(account);
   return {
     name: account.name,
@@ -113,7 +113,7 @@ const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   'too-many-requests': 'explain429',
 };
 
-/** The same for pages of links, whose visitors have no account. */
+/** Like `explanations`, for pages of links, whose visitors have no account. */
 const linkExplanations: typeof explanations = {
   'not-found': 'noLink',
   gone: 'linkOver',

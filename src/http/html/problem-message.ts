@@ -34,7 +34,7 @@ export function problemWords(language: string, { code, message }: Problem): Prob
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
 }
 
-/** Returns the same words as one line, after the name of the member that has the problem. */
+/** Returns the texts of `problemWords` as one line, after the name of the member that has the problem. */
 export function problemText(language: string, problem: Problem): string {
   const { translated, own } = problemWords(language, problem);
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');

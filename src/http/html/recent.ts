@@ -14,7 +14,7 @@ import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
  * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). It contains only changes of files that the
- * account may still see, and shows their current state.
+ * account may still see, and shows the current state of these files.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
@@ -101,7 +101,7 @@ ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}
   return [item];
 }
 
-/** Describes a change. For a renamed member it adds the earlier name, if the account may know it. */
+/** Describes a change. For a renamed member, the earlier name is added if the account may know it. */
 function description(language: Language, files: AccountFiles, { kind, path: changed, destination }: RecentChange, path: VirtualPath): Html {
   const from = kind === 'moved' && destination !== undefined ? parsedPath(changed) : undefined;
   if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;

@@ -16,7 +16,7 @@ import type { PageContext } from './pages/page.ts';
 
 const tokensUrl = '/home/__svc__/tokens';
 
-/** The offered times for which the old token stays valid after it was replaced, in seconds. */
+/** The choices of the form for the time, in seconds, for which a replaced token stays valid. */
 const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 0, text: 'overlapNone' },
   { seconds: 3600, text: 'overlapHour' },
@@ -190,7 +190,7 @@ function tokenName(context: PageContext, token: Grant): Html {
   return html`${nameOf(context, token)} <span class="hint">${pathsOf(context, token)}</span>`;
 }
 
-/** Lifetimes that the form offers, in days, besides the maximum one. */
+/** Lifetimes that the form offers in addition to the maximum, in days. */
 const offeredDays = [1, 7, 30, 90, 365];
 
 /** The permissions that the form offers, in its order. The user chooses each one separately. */

@@ -92,14 +92,14 @@ export class HandlerViews {
   }
 }
 
-/** The hour is divided into parts. Length of a part in milliseconds, number of parts, and length of the hour. */
+/** The hour is divided into parts. These are the length of a part in milliseconds, the number of parts, and the length of the hour. */
 const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;
 
 /**
- * If the last reading is older than this, in milliseconds, the records are read backwards from their end. A busy service writes many
- * records in that time.
+ * If the last reading is older than this, in milliseconds, the records are read backwards from their end, because a busy service writes
+ * many records in a longer time.
  */
 const longestRestMs = 120_000;
 

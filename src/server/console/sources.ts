@@ -161,7 +161,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       const handlers = await handlerViews.list(others, false);
       return {
         ...counts.add(told.map(({ uuid, report }) => ({ uuid, ...report }))),
-        // Nodes share their sessions, so those of one node are all.
+        // Nodes share their sessions, so each node reports all of them.
         sessions: told[0].report.services.reduce((total, { sessions }) => total + sessions, 0),
         connections: sum('connections'),
         memory_bytes: sum('memory_bytes'),

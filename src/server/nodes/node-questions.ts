@@ -13,7 +13,7 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** Intervals in milliseconds: how often a node checks for questions, and how often a node that has asked checks for answers. */
+/** Intervals in milliseconds at which a node checks for questions, and at which a node that has asked checks for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 

@@ -6,7 +6,7 @@ import type { LogOptions } from '../../lib/log.ts';
 
 /** The data that a node gets from its supervisor when it starts. */
 export interface NodeSetup {
-  /** Number of the node, counted from 1. A replacement gets the same number, and with it the same data folder and name. */
+  /** Number of the node, counted from 1. A replacement gets the same number, so it has the same data folder and name. */
   number: number;
   /** Number of all nodes. */
   nodes: number;
@@ -19,7 +19,7 @@ export interface NodeSetup {
   log: Pick<LogOptions, 'level' | 'format' | 'colour'>;
   /** Secret of the keys for TLS tickets. */
   ticketSecret: Buffer;
-  /** Content, read at the start, of files that only root may read, by path. */
+  /** Content of files that only root may read, by path. It was read at the start. */
   files: ReadonlyMap<string, Buffer>;
 }
 

@@ -23,19 +23,19 @@ const figuresWithinMs = 2000;
 /** Time in milliseconds that a node has to stop, in addition to its own limits. */
 const endWithinMs = 5000;
 
-/** Time in milliseconds after its start within which an ended node counts as unable to start. */
+/** A node that ends within this time after its start, in milliseconds, counts as unable to start. */
 const earlyEndMs = 5000;
 
 /** Maximum pause, in milliseconds, before a node that ends repeatedly is replaced. */
 const longestPauseMs = 10_000;
 
-/** Number of successive failed starts after which the supervisor gives up, if no node is left. */
+/** If no node is left, the supervisor stops trying after this number of successive failed starts. */
 const giveUpAfter = 6;
 
 /** Time in milliseconds in which the node of a killed supervisor must release its data folder. */
 const freeWithinMs = 10_000;
 
-/** Time in milliseconds within which requests of all nodes for a reload belong to one request of a console. */
+/** Requests of several nodes for a reload count as one if they arrive within this time, in milliseconds. */
 const sameReloadMs = 15_000;
 
 const text = z.string().max(65_536);
@@ -121,7 +121,7 @@ export class Supervisor {
     try {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#shareTickets(newTicketSecret()));
-      // Start the first node alone, so that an error in the configuration is reported only once.
+      // Start the first node before the others, so that an error in the configuration is reported only once.
       this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
     } catch (error) {
@@ -135,7 +135,7 @@ export class Supervisor {
     return this.#listening;
   }
 
-  /** Makes all nodes apply the current file, or none of them. */
+  /** Makes all nodes apply the current file. If one cannot, none of them does. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -255,7 +255,7 @@ export class Supervisor {
     return this.#reload.report;
   }
 
-  /** The first node decides for all. Any other node that cannot apply the configuration is replaced. */
+  /** Applies a configuration if the first node can apply it. Any other node that cannot is replaced. */
   async #apply(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);

@@ -40,7 +40,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded; otherwise the upload no longer waits for it */
+  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded; if not, the upload no longer waits for it */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);

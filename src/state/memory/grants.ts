@@ -8,7 +8,7 @@ import { GrantIndex } from './grant-index.ts';
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants in memory and in a file of the data folder. They belong to a single process, or are a node's copy of the grants of all nodes. */
+/** Grants in memory and in a file of the data folder: those of a single process, or a node's copy of the grants of all nodes. */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();
   readonly #file: GrantFile;

@@ -89,8 +89,8 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * The position of each handler in the journal. The file is written at intervals; later progress is read from the record of deliveries,
- * which is written with each delivery. For this, the file contains the end of that record at the time of the write.
+ * The position of each handler in the journal. The file is written at intervals. Later progress is read from the record of deliveries,
+ * which is written with each delivery. So the file also contains the end of that record at the time of the write.
  */
 export class HandlerPositions {
   readonly #path: string;

@@ -164,7 +164,7 @@ export class FileUploadStore implements UploadStore {
     return this.#records.size === 0 ? [] : [...this.#records.values()].filter(isSuch);
   }
 
-  /** @param party as `uploadParty` gives it */
+  /** @param party return value of `uploadParty` */
   #requireRoom(party: string): void {
     const { maxPerAccount } = this.#options.limits();
     if (this.#counts.get(party) + this.#passing.count(party) >= maxPerAccount) refuseMoreThan(maxPerAccount);

@@ -73,7 +73,10 @@ end
 if isNamed and not isCountedForName then add(nameUnderWay, credential, ARGV[6]) end
 return {'admitted', 0}`);
 
-/** ARGV source, name, credential, whether it names somebody, outcome, limit, ban ms, window ms, folded name. Returns whether the source is now banned. */
+/**
+ * ARGV source, name, credential, whether the attempt names somebody, outcome, limit, ban ms, window ms, folded name. Returns whether the
+ * source is now banned.
+ */
 const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
 redis.call('ZREM', underWay, member)
@@ -121,7 +124,7 @@ for index, key in ipairs(KEYS) do
 end
 return times`);
 
-/** Number of bans that this process remembers, to restore them when Redis loses its data. */
+/** Maximum number of bans that this process remembers, to restore them when Redis loses its data. */
 const maxRemembered = 10_000;
 
 /** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log in. */
@@ -135,7 +138,7 @@ export class RedisBans implements AddressBans {
 
   /**
    * @param policy called for each attempt, so that a reload takes effect at once
-   * @param secret HMAC key for credentials. If it is empty, each node has its own key, and counts again what other nodes have counted
+   * @param secret HMAC key for credentials. If it is empty, each node has its own key, so a wrong credential counts once for each node
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;

@@ -9,12 +9,12 @@ import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
 import { readGroups } from './journal/stream.ts';
 
-/** Duration of a lease. A handler belongs to the node that has its lease; if the node fails, another node takes over after the expiry. */
+/** Duration of a lease. A handler belongs to the node that has its lease. If that node fails, another one takes over after this time. */
 export const leaseMs = 10_000;
 
 /**
- * A lease that Redis confirmed within this time still belongs to its owner, even if Redis lost its data: after a loss, nodes wait 2 s
- * before they take leases.
+ * A lease that Redis confirmed within this time still belongs to its owner, even if Redis lost its data, because nodes wait 2 s after a
+ * loss before they take leases.
  */
 const confirmedForMs = 1500;
 
@@ -44,7 +44,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 /*
  * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 ignores the share). A lease of the same server may
  * be replaced, because an earlier process had it, or this process abandoned it. A lease without an expiry was not written by svc.
- * Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker in the token changes.
+ * Returns a token that is never used twice. When Redis is emptied, the epoch restarts, but the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -93,7 +93,7 @@ export interface Lease {
   readonly token: string;
   /** Monotonic time until which Redis cannot have given the lease to another node, unless Redis lost its data. */
   validUntilMs: number;
-  /** Redis reported that another node has the lease. */
+  /** Whether Redis reported that another node has the lease. */
   isLost: boolean;
 }
 
@@ -209,13 +209,13 @@ export class DeliveryLeases {
   /**
    * Records a delivery, and moves the position of the handler. Never throws: while Redis is unreachable, the record waits.
    *
-   * @param lease undefined for a delivery that an upload waits for, which needs no lease
+   * @param lease undefined for a delivery for which an upload waits, because it needs no lease
    */
   record(record: DeliveryRecord, lease: Lease | undefined, position: LogPosition | undefined): void {
     this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));
   }
 
-  /** Records the outcome of a delivery that an upload waits for. */
+  /** Records the outcome of a delivery for which an upload waits. */
   settle(handler: string, eventUuid: string, isMade: boolean): void {
     const keptMs = Math.ceil(this.#retentionDays * dayMs);
     this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));

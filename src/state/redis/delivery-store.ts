@@ -96,7 +96,7 @@ export class HandlerOrders {
     return text === null ? [] : (this.#link.values.read(`${key} ${handler}`, text, readWaiting) ?? []);
   }
 
-  /** The recently reported states, by handler. @throws ServiceError `unavailable` */
+  /** Returns the recently reported states, by handler. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
     const all = await this.#all(this.#toldKey(), toldState);
@@ -136,10 +136,10 @@ export class HandlerOrders {
 /** Interval at which the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** Time that a delivery may take in addition to its time-outs and pauses. */
+/** Time by which a delivery may exceed the sum of its time-outs and pauses. */
 const graceMs = 60_000;
 
-/** Lets the owner of a handler learn the outcome of deliveries that uploads on any node wait for. @param isOver ends the wait */
+/** Tells the owner of a handler the outcome of deliveries for which uploads on any node wait. @param isOver ends the wait */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,
   { uuid, options }: WebhookHandler,
@@ -178,10 +178,10 @@ function awaitedDeliveries(
   };
 }
 
-/** Running deliveries are stopped this long before the lease expires and another node may take it. */
+/** Running deliveries are stopped this long before the lease expires, because another node may take it then. */
 const marginMs = 1500;
 
-/** A node that has its share takes another handler if it has been free for `freeMs`, and keeps it for `keepBeyondShareMs`. */
+/** A node that has its share takes another handler only if it was free for `freeMs`, and then keeps it for `keepBeyondShareMs`. */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 

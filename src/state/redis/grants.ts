@@ -14,7 +14,7 @@ const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;
 
-/** Number of grants that one command reads or writes. */
+/** Maximum number of grants that one command reads or writes. */
 const pageGrants = 500;
 
 /** Maximum number of attempts to add a grant while other nodes change grants, too. */
@@ -31,7 +31,7 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Visits that Redis knows as counted, so that it is asked once for each. */
+  /** Visits that Redis has counted. It need not be asked again for these. */
   readonly #visits = new ExpiringMap<true>(maxVisits);
   /** Number of the last change that this node's copy contains. */
   #sequence = '0';
@@ -240,7 +240,7 @@ function withoutCounters({
 
 /*
  * `grants` has the JSON of each grant by its ID, without counters. `grant-sequence` numbers the changes, and `grant-changes` orders the IDs
- * by the number of their last change: a node reads the grants that changed after the last number that it knows.
+ * by the number of their last change. A node reads the grants that changed after the last number that it knows.
  * `grant-counts` has the downloads and visits by ID; `grant-uses` has the time and address of the last use by ID.
  * `grant-visit:<ID> <source>` expires an hour after a visit that was counted.
  */
@@ -317,7 +317,7 @@ return redis.call('HINCRBY', KEYS[1], field, 1)`);
 
 /**
  * KEYS counts, grants, visit; ARGV ID, ms. Returns the new count of visits, or 0 for a visit that was counted before and for an unknown
- * grant; and the milliseconds until the next one counts.
+ * grant. Also returns the milliseconds until the next visit counts.
  */
 const visitScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return {0, 0} end

@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // May return false although all locks have expired: they stay in the hash until the next script removes them.
+  // May return false although all locks have expired, because they stay in the hash until the next script removes them.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }

@@ -1,7 +1,7 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** The report of a node that stopped without removing it is kept for this time. */
+/** If a node stops without removing its report, the report is kept for this time. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;
@@ -9,7 +9,7 @@ const maxReports = 100;
 /** Maximum number of messages that wait for one reader. */
 const maxWaiting = 100;
 
-/** KEYS reports, times; ARGV node, report, ms that reports are kept. Removes future times too: Redis's clock may have been set back. */
+/** KEYS reports, times; ARGV node, report, ms that reports are kept. Also removes future times: the clock may have been set back. */
 const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])

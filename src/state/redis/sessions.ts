@@ -26,7 +26,7 @@ import {
   sweepScript,
 } from './session-scripts.ts';
 
-/** Maximum number of logins kept in memory. A request need not fetch these from Redis. */
+/** Maximum number of logins that are kept in memory, so that requests need not fetch them from Redis. */
 const maxLogins = 10_000;
 
 /** Maximum number of ended sessions that are remembered, so that they can be ended again when Redis loses data. */
@@ -66,7 +66,7 @@ export class RedisSessions implements SessionStore {
   readonly #logins = new Map<string, Identity>();
   /** Sessions that this node ended. Redis may still have them if it was killed within a second, or if a replica took over. */
   readonly #ended = new Set<string>();
-  /** Requests to end all sessions that Redis has not confirmed yet, by account. */
+  /** Requests to end all sessions of an account, by account, until Redis confirms them. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
@@ -160,7 +160,7 @@ export class RedisSessions implements SessionStore {
     // A scan may return a key more than once (redis.io, SCAN).
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
-    // `endsMs` may lie beyond the maximum age, because a reload may have shortened that.
+    // `endsMs` may lie beyond the maximum age, because a reload may have shortened the maximum age.
     for await (const seen of this.#scan())
       for (const { key, identity, address, client, createdMs, usedMs, endsMs } of seen) {
         const expiresMs = Math.min(endsMs, createdMs + maximumAgeMs);

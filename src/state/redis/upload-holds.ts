@@ -68,13 +68,13 @@ if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS
 /** KEYS hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
-/** Lifetime of a hold: after a node fails, its uploads stay held for this time. */
+/** Duration of a lease. After a node fails, its uploads stay held for this time. */
 const leaseMs = 10_000;
 
-/** How often a node renews its holds and checks whether other requests want them. */
+/** Interval at which a node renews its holds and checks whether other requests want them. */
 const renewEveryMs = 1000;
 
-/** How often a waiting node asks for a hold. */
+/** Interval at which a waiting node asks for a hold. */
 const askEveryMs = 100;
 
 /** Holds are kept longer than any upload (`server.uploads`), so that `abandoned` is not lost. */
@@ -105,7 +105,7 @@ export class RedisUploadHolds {
     this.#clock = clock;
   }
 
-  /** Waits for the other requests of this node first, then for those of other nodes. @see UploadStore.hold */
+  /** Waits first for the other requests of this node, and then for requests of other nodes. @see UploadStore.hold */
   async take(id: string, onWanted: () => void): Promise<RedisUploadTurn> {
     const own = await this.#own.take(id, onWanted);
     try {

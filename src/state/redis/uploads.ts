@@ -81,7 +81,7 @@ local found = {}
 for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
 return found`);
 
-/** Number of records in one script call. */
+/** Maximum number of records in one script call. */
 const existPage = 500;
 
 /** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. Restores a record that Redis has lost. */

@@ -106,7 +106,7 @@ async function showSection(stage: Stage): Promise<void> {
   }
 }
 
-/** Says that an address leads nowhere, and leads on. @param reason in the words of the API */
+/** Shows that there is nothing at an address, with a link to another page. @param reason the message of the API */
 function showMissing({ main, route: { section } }: Stage, reason = ''): void {
   const link = (name: SectionName) => make('a.button', { href: hashFor(name) }, text(name));
   const links = [...new Set([section, 'overview'] as const)].map(link);
@@ -127,7 +127,7 @@ function startLanguages(): void {
 
 let shown = new AbortController();
 
-// The server answers unknown paths with this page, too: they become addresses of the page, and lead nowhere.
+// The server also answers unknown paths with this page. The path becomes an address of the page, which says that nothing is there.
 if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
 startThemes();
 startLanguages();

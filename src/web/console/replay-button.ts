@@ -12,7 +12,7 @@ import { mayChange } from './session.ts';
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** The request of a replay that this window started, also after a reload, so that it can be sent after its dry run. */
+/** Returns the request of a replay that this window started, even after a reload. The page uses it to send a replay after its dry run. */
 export function askedReplay(id: string): ReplayRequest | undefined {
   const asked = sessionStorage.getItem(`replay ${id}`);
   return asked === null ? undefined : (JSON.parse(asked) as ReplayRequest);

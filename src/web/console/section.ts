@@ -76,7 +76,7 @@ export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** Builds a line that is visible while other nodes are unreachable. Call `show` with the reason, or without one to hide the line. */
+/** Builds a line that is visible while other nodes are unreachable. `show` shows it with a reason; without a reason, hides it. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {

@@ -68,7 +68,7 @@ function fillTime(element: HTMLTimeElement): void {
   element.replaceChildren(make('span.date', `${day}, `), clock);
 }
 
-// After midnight, today is yesterday.
+// After midnight, the times of the previous day need their dates.
 let filledMs = Date.now();
 setInterval(() => {
   if (isToday(filledMs)) return;

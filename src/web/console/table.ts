@@ -120,7 +120,12 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Inserts items at the beginning, and removes rows above `most` from the end, with notes that would be last. @returns whether any */
+    /**
+     * Inserts items at the beginning, and removes rows from the end until at most `most` are left. If rows are removed, a note does not stay
+     * as the last row.
+     *
+     * @returns whether rows were removed
+     */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));

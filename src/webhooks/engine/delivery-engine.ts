@@ -18,7 +18,7 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** Interval at which the store gets a heartbeat, and operators' requests are read from it. */
+/** Interval at which a heartbeat is sent to the store, and operators' requests are read from the store. */
 const beatEveryMs = 2000;
 
 /** Maximum age of the stored handler states. */

@@ -42,7 +42,7 @@ export interface NodeShare {
   owned: number;
 }
 
-/** Whether the delivery that an upload waits for was made, or a promise of that result. */
+/** Whether the delivery for which an upload waits was made, or a promise of that result. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */
@@ -61,14 +61,14 @@ export interface Ownership {
   readonly waiting: readonly WaitingRetry[];
   /** Called before each request, if the right can be lost. */
   readonly mayRequest?: DeliverySignals['mayRequest'];
-  /** Records a delivery, and everything before `position` as done. Never throws. */
+  /** Records a delivery, and that all events before `position` are done. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
   /**
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
    * @returns the number of handlers that this node may own. If it owns more, it should hand this handler over. Undefined if it should keep
-   *   it in any case
+   *   this handler in any case
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;

@@ -21,10 +21,10 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
 /** Delay before a failed read of the journal is retried. */
 const readAgainMs = 1000;
 
-/** Age at which a waiting retry is dropped; longer than the largest `retry_for`. */
+/** Age at which a waiting retry is dropped. It is longer than the largest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A request that has not ended, made by this runner or for an upload. The handler's position stays before the oldest one. */
+/** A running request of this runner, or one for an upload. The handler's position stays before the oldest running request. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
@@ -186,7 +186,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // Retries after an error, because an error such as too many open files may soon be over.
+  // Retries after an error, because its cause, such as too many open files, may soon be over.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -214,7 +214,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Until the outcome of a delivery for an upload is known, the position stays before its event, so that a restart repeats the delivery.
+  // Until the outcome of a delivery for an upload is known, the position stays before its event. A restart then repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -271,7 +271,7 @@ export class HandlerRunner {
   }
 }
 
-/** A delivery that was never sent. It is reported and recorded as failed, so that the handler continues after it. */
+/** The result of a delivery that was never sent. It is reported and recorded as failed, so that the handler continues with the next. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

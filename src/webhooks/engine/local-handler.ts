@@ -13,7 +13,7 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** Interval at which this process tries to acquire the handler, or renews its ownership. */
+/** Interval at which this process tries to acquire the handler, or renews the ownership of it. */
 const askEveryMs = 1000;
 
 /** If a handler starts within this time after an operator's request, it reports the reason of the request. */
@@ -36,7 +36,7 @@ export interface LocalHandlerDependencies {
   acquiring: ReadWriteLock;
 }
 
-/** A handler in this process. It delivers the journal while this process owns the handler, and single events that uploads wait for. */
+/** A handler in this process. It delivers the journal while this process owns the handler, and single events for which uploads wait. */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
@@ -186,7 +186,7 @@ export class LocalHandler implements BlockingHandler {
     this.#hasTried();
   }
 
-  /** Acquires the handler. A node acquires one at a time, so that it never takes more than its share. */
+  /** Acquires the handler. A node acquires handlers one after the other, so that it never takes more than its share. */
   #acquire(): Promise<Ownership | undefined> {
     const { store, share, acquiring } = this.#dependencies;
     return acquiring.exclusive(async () => {
@@ -255,14 +255,14 @@ export class LocalHandler implements BlockingHandler {
   /** Keeps the handler until it is ended, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Time of the last operator's request before the handler stopped. A later request starts the handler again.
+    // The time of the last operator's request before the handler stopped. Only a later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // Comparing and marking must not be interrupted. Otherwise several handlers could decide to leave when only one is too many.
+        // The comparison and the mark must not be interrupted. Otherwise several handlers could leave although only one is too many.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);

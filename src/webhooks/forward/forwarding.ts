@@ -154,7 +154,7 @@ export class Forwarding implements Sender {
       await means.records?.finish(event, file, after, component);
       return undefined;
     } catch (error) {
-      // After `not-durable`, the file was moved or deleted. That this may not survive a power cut is reported by a separate event.
+      // After `not-durable`, the file is moved or deleted. A separate event reports that a power cut may undo the change.
       return isServiceError(error, 'not-durable') ? undefined : (error as Error).message;
     }
   }

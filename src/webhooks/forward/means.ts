@@ -39,7 +39,7 @@ export interface ForwardRecords {
   /**
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if the file stays in its place; its event is then already emitted
+   * @throws ServiceError if the file stays in its place, after the event for this was emitted
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -92,7 +92,7 @@ export interface ForwardMeans {
   records?: ForwardRecords | undefined;
 }
 
-/** Thrown if the file changed while it was sent. The target then has no file under the name, or still the old one. */
+/** Thrown if the file changed while it was sent. The target has no file under this name, or still has the old one. */
 export class FileChanged extends Error {}
 
 /** Thrown if the target did not accept the file. */

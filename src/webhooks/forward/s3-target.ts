@@ -12,7 +12,7 @@ import { requireTaken, targetEndpoint } from './put-target.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Files larger than this are sent in parts. */
+/** Maximum size of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
 /** Minimum size of a part. S3 accepts 10,000 parts of at least 5 MiB. */
@@ -133,7 +133,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // Without the number of parts, the checksum is that of the whole file, which is not comparable.
+    // A checksum without the number of parts is that of the whole file, which cannot be compared.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
@@ -157,7 +157,7 @@ export class S3Target implements Target {
     return reply;
   }
 
-  /** The unfinished upload of an earlier attempt, with its parts. Undefined if the storage does not list it; then all parts are sent. */
+  /** The unfinished upload of an earlier attempt, with its parts. Undefined if the storage does not list it, so all parts must be sent. */
   async #unfinished(
     path: string,
     key: string,

@@ -99,7 +99,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // If the digests differ, all is sent again: an earlier attempt may have left holes, because its writes ran in parallel.
+  // If the digests differ, the whole file is sent again. Writes run in parallel, so an earlier attempt may have left holes.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
@@ -169,7 +169,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // Reads one byte beyond the end, because the file at the target must not be longer.
+  // A byte beyond the end is requested, because the file at the target must not be longer.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

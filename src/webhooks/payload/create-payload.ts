@@ -36,7 +36,7 @@ export interface Payload {
 
 /** The compiled `extra_data` of a handler. */
 interface ExtraData {
-  /** Whether a variable in it depends on the event. */
+  /** Whether a variable in `extra_data` depends on the event. */
   readonly hasEventVariables: boolean;
   readonly isEmpty: boolean;
   /** The members for one event, except those that the body itself defines. */

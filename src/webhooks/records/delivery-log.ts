@@ -19,8 +19,8 @@ export function deliveriesFolder(dataFolderPath: string): string {
 }
 
 /**
- * The delivery records in NDJSON files, with one line for each request. Lines are written at once, so that a restarted process knows which
- * events were delivered, and synced within 100 ms. If a record cannot be written, this is counted and logged, and deliveries continue.
+ * The delivery records in NDJSON files, with one line for each request. Lines are written at once and synced within 100 ms, so that a
+ * restarted process knows which events were delivered. If a record cannot be written, this is counted and logged, and deliveries continue.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;

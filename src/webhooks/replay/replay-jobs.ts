@@ -114,7 +114,7 @@ interface JobProgress {
   details: string | undefined;
 }
 
-/** Maximum number of recorded events that are kept in memory to find undelivered ones. They need some 100 MB. */
+/** Maximum number of recorded events that are kept in memory to find undelivered ones. They need about 100 MB. */
 const maxRemembered = 2_000_000;
 
 /** Maximum number of requests and events that a dry run shows. */

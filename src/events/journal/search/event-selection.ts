@@ -16,7 +16,7 @@ export interface EventSelection {
   exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
-  /** Outcomes. They are also groups of the catalogue, but if both are given, `status` and `group` must both match. */
+  /** Outcomes. These are also groups of the catalogue, but if `status` and `group` are given, both must match. */
   status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];

@@ -16,8 +16,8 @@ type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
  * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
- * between blocks of some hundred events. Where all conditions are about kinds, a block within one part is counted by the summary of its
- * file, so that only the blocks between two parts and the file that is being written are read.
+ * between blocks of some hundred events. If all conditions are about kinds of events, a block within one part is counted from the summary
+ * of its file. So only the current file and the blocks that extend over two parts are read.
  *
  * @param parts number of equal parts
  * @returns the counts with the oldest part first, and the Unix time in milliseconds since which all events are counted

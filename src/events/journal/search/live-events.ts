@@ -112,7 +112,7 @@ const batchEveryMs = 250;
 /** Maximum number of events in one batch, which allows a thousand events per second. */
 const maxAtOnce = 250;
 
-/** Maximum number of blocks that are read again for a returning follower, and maximum number of such readers. */
+/** Maximum number of blocks that are read again for a returning follower, and maximum number of such reads at the same time. */
 const maxBlocksBack = 64;
 const readersBack = 2;
 

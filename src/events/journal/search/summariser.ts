@@ -64,7 +64,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** Interval at which missing summaries are looked for. */
+/** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
 /** Duration of a rest as a multiple of the work before it, for a busy and for an idle event loop. */

@@ -61,7 +61,7 @@ function mix(value: number): number {
 /*
  * A summary is a file beside an ended journal file. It shows which blocks of the journal file may contain an event. It begins with the line
  * `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, then one section for each kind
- * of filter, with the filters of all blocks. A torn summary, or one of another file, is ignored; then the whole journal file is read.
+ * of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole journal file is read.
  */
 const version = 2;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
@@ -96,7 +96,7 @@ interface SummaryHeader {
 export interface Range {
   start: number;
   end: number;
-  /** Where counts are enough: it need not be read. */
+  /** Set if the counts of the part are enough, so that it need not be read. */
   counted?: CountedBlock | undefined;
 }
 

@@ -31,7 +31,7 @@ ${
 </div>`;
 }
 
-/** The pages of an account beside its files: in sight on wide screens, in the menu on narrow ones. */
+/** Links to the other pages of an account. Wide screens always show them; on narrow screens they are in the menu. */
 export function places(context: PageContext): Html | false {
   const links = placeLinks(context);
   return links.length > 0 && html`<nav class="places" aria-label="${context.language.text('places')}">${links}</nav>`;
@@ -78,7 +78,7 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** URL of the page to which a choice returns. Without it the page's script handles the choice. */
+  /** URL of the page to which a choice returns. If it is undefined, the page's script handles the choice. */
   url?: string;
 }
 

@@ -34,7 +34,7 @@ export interface Appearance {
   logoPath: string | undefined;
 }
 
-/** Describes the signed-in account, and which entries the menu has for it. */
+/** The signed-in account, and the entries that the menu has for it. */
 export interface PageAccount {
   name: string;
   isAnonymous: boolean;
@@ -81,7 +81,7 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // Frames show previews of PDF files only, as no page of the service may be framed.
+  // Frames only show previews of PDF files, because no page of the service may be framed.
   "frame-src 'self'",
   // The script requests a blob that it created itself, in order to parse an SVG drawing.
   "connect-src 'self' blob:",

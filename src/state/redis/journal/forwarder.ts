@@ -47,11 +47,11 @@ export class EventForwarder {
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** UUIDs of the events being read again that are already in the stream. */
+  /** UUIDs of the events that are being read again although they are already in the stream. */
   #present = new Set<string>();
   /** The position up to which events were sent. */
   #sentTo: LogPosition;
-  /** Events before this position are being read again. Until it is reached, the position and the last ID do not belong together. */
+  /** Events before this position are being read again. Until then, the current position and the last ID do not belong together. */
   #againTo: LogPosition | undefined;
   /** Aborted to end the wait for more events. */
   #idle = new AbortController();
@@ -219,8 +219,8 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to the last position up to which the stream is known to be complete, and finds the later events that the stream has. Needed
-   * because a connection may have failed during a command, and Redis may have lost its last second, or all data.
+   * Goes back to the last position up to which the stream is known to be complete, and finds the later events that the stream has. This is
+   * necessary because a connection may have failed during a command, and Redis may have lost its last second, or all data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -58,14 +58,14 @@ export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'
 /** Interval at which the stream is checked for events of other nodes while a reader waits. Events of this node wake readers at once. */
 const checkEveryMs = 100;
 
-/** How often events past their retention are removed. */
+/** Interval at which events past their retention are removed. */
 const trimEveryMs = 600_000;
 
 const dayMs = 86_400_000;
 
 /**
- * KEYS stream; ARGV ID. Ensures that later entries get larger IDs: handlers have read up to this ID, and the clock of a replica that took
- * over may be slow.
+ * KEYS stream; ARGV ID. Ensures that later entries get larger IDs. Otherwise a replica with a slow clock could give new entries IDs that
+ * handlers have already passed.
  */
 const raiseScript = redisScript(`
 local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
@@ -93,7 +93,7 @@ function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
 
-/** The oldest position of the node's files that an earlier process still needed. */
+/** Returns the oldest position in the node's files that an earlier process still needed. */
 export function keptSpool(dataFolderPath: string): LogPosition {
   return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
@@ -255,7 +255,7 @@ export class RedisEventLog implements EventLog {
     nothing: (from: From) => Block,
   ) {
     return {
-      // Flushes first, so that readers find the events of their own node.
+      // The events of this node are forwarded first, so that its readers find them.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -281,7 +281,7 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Lets the files drop events that all handlers have delivered. Even after Redis is emptied, these need not be forwarded again. */
+  /** Allows the removal of events from the files once all handlers have delivered them. They need not be forwarded to an emptied Redis. */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }

@@ -7,7 +7,7 @@ import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
 import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Undelivered events are kept for this number of retention periods. */
+/** Maximum number of retention periods for which undelivered events are kept. */
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
@@ -143,7 +143,7 @@ export class StreamWriter {
     return last?.[0] ?? noId;
   }
 
-  /** The UUIDs of this server's events from an ID on, and the ID of the last one. Includes events of earlier processes. */
+  /** The UUIDs of this server's events from an ID on, also those of earlier processes, and the ID of the last one. */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;

@@ -142,7 +142,7 @@ export interface SearchedPanel {
   load: (search: string) => Promise<number>;
 }
 
-/** Shows one collection. @param of the account, if the collection is limited to one */
+/** Shows one collection. @param of name of the account to which the collection is limited, if any */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
@@ -168,7 +168,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     total = found.total;
     more.hidden = found.items.length === total;
     more.textContent = text('heldMore', { shown: found.items.length, total });
-    // The items of a search may be a part.
+    // This button deletes all items, so it is hidden while a search shows only some of them.
     if (empty) empty.hidden = total === 0 || search !== '';
   };
   const remove = async (item: Item) => {

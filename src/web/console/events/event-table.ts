@@ -50,7 +50,7 @@ const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '0000
  * @param query the current search. A click on a value adds the value to it
  */
 export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
-  // Links in cells are not in the tab order, because the event's page has them, too. So the keyboard moves from row to row.
+  // Links in cells are not in the tab order, so that the keyboard moves from row to row. The event's page has the same links.
   const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
   const table = makeTable<ListedEvent>(
     caption,

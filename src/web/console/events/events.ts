@@ -23,7 +23,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events only tells how far the search has come.
+      // A page without events only reports the progress of the search.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
@@ -41,7 +41,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
-    /** Makes the next page begin at the current end of the table. Called after rows there were removed. */
+    /** Makes the next page begin at the current end of the table. Called after rows were removed from the end. */
     goBack: () => {
       cursor = table.ends.last?.place ?? search.begin;
     },
@@ -109,7 +109,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   }
   const counted = new URLSearchParams([...asked, ...(asked.has('since') ? [] : [['whole', '1']])]);
   chart.load(counted, signal).catch((error: unknown) => {
-    // The chart is optional: the list below shows the same events.
+    // The chart is optional, because the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
   // Nothing can be sent again before the first event is found.

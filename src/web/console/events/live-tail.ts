@@ -74,12 +74,12 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   const add = (told: ListedEvent | Gap, place: string) => {
     last = place;
     waiting.push(told);
-    // A hidden page has no frames.
+    // A hidden page draws no frames, so waiting events are limited here.
     if (waiting.length > 2 * maxLive) {
       waiting.splice(0, maxLive);
       isWaitingCut = true;
     }
-    // One frame shows all events that arrived since the last one.
+    // One frame shows all events that arrived since the previous frame.
     if (frame > 0) return;
     frame = requestAnimationFrame(() => {
       frame = 0;

@@ -16,7 +16,7 @@ import {
 
 /** A suggestion for the bar. */
 interface Offer {
-  /** Text that replaces the last word. If it ends in `:`, the user continues with the value. */
+  /** Text that replaces the last word. If the text ends in `:`, the user continues with the value. */
   inserted: string;
   hint: string;
 }
@@ -30,7 +30,7 @@ export type SeenValues = (key: QueryKey) => Iterable<string>;
  * Builds one input line for all conditions of a search. Current conditions are chips, and typed ones become chips.
  *
  * @param search called with the new conditions
- * @param onProblem called when it changes whether the content can be searched
+ * @param onProblem called when the content begins or ceases to be searchable
  */
 export function queryBar(
   query: URLSearchParams,
@@ -71,7 +71,7 @@ export function queryBar(
   const check = (written: readonly Condition[] = []): boolean => {
     const typed = written.map(conditionProblem).find((found) => found !== undefined);
     const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
-    // A chip shows its own reason.
+    // A chip itself shows why it is wrong, so this shows only the reason for the typed text.
     problem.textContent = typed ?? '';
     problem.hidden = typed === undefined;
     input.ariaInvalid = String(reason !== undefined);

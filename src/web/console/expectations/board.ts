@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 /** Number of days before today whose missing files are shown, too. */
 const openDays = 7;
 
-/** Shows the files that are due today, by account, and those that are missing since the days before. */
+/** Shows the files that are due today, by account, and files that are missing from previous days. */
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const reload = () => load();
   const columns = [dueColumn, nameColumn, ...stateColumns(reload)];

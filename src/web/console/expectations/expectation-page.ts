@@ -52,7 +52,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   await load();
 }
 
-/** Describes when files arrived relative to the due time. If that is the same every day, the time of day is shown, too. */
+/** Describes when files arrived relative to the due time. If the due time is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
   const clocks = new Set(occurrences.map(({ due }) => due.slice(11, 16)));
   const [clock = ''] = clocks;

@@ -35,7 +35,7 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
   });
 }
 
-/** Handlers that need somebody come first. */
+/** Returns the rank of a handler. Handlers that need the attention of an administrator come first. */
 function urgency({ state, is_failing }: HandlerView): number {
   return state === 'stopped' ? 0 : is_failing ? 1 : 2;
 }
@@ -106,8 +106,8 @@ async function act(
 }
 
 /**
- * Interval in milliseconds and number of checks after a handler was started. The page waits that long to report the start and its failure
- * in one message.
+ * Interval in milliseconds and number of checks after a handler was started. The page waits for this time, so that it can report the start
+ * and a failure in one message.
  */
 const lookEveryMs = 250;
 const maxLooks = 12;

@@ -66,7 +66,7 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // The first batch is enough to know how long the folder is, or that it is a large one.
+    // The first batch already tells the size of the folder, or that the folder is large.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';

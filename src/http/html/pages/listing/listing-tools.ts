@@ -45,7 +45,7 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 `;
 }
 
-/** If the metadata header is optional, a key is required only when other keys are given. The script and the service check that. */
+/** If the metadata header is optional, a required key may be missing unless other keys are given. The script and the service check that. */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
