@@ -384,10 +384,7 @@ export class OwnListeners {
     return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
-  /**
-   * @returns the SSH service with this UUID and its new options; undefined for other services
-   * @throws ServiceError `unavailable` if the service needs a restart
-   */
+  /** @returns an SSH service with its new options; undefined for other ones. @throws ServiceError `unavailable` if it needs a restart */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;
     if (server instanceof HttpServer) {

@@ -64,8 +64,7 @@ export interface ServerDependencies {
   log: Log;
   file?: ConfigFile;
   /**
-   * The supervisor, if it started this process as one of several nodes. It collects the figures of all nodes, and reloads all nodes or
-   * none.
+   * The supervisor, if this process is one of several nodes. It collects the figures of all nodes, and reloads all of them or none.
    */
   supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
