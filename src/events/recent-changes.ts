@@ -20,7 +20,7 @@ export interface RecentChange {
 
 const maxChanges = 100;
 
-/** Maximum bytes of the journal to read, because a page waits for it. */
+/** Maximum number of bytes of the journal that are read, because a page waits for the result. */
 const maxBytes = 16 * 1024 * 1024;
 
 /** The kinds of changes, by the ID of their event. */

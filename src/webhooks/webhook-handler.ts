@@ -42,7 +42,7 @@ export class WebhookHandler {
   readonly options: EventHandlerOptions;
   readonly component: EventComponent;
   readonly wants: Subscription;
-  /** Maximum events in one request. */
+  /** Maximum number of events in one request. */
   readonly batchSize: number;
   readonly #payload: Payload;
   readonly #delivery: Delivery;

@@ -95,7 +95,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // A command extends to the end of its line, so it includes comments.
+        // The value of a command extends to the end of its line, including comments.
         const whole =
           keyword === 'forcecommand'
             ? [

@@ -5,7 +5,7 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-/** Number of bytes to read at once. Longer lines need larger reads. */
+/** Number of bytes that are read at once. Longer lines need larger reads. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 const noText = Buffer.alloc(0);

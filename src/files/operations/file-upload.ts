@@ -22,7 +22,7 @@ export interface UploadOptions {
   modifiedMs?: number | undefined;
   /** Parsed upload metadata, for `data.metadata` of the events. */
   metadata?: Record<string, string[]> | undefined;
-  /** UUID of the event handler whose reply the upload waits for. */
+  /** UUID of the event handler for whose reply the upload waits. */
   backendUuid?: string | undefined;
   /** Called before the first byte, and again under the mutex of the rename. Refuses the upload by throwing. */
   verify?: ((current: Entry | undefined) => void) | undefined;

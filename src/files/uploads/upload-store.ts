@@ -20,7 +20,7 @@ export interface UploadOrder {
   readonly origin: EventContext;
   /** Parsed upload metadata, for `data.metadata` of the events. */
   readonly metadata?: Record<string, string[]> | undefined;
-  /** UUID of the event handler whose reply the upload waits for at its end. */
+  /** UUID of the event handler for whose reply the upload waits at its end. */
   readonly backendUuid?: string | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   readonly modifiedMs?: number | undefined;
@@ -39,7 +39,7 @@ export interface FailedUpload {
 /** The outcome of an upload, kept for clients that did not get the reply. */
 export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] } | FailedUpload;
 
-/** Recorded before an upload gets its name, so that another process can find out later whether it got its name. */
+/** Recorded before an upload gets its name, so that another process can later find out whether the rename was made. */
 export interface UploadCompletion {
   /** Inode of the content (`inodeAt`), by which the file is recognised under its final name. */
   readonly inode: string;
@@ -110,7 +110,7 @@ export interface UploadLimits {
 
 /**
  * Exclusive access of one request to an upload. Only its holder may change the upload. If a request is suspended for too long, another one
- * takes the hold over. The suspended request learns that at its next change, and must then not access the upload any more.
+ * takes the hold over. The suspended request notices this at its next change, after which it must not access the upload any more.
  */
 export interface UploadHold {
   /** The current state of the upload; undefined if it does not exist. */
@@ -163,7 +163,7 @@ export interface UploadStore {
    * @throws ServiceError `too-many-requests` if the account has its maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
-  /** Reports to the uploads entered with `enter` whose folder is the real folder, or below it, that it was removed. */
+  /** Reports to uploads counted by `enter` that their folder, or a folder above it, was removed. @param realPath its former path */
   dismiss(realPath: string): Promise<void>;
   expired(): Promise<UploadRecord[]>;
   /** The uploads that a stopped process began to complete or end, but did not finish. */
@@ -205,7 +205,7 @@ export function isEnding({ completion, ending, outcome }: UploadProgress): boole
   return (completion !== undefined || ending !== undefined) && !outcome;
 }
 
-/** The key under which uploads are counted. Those of an account's links are counted separately, so they cannot use up its maximum. */
+/** The key under which uploads are counted. Visitors of links have a separate count, so they cannot use up the account's maximum. */
 export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountUuid' | 'origin'>): string {
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }

@@ -16,7 +16,7 @@ import type { ForwardOptions } from './options.ts';
 /** Size of a block. Every server accepts packets of this size (draft-ietf-secsh-filexfer-02 §3). */
 const blockBytes = 32 * 1024;
 
-/** Maximum number of requests without a reply. */
+/** Maximum number of requests that wait for a reply. */
 const atOnce = 32;
 
 /**

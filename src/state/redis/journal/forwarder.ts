@@ -12,10 +12,10 @@ import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 /** Interval between saves of the checkpoints. */
 const saveEveryMs = 1000;
 
-/** Pause after a failure. */
+/** Pause after a failure, before the next attempt. */
 const retryMs = 500;
 
-/** Maximum bytes of events in one script call. */
+/** Maximum size of the events in one script call, in bytes. */
 const maxBytes = 1_000_000;
 
 export interface ForwarderOptions {
