@@ -10,7 +10,7 @@ import { type ConnectionOrigin, eventContext, type SshService } from './ssh-serv
 /** Minimum interval, in milliseconds, of events about requests that cannot be read. Without it, they would fill the journal. */
 const badRequestsEveryMs = 1000;
 
-/** The negotiated algorithms by the protocol's names. They are mostly the same in both directions. */
+/** The negotiated algorithms by the protocol's names. Usually they are the same in both directions. */
 export interface NegotiatedAlgorithms {
   readonly kex: string;
   readonly host_key: string;

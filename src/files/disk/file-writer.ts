@@ -32,7 +32,7 @@ import { EarlySync } from './early-sync.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
-import { lstatOrUndefined, type WriteTarget } from './opened.ts';
+import { folderMoved, lstatOrUndefined, type WriteTarget } from './opened.ts';
 import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, type RandomWriter, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
@@ -324,7 +324,7 @@ export class FileWriter implements RandomWriter {
       return { entry, freed, isReplacement, kept: kept?.kept };
     } catch (error) {
       if (error instanceof NameIsTaken) return undefined;
-      if (leave && systemErrorCode(error) === 'ENOENT') throw new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
+      if (leave && systemErrorCode(error) === 'ENOENT') throw folderMoved();
       throw error;
     }
   }

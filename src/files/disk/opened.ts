@@ -235,6 +235,11 @@ export class FollowedFolder {
   }
 }
 
+/** The refusal of a change in a folder that another request, node or program moved before the change was made. */
+export function folderMoved(): ServiceError {
+  return new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
+}
+
 /** Opens the parent folder of `path`. @throws ServiceError `parent-missing` */
 export function openParent(roots: RealRoots, path: string): OpenedFolder {
   try {

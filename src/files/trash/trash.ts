@@ -5,7 +5,7 @@ import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, pathData } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
-import type { OpenedFolder } from '../disk/opened.ts';
+import { folderMoved, type OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { copyTree } from '../operations/tree-copy.ts';
@@ -144,7 +144,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
           // The trash is on another file system, or the file system has no hard links.
           await copyTree(roots, parent, name, folder.member(temporary));
         }
-        if (isMoved()) throw movedMeanwhile();
+        if (isMoved()) throw folderMoved();
       }
       id = await writeRecord(paths, folder, { ...place, sizeBytes, isFolder, isReplaced: true });
     } catch (error) {
@@ -154,7 +154,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const [from, to] = [temporary === undefined ? parent.member(name) : folder.member(temporary), folder.member(id)];
     return {
       take() {
-        if (goes && isMoved()) throw movedMeanwhile();
+        if (goes && isMoved()) throw folderMoved();
         try {
           renameSync(from, to);
         } catch (error) {
@@ -203,10 +203,6 @@ export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => 
     if (!isServiceError(error, 'storage-full')) throw error;
     return { ...(await put(undefined)), kept: undefined };
   }
-}
-
-function movedMeanwhile(): ServiceError {
-  return new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
 }
 
 function unlinkIfThere(path: string): void {
