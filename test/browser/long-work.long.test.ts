@@ -97,10 +97,11 @@ browserTest(
     assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
     const rows = () =>
       page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
-    await until('the list is as the folder', async () => (await rows()) === left + 1);
-    // What was under way is finished, no more.
+    // The member that was being moved is finished at any moment: before the message, before the list, or after both. No other follows.
+    const isNear = (count: number) => count === left || count === left - 1;
+    await until('the list is as the folder', async () => isNear((await rows()) - 1));
     const onDisk = readdirSync(server.home).length - 1;
-    assert.ok(onDisk > 0 && onDisk <= left && onDisk >= left - 1, `${onDisk} are left, ${left} are said to be`);
+    assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} are left, ${left} are said to be`);
 
     await page.getByLabel('Filter by name').fill('m2999');
     await page.getByLabel('Select m2999.bin').check();

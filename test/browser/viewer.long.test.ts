@@ -31,6 +31,8 @@ browserTest(
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
     writeFileSync(join(server.home, 'between.txt'), 'text');
     const page = await openFolder(t, server);
+    // The thumbnails request the same URLs.
+    await page.locator('.thumbnail').nth(4).waitFor();
     const asked = new Set<string>();
     page.on('request', (request) => {
       if (request.url().endsWith('?inline')) asked.add(new URL(request.url()).pathname.slice(-6));
