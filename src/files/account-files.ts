@@ -195,7 +195,7 @@ export class AccountFiles {
     return this.#paths.may(path, operation);
   }
 
-  /** The same files for one request. Its events also contain `data`. */
+  /** Returns the same files for one request, whose events also contain `data`. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
@@ -248,7 +248,10 @@ export class AccountFiles {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
-  /** The record of such an upload. First ends the requests that send content to it, but not other queries. @throws as `resumable` */
+  /**
+   * The record of an unfinished or recently ended upload. First ends the requests that send content to it, but not other queries. @throws
+   * as `resumable`
+   */
   inspectResumable(id: string): Promise<UploadRecord> {
     return inspectUpload(this.#paths, id);
   }

@@ -87,7 +87,9 @@ export class AccountPaths {
     return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
-  /** Whether the account may know if a path exists: it may inspect the path or list its folder. `traverse` alone shows only folders. */
+  /**
+   * Whether the account may know if a path exists: it may inspect the path or list its folder. With only `traverse`, it sees only folders.
+   */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.inspectFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))

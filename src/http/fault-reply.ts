@@ -130,7 +130,7 @@ function bearerChallenge({ message, details }: ServiceError): string {
 }
 
 /**
- * Returns whether a page of the service sent the request, by a script or for a picture. Browsers omit `Sec-Fetch-Dest` for insecure
+ * Returns whether a page of the service sent the request, by a script or to load a picture. Browsers omit `Sec-Fetch-Dest` for insecure
  * origins.
  */
 function isForPage(exchange: Exchange): boolean {

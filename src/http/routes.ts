@@ -56,7 +56,7 @@ import { propfind, refuseProperties } from './webdav/propfind.ts';
 
 /** Properties of a route besides its method. `Allow` depends on them, too. */
 interface RouteTraits {
-  /** Returns whether the route handles a request. Other requests continue to the route that ends the pattern. */
+  /** Returns whether this route handles a request. If not, the later routes of the pattern are tried. */
   condition?: (exchange: Exchange) => boolean;
   /** Whether HEAD is refused, because the GET of this route changes something. */
   refusesHead?: boolean;

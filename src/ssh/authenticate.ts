@@ -42,7 +42,7 @@ export function keyFault({ algorithm, blob, hash, signature, signed }: Presented
 /** Maximum number of requests of one connection that try no credential: `none`, keys without a signature, and repeated service requests. */
 const maxQuestions = 100;
 
-/** The connection, as far as its login needs it. */
+/** The parts of a connection that its login needs. */
 export interface LoginConnection extends ConnectionOrigin {
   /** Shows a text to the user. */
   tell(text: string): void;
@@ -154,12 +154,12 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client may abandon a method while it is being checked. In that case nobody receives the grant.
+    // A client that abandoned a method during its check does not receive the grant, and sends another request.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
     }
-    // Events name it, and some clients send their token as the name.
+    // Events contain the user name, and some clients send their token as the user name.
     const username = maskSecrets(context.username);
     if (this.#username !== undefined && username !== this.#username) {
       this.#connection.giveUp('The client named another user.');

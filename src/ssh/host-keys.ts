@@ -39,8 +39,8 @@ export function keyPathFor(type: string, dataFolderPath: string): string {
 }
 
 /**
- * Loads the host keys of a service, which are those of `host_key_paths`. Without that option, they are an Ed25519 and an RSA key in the
- * data folder, which are created if they are missing.
+ * Loads the host keys of a service: the files of `host_key_paths` or, without that option, an Ed25519 and an RSA key in the data folder.
+ * These are created if they are missing.
  *
  * @throws ServiceError `unavailable`, which names the file that cannot be used
  */

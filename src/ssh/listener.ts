@@ -100,8 +100,8 @@ export class SshServer {
   }
 
   /**
-   * Stops accepting and lets transfers finish. It cuts the rest after `timeoutMs` or when `hurry` is aborted, and resolves when all ends
-   * have been reported.
+   * Stops accepting connections and lets transfers finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted. Resolves
+   * when the end of each transfer has been reported.
    *
    * @returns whether all transfers finished before they were cut
    */

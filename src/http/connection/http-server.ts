@@ -43,7 +43,7 @@ const ofFailed = (_: Error, socket: Socket) => socket;
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** The server that listens. For http it is the HTTP/1 server; for https it passes its connections to `#tls`. */
+  /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
   /** Makes the TLS handshakes with the current options. It is replaced when they change, because Node.js fixes some of them at creation. */
   #tls: TlsServer | undefined;
@@ -104,7 +104,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // Starts the timeouts of the HTTP/1 server. It does not listen itself when another server accepts its connections.
+    // The HTTP/1 server starts its timeouts at this event. With https it would never come, because another server listens.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,
@@ -151,7 +151,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Switches to the chain of a new configuration. The server calls it for services whose options stay the same. */
+  /** Switches to the authentication chain of a new configuration. The server calls it for services whose options stay the same. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -169,8 +169,8 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting and lets requests finish. It cuts the rest after `timeoutMs` or when `hurry` is aborted. All have ended when it
-   * returns.
+   * Stops accepting connections and lets requests finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted. Returns
+   * when all have ended.
    * @returns whether all requests finished before they were cut
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
@@ -185,7 +185,7 @@ export class HttpServer {
     const settled = () => this.#answering.ended();
     const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    // Stops the timeouts of the HTTP/1 server, in case it did not listen itself.
+    // This also stops the timeouts of an HTTP/1 server that did not listen itself.
     this.#http1.close();
     return inTime;
   }

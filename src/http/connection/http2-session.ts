@@ -38,7 +38,8 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // Wait one turn of the event loop. A stream that its client reset in the same packet is gone then and costs nothing (CVE-2023-44487).
+    // Wait one turn of the event loop. By then, a stream that its client reset in the same packet is gone and costs nothing
+    // (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   const listener = catching(onStream, (error, stream) => onFault(error, stream));
@@ -53,7 +54,7 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // A stream that the client cancelled is not an error, and its writer learns that it ended.
+  // There is nothing to do: a stream that the client cancelled is not an error, and its writer learns that it ended.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -12,7 +12,7 @@ import type { Incoming } from '../request/incoming.ts';
 /** Maximum size of a header section in bytes (docs/spec/http.md#bad-input). */
 export const headerLimitBytes = 16 * 1024;
 
-/** Replies by the error codes of the Node.js parser. Any other error is answered as a bad request. */
+/** Status and message for each error code of the Node.js parser. Any other error is answered as a bad request. */
 const meanings: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, `The header section is larger than ${headerLimitBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],

@@ -40,7 +40,7 @@ interface None {
   text: string;
 }
 
-/** A row in the table of such a page. */
+/** A row in the table of an account page. */
 export interface PlacedItem {
   id: string;
   path: VirtualPath;
@@ -154,7 +154,7 @@ function placedLooks({ path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>):
   return `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
 }
 
-/** Renders the name and the folder of such an item, for a page that asks for confirmation. */
+/** Renders the name and the folder of an item, for a page that asks for confirmation. */
 export function placedName({ language }: PageContext, { path, isFolder }: Pick<PlacedItem, 'path' | 'isFolder'>): Html {
   return html`<span class="${placedLooks({ path, isFolder })}">${baseName(path) === '' ? language.text('files') : bdi(baseName(path))}</span> \
 <span class="hint">${folderHtml({ language }, parentPath(path))}</span>`;

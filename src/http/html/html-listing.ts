@@ -131,7 +131,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // A message is shown only once. A redirect to the page with all rows, for browsers without scripts, would lose it.
+    // A message is shown only once. Browsers without scripts would lose it if they were redirected to the page with all rows.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

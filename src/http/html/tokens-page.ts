@@ -16,7 +16,7 @@ import type { PageContext } from './pages/page.ts';
 
 const tokensUrl = '/home/__svc__/tokens';
 
-/** The choices of the form for the time, in seconds, for which a replaced token stays valid. */
+/** The form's choices for how long a replaced token stays valid, in seconds. */
 const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 0, text: 'overlapNone' },
   { seconds: 3600, text: 'overlapHour' },
@@ -24,7 +24,7 @@ const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 7 * 86_400, text: 'overlapWeek' },
 ];
 
-/** The actions of the page's forms. Each of them checks the rights of its client. */
+/** The actions of the page's forms. Each action checks the rights of its client. */
 interface TokenActions {
   own(): Promise<Grant[]>;
   make(order: Record<string, unknown>): Promise<MadeGrant>;

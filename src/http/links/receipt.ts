@@ -19,7 +19,7 @@ interface ReceivedFile extends DroppedFile {
   time: number;
 }
 
-/** Matches names that may have got a number because they were taken. */
+/** Matches names to which a number may have been added because the name was taken. */
 const numberedName = / \(\d+\)(\.[^.]*)?$/;
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -61,7 +61,7 @@ function hexDigest({ digest }: ReceivedFile): string {
   return Buffer.from(digest['sha-256'], 'base64').toString('hex');
 }
 
-/** Builds the receipt as text, with a line for each file that has time, size in bytes, SHA-256 and name. */
+/** Builds the receipt as text. Each file has a line with its time, size in bytes, SHA-256 and name. */
 function textReply(files: readonly ReceivedFile[]): Reply {
   const lines = files.map(
     (file) => `${new Date(file.time * 1000).toISOString()}\t${file.size}\t${hexDigest(file)}\t${oneLine(file.target)}\n`,

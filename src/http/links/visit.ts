@@ -56,7 +56,7 @@ function numbering(account: Account): Account {
   return known;
 }
 
-/** Counts the visit; event `linkOpened`, once an hour for each visitor. @throws as `GrantStore.countVisit` */
+/** Counts the visit and emits event `linkOpened`, at most once an hour for each visitor. @throws as `GrantStore.countVisit` */
 async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promise<void> {
   const { events, grants } = exchange.service;
   if (!(await grants.store.countVisit(id, loginSource(exchange.peer.address)))) return;

@@ -4,8 +4,8 @@ import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
 /**
- * Writes a reply body in pieces. Each promise resolves once the kernel has accepted the piece. Then the caller can reuse the buffer, and it
- * does not send faster than the client receives.
+ * Writes a reply body in pieces. Each promise resolves once the kernel has accepted the piece. The caller can then reuse the buffer, and
+ * never sends faster than the client receives.
  */
 export class BodyWriter {
   readonly #exchange: Exchange;
@@ -85,8 +85,8 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
 }
 
 /**
- * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame, and then reports an `end` that still waits as failed. So
- * this function ends the stream only once the kernel has accepted the body.
+ * Does the same as `endReply` for an HTTP/2 stream. Node.js closes a stream with its last frame, and then reports a pending `end` as
+ * failed. So this function ends the stream only once the kernel has accepted the body.
  */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -15,8 +15,8 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * Returns the same for a reply that contains an account's names. In a BREACH attack another site puts guesses into the URL, and learns a
- * secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
+ * Does the same as `wantsGzip` for a reply that contains an account's names. In a BREACH attack another site puts guesses into the URL, and
+ * learns a secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');

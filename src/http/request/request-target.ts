@@ -51,7 +51,7 @@ export function readTarget(method: string, raw: string): RequestTarget {
   }
 }
 
-/** Whether the URL is a link's, so that it must not be told to others. */
+/** Whether the URL belongs to a link. Such a URL contains a secret, so it must not be passed to others. */
 export function isOfLink(target: RequestTarget): boolean {
   return target.kind === 'link' || (target.kind === 'refused' && target.isOfLink);
 }

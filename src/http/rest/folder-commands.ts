@@ -73,7 +73,9 @@ export async function postFolderCommands(exchange: Exchange): Promise<Response> 
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/** Returns a signal for "Stop". It aborts when the client disconnects, if the client sent `Prefer: stop-when-gone` (RFC 7240). */
+/**
+ * Returns a signal that aborts when the client disconnects, if it sent `Prefer: stop-when-gone` (RFC 7240). The page's "Stop" uses this.
+ */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());

@@ -30,7 +30,7 @@ interface PreparedBody {
  */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Policy of a PDF for `?inline=frame`. Browsers show no PDF in a sandbox, so there is none, but only inline styles are allowed. */
+/** Policy of a PDF for `?inline=frame`. Browsers do not show a PDF in a sandbox, so this policy has none. It allows only inline styles. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
 /** Returns the headers that describe a file. */

@@ -55,7 +55,7 @@ export interface ShownRefusal {
   response?: unknown;
 }
 
-/** Returns what the service shows of an inspection's refusal (`public_error`). */
+/** Returns the details of an inspection's refusal that the service shows to clients (`public_error`). */
 export function shownRefusal(exchange: Exchange, { details }: Pick<ServiceError, 'details'>): ShownRefusal {
   if (typeof details.inspection !== 'string') return {};
   const { inspection } = details;

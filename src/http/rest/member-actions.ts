@@ -116,7 +116,7 @@ export interface MemberResult {
   progress?: CopyProgress;
 }
 
-/** Yields a result for each problem of a member, or one result for its success. */
+/** Yields a result for each problem of a member, or one successful result if there are no problems. */
 function* outcomes(target: string, problems: readonly Problem[]): Generator<MemberResult> {
   if (problems.length === 0) yield { target, problem: undefined, status: 200 };
   else for (const problem of problems) yield { target, problem, status: 422 };
@@ -131,7 +131,7 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 }
 
 /**
- * @returns the problems that remain although the rest of the action succeeded
+ * An action on one member. @returns the problems of paths for which the action failed, while the rest of it succeeded
  */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 

@@ -189,7 +189,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Returns the reply to a request that cannot continue an upload, and releases or ends the upload; otherwise undefined. */
+/** If a request cannot continue an upload, releases or ends the upload and returns the reply. Otherwise returns undefined. */
 async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {

@@ -92,7 +92,7 @@ export interface WholeContent extends DigestVerifier {
   sha256(): Buffer | undefined;
 }
 
-/** Undefined if the request that began the upload neither announced nor requested a digest. */
+/** Creates the reader of a whole content; undefined if the request that began the upload neither announced nor requested a digest. */
 export function wholeContent(notes: Readonly<Record<string, string>>): WholeContent | undefined {
   const digests = representationDigests(notes);
   const hash = wantsReprDigest(notes['want-repr-digest']) ? createHash('sha256') : undefined;

@@ -164,7 +164,7 @@ const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
 /**
- * Returns whether a client gets the replies of a class 2 server. It must be one of these programs, and `webdav_compatibility` must be on.
+ * Returns whether a client gets the replies of a class 2 server. It must match `lockingAgents`, and `webdav_compatibility` must be on.
  */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');

@@ -68,7 +68,7 @@ export class ConnectionSession {
   }
 }
 
-/** Maximum number of connections by name of the limit, with the message that refuses one more. */
+/** For each limit by name: the maximum number of connections, and the message that refuses one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
 /** The slots that one connection occupies. The limits apply to all nodes together. */

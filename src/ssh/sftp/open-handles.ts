@@ -115,7 +115,7 @@ export abstract class ReadHandle {
   }
 }
 
-/** The files and folders that one session has open, by the numbers under which its client knows them. */
+/** The open files and folders of one session, by the numbers that its client knows as handles. */
 export class OpenHandles {
   readonly #client: SshClient;
   readonly #kept = new Map<Handle, { opened: OpenHandle; free: () => void }>();

@@ -39,7 +39,7 @@ export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };
 
-/** Returns the same operations, adapted to a path that may be known to belong to a folder. */
+/** Returns the operations on a path. STAT of a folder needs other rights than STAT of a file. */
 export function operationsOnPath(isFolder: boolean): typeof sftpOperations {
   return isFolder ? folderOperations : sftpOperations;
 }

@@ -54,7 +54,7 @@ export function webFile(name: string): string {
   return text;
 }
 
-/** The style sheets of the frame of all pages. */
+/** The style sheets of the frame that all pages share. */
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**

@@ -83,7 +83,7 @@ export class FieldReader {
   }
 }
 
-/** Distributes over kinds: the union of the requests with each of these kinds. */
+/** The union of one request type for each kind. */
 type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
 
 /** A parsed request of a client. */

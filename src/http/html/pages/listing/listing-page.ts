@@ -66,7 +66,7 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // The first batch already tells the size of the folder, or that the folder is large.
+    // After the first batch, the number of members is known, or at least that the folder is large.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';

@@ -45,7 +45,10 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 `;
 }
 
-/** If the metadata header is optional, a required key may be missing unless other keys are given. The script and the service check that. */
+/**
+ * Renders an input. If the metadata header is optional, a required key may be missing when no other key is given. Both the script and the
+ * service check that.
+ */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
@@ -88,7 +91,10 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
-/** The form that searches a folder with everything below it, or all folders. @param asked the last search @param all label on other pages */
+/**
+ * Renders the form that searches a folder with everything below it, or all folders. @param asked the last search @param all label of the
+ * field, for pages that show no folder
+ */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
   const hint = all ?? language.text('searchHint');
   const option = (value: string, label: string, isChosen: boolean) =>
