@@ -79,7 +79,7 @@ export function openForwarded(event: ServiceEvent, excludedPaths: readonly strin
 
 interface ForwardedFilesDependencies {
   environment: FilesEnvironment;
-  /** Finds the account of a name in the configuration. */
+  /** Finds the account with a name in the configuration. */
   findAccount: (name: string) => Account | undefined;
 }
 

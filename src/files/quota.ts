@@ -256,7 +256,7 @@ class FolderUsage {
     }
   }
 
-  /** Bytes that the running uploads, without one of them, will add to the folders. */
+  /** Bytes that the running uploads will add to the folders, not counting the upload of the claim `except`. */
   #claimedBytes(except: Claim | undefined): number {
     let bytes = 0;
     for (const claim of this.#claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
@@ -281,7 +281,7 @@ class FolderUsage {
     this.#counts++;
     this.#usedBytes = hasMoved ? Math.max(countedBytes, this.#usedBytes) : countedBytes;
     this.#isExact = this.#changes === changes;
-    // The count may have missed files that moved, so it is made older: a new one is needed soon.
+    // The count may have missed files that moved. So it counts as older than it is, and a new one is needed soon.
     this.#countedAtMs = this.#clock.monotonicMs() - (hasMoved ? countValidForMs - countFreshForMs : 0);
   }
 }

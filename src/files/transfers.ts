@@ -9,7 +9,7 @@ export interface Transfer {
   /** The account and the service of the transfer. */
   readonly files: { readonly account: Account; readonly context: EventContext };
   readonly path: VirtualPath;
-  /** Monotonic time of the begin. */
+  /** Monotonic time at which the transfer began. */
   readonly startedMs: number;
   /** Bytes transferred so far. */
   readonly bytes: number;

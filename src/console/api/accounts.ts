@@ -28,7 +28,7 @@ export async function showAccount(c: ConsoleContext): Promise<Response> {
 
 const text = z.string().max(10_000);
 
-/** A question. The names are those of the options of `svc explain`. */
+/** The question of a request. Its members have the names of the options of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
@@ -62,7 +62,7 @@ const maxIdsOfEvent = 20;
 
 export const grantOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
 
-/** Answers `GET /api/tokens` and `/api/links` with the valid ones, newest first. */
+/** Answers `GET /api/tokens` and `/api/links` with the valid tokens or links, newest first. */
 export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const account = Parameters.fromQuery(c.env.query, ['limit', 'search', 'account']).text('account');

@@ -18,7 +18,7 @@ export const longestTestS = 30;
 
 const text = z.string().max(32_768);
 
-/** Credentials and their client. The names are those of the options of `svc auth-test`. */
+/** Credentials, and the client that presents them. The members have the names of the options of `svc auth-test`. */
 export const authTestRequest = z.strictObject({
   username: text.optional().describe('Name of the account; default: the name in the certificate.'),
   password: text.optional(),

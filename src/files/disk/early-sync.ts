@@ -4,7 +4,9 @@ import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 /** A large file is synced each time this number of bytes has been written. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
-/** Content that may arrive in several requests is synced after these bytes or this time, because only synced content survives a crash. */
+/**
+ * Content that may arrive in several requests is synced after this many bytes or this time, because only synced content survives a crash.
+ */
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;
 

@@ -25,7 +25,7 @@ const entryOverheadBytes = 3072;
 const pathFactor = 12;
 
 /**
- * A file that changed within this time may change again and keep the same change time, because clocks and file systems have coarse ticks.
+ * A file that changed within this time may change again without a new change time, because clocks and file systems have coarse ticks.
  * Version control systems wait for the same reason ("racy git").
  */
 const restMs = 2000;
@@ -77,8 +77,8 @@ export class FileCache {
   }
 
   /**
-   * Gets a file in its current state: from memory if its content is kept or can be kept; otherwise opened and verified, to be closed by the
-   * caller.
+   * Gets a file in its current state. Content that is kept, or can be kept, comes from memory. Any other file is opened and verified, and
+   * the caller must close it.
    *
    * @param path absolute path
    * @throws ServiceError `not-found`, `forbidden`, or `is-folder`

@@ -215,7 +215,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError also the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -329,7 +329,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** A numbered name that is free, for a name that is taken. @throws ServiceError `name-taken`, `retained` */
+  /** A free numbered name in place of one that is taken. @throws ServiceError `name-taken`, `retained` */
   #otherName({ ifTaken, mayCreate, mayReplace }: NameRules): string {
     const { parent, name } = this.#target;
     const free = ifTaken === 'number' ? freeName(parent, name) : undefined;
@@ -395,5 +395,5 @@ interface Put {
   kept: Kept | undefined;
 }
 
-/** Thrown inside the commit of a reservation, so that it ends without the file. */
+/** Thrown inside the commit of a reservation if the file does not get its name, so that its bytes are not counted. */
 class NameIsTaken extends Error {}

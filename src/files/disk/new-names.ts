@@ -1,7 +1,7 @@
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 
-/** A folder that tells the paths of its members. */
+/** A folder that gives the paths of its members. */
 interface Folder {
   member(name: string): string;
 }

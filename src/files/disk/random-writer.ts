@@ -9,7 +9,7 @@ import type { NameRules } from './new-names.ts';
 
 /** Options for giving a written file its name. */
 export interface FinishOptions {
-  /** Throws if a lock forbids the change, even if it was taken while the file was written. */
+  /** Throws if a lock forbids the change. The lock may have been taken while the file was written. */
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;

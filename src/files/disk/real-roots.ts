@@ -29,7 +29,7 @@ function canReadDescriptors(): boolean {
 export class RealRoots {
   readonly #roots: readonly string[];
   readonly #excluded: readonly string[];
-  /** Roots of which a disk failure hides whether they exist. */
+  /** Roots whose existence is unknown because of a disk failure. */
   readonly #failed: readonly string[];
 
   /**

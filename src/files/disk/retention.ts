@@ -13,8 +13,8 @@ const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 const markName = 'retention';
 
 /**
- * The mark says a time that is this long after the longest retention. So it is rewritten rarely, and a node that receives no uploads still
- * rewrites it in time.
+ * The time in the mark is this number of days after the end of the longest retention. So the mark is rarely rewritten, and a node that
+ * receives no uploads still rewrites it in time.
  */
 const markMarginDays = 366;
 

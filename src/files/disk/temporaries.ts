@@ -58,7 +58,9 @@ const abandonedAfterMs = 86_400_000;
 /** Kept content that is unchanged for this time has lost its record, because no upload may wait longer (`server.uploads`). */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
-/** The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. Too early if a name is reused. */
+/**
+ * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. It is too early if a name is reused.
+ */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
@@ -93,7 +95,7 @@ export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
 }
 
-/** Whether a name is the name of such content. */
+/** Whether a name was made by `keptName`. */
 export function isKeptName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.kept');
 }
@@ -103,7 +105,7 @@ export function asideName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.back`;
 }
 
-/** Whether a member name is that of such a file or folder. */
+/** Whether a name was made by `asideName`. */
 export function isAsideName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.back');
 }
@@ -116,9 +118,9 @@ export interface Successor {
 }
 
 /**
- * A line of the record. The next start removes the file or folder at `path`. With `original`, it moves it back there instead, unless
- * `successor` exists. If the name is taken and there is no successor, the item was replaced, so it is removed; with a successor it gets a
- * number.
+ * A line of the record. The next start removes the file or folder at `path`, or moves it back to `original`. With a `successor`, it is
+ * moved back unless the successor exists, and gets a number if its name is taken. Without one, it is moved back unless its name is taken,
+ * which means that it was replaced.
  */
 interface Remains {
   path: string;
@@ -158,8 +160,8 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original its former path, if it is only set aside. The next start puts it back if that path is free. A later record without this
-   *   path lets the next start remove the file
+   * @param original its former path, if it is only set aside. The next start puts it back there if that path is free. To have it removed
+   * instead, record it again without this path
    * @param successor the final file or folder, if it is being moved. If that exists, the next start removes the temporary one
    */
   add(realPath: string, original?: string, successor?: Successor): void {
@@ -233,7 +235,7 @@ export class Temporaries {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
-          // A link in place of a folder must not lead it elsewhere.
+          // A link that has replaced a folder of the path must not lead the item elsewhere.
           if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('its former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
           renameToFreeOrNumber(path, folder, basename(original));

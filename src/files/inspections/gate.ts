@@ -65,7 +65,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
   };
 }
 
-/** Refuses a name if an inspection applies that the file has not passed. @param uuids UUIDs of the inspections that it has passed */
+/** Refuses a name to which an inspection applies that the file has not passed. @param uuids UUIDs of the inspections that it has passed */
 export function recheckFor(
   paths: AccountPaths,
   path: () => VirtualPath,

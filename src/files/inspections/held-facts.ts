@@ -19,7 +19,7 @@ export interface HeldFacts {
   readonly verdicts: readonly Verdict[];
   /** The account at the time of the upload; a release uses its rights. */
   readonly account: AccountSnapshot;
-  /** The state of the target (`stateAt`) when a client set conditions. A release replaces only a target in this state. */
+  /** The state of the target (`stateAt`) at an upload with conditions. A release replaces only a target in this state. */
   readonly expected?: string | undefined;
   /** The name that inspections see, if the path has a temporary name. */
   readonly toldAs?: string | undefined;

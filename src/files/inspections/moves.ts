@@ -66,7 +66,8 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // An upload may use any path that leads to the folder. Only the inspections of all paths of the real folder have always applied.
+  // An upload may have used any path that leads to the folder, also one through a link. Only the inspections of the real folder's own
+  // virtual paths have applied to all uploads.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);

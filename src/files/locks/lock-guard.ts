@@ -13,7 +13,7 @@ export class LockedPath {
 
   /**
    * @param path from `lockPath`; undefined for a purely virtual folder
-   * @param isNarrowed whether the client may reach this path but not what is above it: locks that begin there are not its own
+   * @param isNarrowed whether the client can reach this path, but no folder above it. Then it may use only locks on the path itself
    */
   constructor(guard: LockGuard, path: string | undefined, takenBy: NonNullable<FileLock['takenBy']>, isNarrowed = false) {
     this.#guard = guard;

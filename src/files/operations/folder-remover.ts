@@ -30,9 +30,9 @@ interface Aside {
 }
 
 /**
- * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. The opened folder must stay open until the
- * end. If the process is killed meanwhile, the next start puts the member back. If another file has the name by then, a member with a
- * successor gets a number. A member without a successor was to be replaced, so it is removed.
+ * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. The opened folder must stay open until
+ * `putBack` or `remove`. If the process is killed meanwhile, the next start puts the member back. If another file has the name by then, a
+ * member with a successor gets a number. A member without a successor was to be replaced, so it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
@@ -55,7 +55,7 @@ export function setAside(
   return {
     realPath,
     putBack() {
-      // If the folder of the member has moved since then, inspections have judged that folder without this member.
+      // If the folder has moved since the member was set aside, inspections have judged that folder without this member.
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError('unavailable', 'The folder was moved meanwhile; what was to leave it stays hidden until the next start.');
       renameToFreeOrNumber(into.member(hidden), parent, name);
@@ -107,7 +107,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders that contain only removed files that are still open, and folders of this kind. */
+  /** Folders whose files were all removed but are still open (NFS), and whose sub-folders are all of this kind. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {

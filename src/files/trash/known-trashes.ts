@@ -29,7 +29,10 @@ export class KnownTrashes {
     this.#folder = join(dataFolderPath, 'trash');
   }
 
-  /** Applies a configuration. @param daysNow returns its retention in days for a trash; 0 if the account has no trash or is unknown */
+  /**
+   * Applies a configuration. @param daysNow returns the retention of a trash in days; 0 if the configuration gives the account no trash, or
+   * does not know it
+   */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;
   }

@@ -112,7 +112,7 @@ export class TrashFolder {
     await syncOpenedFolder(this.opened.fd);
   }
 
-  /** Corrects where an item was, if its folder was moved at the same moment. */
+  /** Corrects the recorded place of an item whose folder was moved at the same moment. */
   correct(id: string, place: Pick<Trashed, 'path' | 'realPath'>): void {
     const trashed = this.#read(id);
     if (!trashed) return;
