@@ -183,16 +183,28 @@ export function lintAdding(config: Config, report: Report): void {
     if ((own.trash?.days ?? 0) > 0 && !inForce.some(discards))
       report.warning('no-effect', [...path, 'trash'], 'no permissions let files be replaced or anything be deleted');
   };
-  const accounts = Object.entries(config.accounts);
+  const byGroup = permissionsByGroup(config);
   for (const [uuid, group] of Object.entries(config.groups)) {
-    const members = accounts.flatMap(([, account]) => (account.group === uuid ? sets(account.permissions) : []));
+    const members = (byGroup.get(uuid) ?? []).flatMap(sets);
     look(['groups', uuid], group, [...sets(group.permissions), ...members], group.retain?.days ?? 0);
   }
-  for (const [name, account] of accounts) {
+  for (const [name, account] of Object.entries(config.accounts)) {
     const group = findGroup(config, account.group);
     const inForce = sets(account.permissions ?? group?.permissions ?? defaultPermissions);
     look(['accounts', name], account, inForce, (account.retain ?? group?.retain)?.days ?? 0);
   }
+}
+
+/** Returns the permissions that accounts have of their own, by the UUID of the accounts' group. */
+export function permissionsByGroup({ accounts }: Config): Map<string, PermissionOptions[]> {
+  const byGroup = new Map<string, PermissionOptions[]>();
+  for (const { group, permissions } of Object.values(accounts)) {
+    if (!permissions) continue;
+    const known = byGroup.get(group);
+    if (known) known.push(permissions);
+    else byGroup.set(group, [permissions]);
+  }
+  return byGroup;
 }
 
 type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain' | 'trash'>;

@@ -5,6 +5,7 @@ import { defaultPermissions, type PermissionOptions, Permissions } from '../../a
 import { didYouMean } from '../../lib/nearest-name.ts';
 import type { Report } from '../findings.ts';
 import { type Config, isFileService, isHttpService } from '../schema/schema.ts';
+import { permissionsByGroup } from './lint-accounts.ts';
 
 type Holder = Pick<GroupConfiguration, 'permissions' | 'tokens' | 'links'>;
 
@@ -19,9 +20,9 @@ interface Place {
 /** Finds options of tokens and links that have no effect, and links whose URL visitors cannot reach. */
 export function lintGrants(config: Config, report: Report): void {
   const places = placesOf(config);
+  lintLinks(config, places, report);
   for (const place of places) {
     lintOff(place, report);
-    lintLinks(config, place, report);
     lintServicesOfTokens(config, place, report);
   }
   lintCallouts(config, places, report);
@@ -63,22 +64,25 @@ function lintOff(place: Place, report: Report): void {
   }
 }
 
-function lintLinks(config: Config, { path, own, permissions, links }: Place, report: Report): void {
-  if (!own.links || !links.enabled) return;
-  // If only `maximum_days` was set, the default of `default_days` is not reported.
-  if (links.default_days > links.maximum_days && links.default_days !== defaultLinks.default_days)
-    report.warning(
-      'no-effect',
-      [...path, 'links', 'default_days'],
-      `links live ${links.maximum_days} days at most (maximum_days), so ${links.default_days} days have no effect`,
-    );
-  // With an authentication endpoint, the option of a group may still have an effect, because the endpoint may return other permissions.
-  const isMeant = path[0] === 'accounts' || Object.values(config.authentications).every((method) => method.type !== 'http');
-  const isUsual = isDeepStrictEqual(links, defaultLinks);
-  const isShared = new Permissions(permissions, '').mayGive('allow-share');
-  const hasOther = Object.values(config.accounts).some((account) => path[1] === account.group && account.permissions);
-  if (isMeant && !isUsual && !isShared && !hasOther)
-    report.warning('no-effect', [...path, 'links'], 'no permissions let files be shared (allow-share), so there are no links');
+function lintLinks(config: Config, places: readonly Place[], report: Report): void {
+  const byGroup = permissionsByGroup(config);
+  const hasEndpoint = Object.values(config.authentications).some((method) => method.type === 'http');
+  for (const { path, own, permissions, links } of places) {
+    if (!own.links || !links.enabled) continue;
+    // If only `maximum_days` was set, the default of `default_days` is not reported.
+    if (links.default_days > links.maximum_days && links.default_days !== defaultLinks.default_days)
+      report.warning(
+        'no-effect',
+        [...path, 'links', 'default_days'],
+        `links live ${links.maximum_days} days at most (maximum_days), so ${links.default_days} days have no effect`,
+      );
+    const [kind, id = ''] = path;
+    // With an authentication endpoint, the option of a group may still have an effect, because the endpoint may return other permissions.
+    const isMeant = kind === 'accounts' || !hasEndpoint;
+    const hasOther = kind === 'groups' && byGroup.has(id);
+    if (isMeant && !hasOther && !isDeepStrictEqual(links, defaultLinks) && !new Permissions(permissions, '').mayGive('allow-share'))
+      report.warning('no-effect', [...path, 'links'], 'no permissions let files be shared (allow-share), so there are no links');
+  }
 }
 
 function lintServicesOfTokens({ services }: Config, { path, own }: Place, report: Report): void {
