@@ -1,6 +1,7 @@
 // Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts. A part is a module that
 // `page.js` loads on demand with `import()`. Parts import shared modules from `page.js`, so that each module exists only once. Modules that
 // only parts share become a separate file.
+import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -48,7 +49,7 @@ export async function pageScripts(main, plugins) {
     entryPoints: [...parts].sort(),
     entryNames: '[name]',
     splitting: true,
-    plugins: [fromFirst, ...plugins],
+    plugins: [fromFirst, wholeTexts, ...plugins],
   });
 
   const contents = [`import '${main}';`, ...[...shared].sort().map((path) => `export * from '${path}';`)].join('\n');
@@ -61,6 +62,14 @@ export async function pageScripts(main, plugins) {
   const inputsOf = Object.fromEntries(Object.entries(outputsOf).map(([path, { inputs }]) => [basename(path), inputs]));
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
+
+/** A plugin: JSON files are one object. By itself, esbuild exports each key too, which makes a file of texts a third larger. */
+const wholeTexts = {
+  name: 'whole-texts',
+  setup(build) {
+    build.onLoad({ filter: /\.json$/ }, async ({ path }) => ({ contents: `export default ${await readFile(path, 'utf8')}`, loader: 'js' }));
+  },
+};
 
 /** Returns a plugin. It leaves the imports that `choose` returns to the browser. */
 function onImport(name, choose) {

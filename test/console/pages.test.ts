@@ -50,7 +50,7 @@ test('the page is in the language that is asked for or was chosen, in the colour
   assert.match(String(chosen.headers.vary), /accept-language, cookie/);
 });
 
-test('what the page loads at first takes under 40 kB compressed, in each language; its files never change', async (t) => {
+test('what the page loads at first takes under 40 kB compressed in each language, with 2 kB to spare; its files never change', async (t) => {
   const { console } = await startConsole(t);
   for (const language of ['en', 'de', 'fr', 'es']) {
     const page = await console.get('/', { headers: { 'accept-language': language } });
@@ -66,7 +66,7 @@ test('what the page loads at first takes under 40 kB compressed, in each languag
       sum += packed.body.length;
     }
     t.diagnostic(`${language}: ${sum} bytes`);
-    assert.ok(sum < 40_000, `${sum} bytes in ${language}`);
+    assert.ok(sum < 38_000, `${sum} bytes in ${language}`);
   }
   assert.equal((await console.get('/assets/missing.js')).status, 404);
 });

@@ -100,3 +100,11 @@ test('two modules of a first script that export one name do not become a script 
   write('part.ts', `import { ask, one } from './a.ts'; import { two } from './b.ts'; console.log(ask(), one, two);`);
   await assert.rejects(pageScripts(join(folder, 'main.ts'), []), /a\.ts and .*b\.ts both export ask/);
 });
+
+test('a file of texts is sent as one object, without a second list of its names', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'fr.json'), '{"close": "Fermer", "stop": "Arrêter"}');
+  writeFileSync(join(folder, 'main.ts'), `import('./fr.json').then(({ default: texts }) => console.log(texts));`);
+  const { files } = await pageScripts(join(folder, 'main.ts'), []);
+  assert.match(files['fr.js'] ?? '', /Fermer.*export\{\w+ as default\}/s);
+});
