@@ -135,7 +135,7 @@ export class AccountsFile {
    * @param former if set, the account must still have this hash; otherwise another process has changed the password, and nothing is written
    * @returns whether the new hash was written
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
-   *   password is in force, but a power cut may undo it
+   * password is valid, but a power failure may undo it
    */
   async setPassword(name: string, hash: string, keptHashes: number, former?: string): Promise<boolean> {
     let isReplaced = false;
@@ -289,7 +289,7 @@ export class AccountsFile {
 }
 
 /**
- * Parses the text of an accounts file. It has a member `accounts` like the configuration, or it is that map alone.
+ * Parses the text of an accounts file. It has a member `accounts` like the configuration, or contains only the map of accounts.
  *
  * @returns `written` is the document to change and write again, `options` are its parsed options, `isJson` is whether to write it as JSON
  * @throws ServiceError `unavailable` that names the file and the faulty option

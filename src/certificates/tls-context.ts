@@ -79,7 +79,7 @@ export class TlsWatch {
   }
 }
 
-/** @returns undefined if a file cannot be reached, because the privileges of the start are gone or links are circular */
+/** @returns undefined if a file cannot be reached, because the process has dropped its privileges or links are circular */
 function readStamps(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
@@ -137,7 +137,7 @@ const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', aut
  * Reads the certificates, keys and client CA of an https service. With several keys OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
- * @param inUse the files in use. New files are refused if they have such a problem and the files in use do not
+ * @param inUse the files in use. New files are refused if they have one of the problems in `hindering` and the files in use do not
  * @throws ServiceError `unavailable`, which names the option whose file cannot be read or used, and the reason
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {

@@ -54,7 +54,8 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
 }
 
 /**
- * Finds a token in the data folder of the configuration, and the method that is asked about it. With only an endpoint, any ID is accepted.
+ * Finds a token in the data folder of the configuration, and the method that is asked about it. With only an endpoint (`--url`), any ID is
+ * accepted.
  *
  * @throws ServiceError `bad-request` if there is no such token
  */

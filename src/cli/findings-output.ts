@@ -4,7 +4,7 @@ import { maskedSource } from '../config/reading/masked-source.ts';
 import { type Finding, type FindingCode, findingCodes } from '../config/report-shapes.ts';
 import { complain, count, paint } from './output.ts';
 
-/** Maximum length, in characters, of a line of which a part is shown. */
+/** Maximum length of a source line in characters. No part of a longer line is shown. */
 const maxShownLine = 1024 * 1024;
 
 /** Formats a finding like a compiler message: place, severity and code, path, message, then the line with a caret. */

@@ -29,7 +29,7 @@ interface MockWebhookOptions {
   json?: boolean;
 }
 
-/** One event and the answer to it. It may also be a body without events. */
+/** A received event, or a body without events, and the answer to it. */
 export const receivedEvent = z.strictObject({
   status: z.int(),
   event: z.record(z.string(), z.unknown()).describe('An event, or a body without events.'),

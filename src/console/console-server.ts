@@ -125,7 +125,7 @@ export class ConsoleServer {
       address === options.address &&
       port === options.port &&
       usesTls(rest) === usesTls(options) &&
-      // Node.js decides when the listener is created whether it asks for certificates.
+      // Node.js decides at the creation of the listener whether it asks for certificates.
       (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
     );
   }

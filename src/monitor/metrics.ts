@@ -117,7 +117,7 @@ function createMetrics(registry: Registry, version: string) {
     suspended: gauge('svc_suspended_urls', 'URLs suspended after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
-    // The label is never set. So without Redis, there is no sample.
+    // A gauge with a label has no sample until it gets a value, so without Redis there is none. The label itself is never set.
     redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',

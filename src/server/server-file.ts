@@ -26,7 +26,7 @@ interface ServerFileOptions {
   running: () => LoadedConfig;
   /** Applies a configuration. */
   apply: (next: LoadedConfig) => Promise<Reloaded>;
-  /** Lets another process reload the file, which includes this process. */
+  /** Lets another process reload the file for all nodes, including this process. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
   /** Whether several nodes share the data folder. */
   isFolderShared: boolean;

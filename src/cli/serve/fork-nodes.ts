@@ -34,8 +34,8 @@ export async function nodeForks(): Promise<() => ChildProcess> {
 }
 
 /**
- * Passes connections that a node did not accept before it ended to another node. node:cluster would forget these open connections, and
- * their clients would wait for ever.
+ * If a node ends before it has accepted a connection, passes the connection to another node. node:cluster would forget these open
+ * connections, and their clients would wait for ever.
  */
 function rescueConnections(worker: Worker, listening: Set<Worker>): void {
   const { process: child } = worker;

@@ -92,7 +92,7 @@ export async function countEvents(c: ConsoleContext): Promise<Response> {
   });
 }
 
-/** When the oldest event of a journal happened, Unix time in milliseconds; undefined without events. */
+/** Returns the time of the oldest event of a journal, as Unix time in milliseconds; undefined without events. */
 async function oldestEventMs(journal: EventLog): Promise<number | undefined> {
   const reader = journal.openReader(() => {});
   try {
@@ -228,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** The last piece that begins with an event. It is kept so that several readers of the same events get the same bytes. */
+/** For each event, the last piece that begins with it. It is kept so that several readers of the same events get the same bytes. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {

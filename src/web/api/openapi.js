@@ -1,7 +1,7 @@
-// Starts Swagger UI on this service's own description. Same origin only: no validator badge, no remote documents.
+// Starts Swagger UI with this service's own API description. It loads nothing from other origins: no validator badge, no remote documents.
 const darkSystem = matchMedia('(prefers-color-scheme: dark)');
 
-/** The colours of the frame, which the reader chose or the system says. */
+/** Shows the colours of the page frame: those that the reader chose, or those of the system. */
 function showColours() {
   const { classList, dataset } = document.documentElement;
   classList.toggle('dark-mode', dataset.theme === undefined ? darkSystem.matches : dataset.theme === 'dark');
@@ -20,18 +20,18 @@ window.addEventListener('load', () => {
     tryItOutEnabled: true,
     displayRequestDuration: true,
     requestInterceptor: (request) => {
-      // A path parameter may hold several names; the service takes no encoded slash for one that separates them.
+      // A path parameter may contain several names. The service refuses an encoded slash, so the slashes between the names are decoded.
       const [path, query] = request.url.split('?', 2);
       if (path.includes('/home/')) request.url = path.replaceAll('%2F', '/') + (query === undefined ? '' : `?${query}`);
-      // Without a choice of types the answers of the JSON API are wanted, not those for browsers.
+      // If no type was chosen, request the replies of the JSON API instead of those for browsers.
       const accept = request.headers.accept ?? request.headers.Accept ?? '*/*';
       if (accept === '*/*') request.headers.accept = 'application/json';
-      // The browser's own password dialog stays away when a session is over.
+      // With this header, a reply to an ended session does not make the browser open its own password dialog.
       request.headers['X-Requested-With'] = 'XMLHttpRequest';
       return request;
     },
     responseInterceptor: (reply) => {
-      // A session that was begun here is in force here at once.
+      // A session that begins on this page authenticates the further requests of the page.
       if (reply.status === 200 && new URL(reply.url).pathname === '/__svc__/login') {
         const id = JSON.parse(reply.text)?.results?.[0]?.session;
         if (id) ui.preauthorizeApiKey('session', `session ${id}`);
@@ -41,19 +41,20 @@ window.addEventListener('load', () => {
   });
 });
 
-/** Names for what has none, by what stands around it. */
+/** Returns a name for a field that has none, derived from the elements around it. */
 function nameOf(field) {
   const parameter = field.closest('[data-param-name]')?.dataset.paramName;
   if (parameter) return parameter;
   return field.id === 'servers' ? 'Server' : 'Request body';
 }
 
-/** Parts of the page that stand outside its main part. */
+/** Parts of the page outside its main part, with names for their regions. */
 const regions = { '.information-container': 'About this API', '.scheme-container': 'Server and credentials' };
 
 const set = (element, name, value) => element.getAttribute(name) === value || element.setAttribute(name, value);
 
-// Swagger UI leaves out what readers of the screen need: names, levels of headings, roles. It renders again and again, so does this.
+// Adds names, heading levels and roles, which Swagger UI omits and screen readers need. Called repeatedly, because Swagger UI renders
+// repeatedly.
 function mend() {
   const each = (selector, action) => document.querySelectorAll(`#api ${selector}`).forEach(action);
   for (const level of ['3', '4', '5']) each(`h${level}`, (heading) => set(heading, 'aria-level', String(level - 1)));
@@ -63,7 +64,7 @@ function mend() {
       set(region, 'aria-label', name);
     });
   }
-  // A link in a button cannot be reached; the button opens the same.
+  // A link inside a button cannot be reached with the keyboard. The button does the same as the link.
   each('.opblock-summary-control a[href]', (link) => link.removeAttribute('href'));
   each('select:not([aria-label]), textarea:not([aria-label]), [data-param-name] input:not([aria-label])', (field) =>
     set(field, 'aria-label', nameOf(field)),

@@ -34,7 +34,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels below buttons that lead to them. @returns loads all of them with a search */
+/** Shows panels below buttons that lead to them. @returns a function that loads all of them with a search */
 export function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {

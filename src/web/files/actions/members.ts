@@ -21,7 +21,7 @@ export async function deleteMembers(members: readonly Pick<Member, 'name' | 'isF
   const names = members.map(({ name }) => name);
   const [first] = members;
   const count = members.length;
-  // A folder goes with all it holds, as several files do.
+  // The warning about a folder is in the plural, because all its members are deleted, too.
   const warned = { count: count === 1 && first?.isFolder === false ? 1 : 2 };
   const content = [count > 1 && nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;

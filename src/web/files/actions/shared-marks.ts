@@ -5,7 +5,7 @@ import { isFolder, type Row, rowLink, rowName, whenRowIsPlaced } from '../rows/r
 
 export const linksUrl = '/home/__svc__/links';
 
-/** Paths of what the account shares; undefined until they are known. */
+/** Paths that the account shares; undefined until they are known. */
 let shared: ReadonlySet<string> | undefined;
 
 /** The virtual path of a member of a folder. */
@@ -21,7 +21,7 @@ function mark(row: Row): void {
   if (isShared) link.setAttribute('aria-description', text('isShared'));
 }
 
-/** Gives folders that links lead to an icon of their own, now and when rows come. @param isChanged whether the links are read again */
+/** Gives folders that a link shares a different icon, now and when rows are added. @param isChanged whether to fetch the links again */
 export async function markShared(isChanged: boolean): Promise<void> {
   if (!isChanged) whenRowIsPlaced(mark);
   try {
@@ -31,7 +31,7 @@ export async function markShared(isChanged: boolean): Promise<void> {
       shared = new Set(links.map(({ path }) => path));
     }
   } catch {
-    // The icons are an extra: the page "Shared" has the links.
+    // The icons are optional, because the page "Shared" lists the links.
   }
   placedRows().forEach(mark);
 }

@@ -133,7 +133,7 @@ class FolderBrowser {
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
-    // A recent folder is not offered if it is the current one, in its list or above it.
+    // A recent folder is not offered if it is the current folder, one of its parents, or already in the list.
     const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
     for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
     this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
