@@ -53,8 +53,9 @@ end
 `;
 
 /**
- * ARGV source, name, credential, whether the attempt names somebody, limit, lease ms, whether it may take a slot. Returns the decision, and
- * the remaining ms of a ban or refusal.
+ *
+ * ARGV: source, name, credential, whether the username is not empty, limit of failures, lease in ms, whether the attempt may take a slot.
+ * Returns the decision, and the remaining ms of a ban or refusal.
  */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
@@ -74,8 +75,9 @@ if isNamed and not isCountedForName then add(nameUnderWay, credential, ARGV[6]) 
 return {'admitted', 0}`);
 
 /**
- * ARGV source, name, credential, whether the attempt names somebody, outcome, limit, ban ms, window ms, folded name. Returns whether the
- * source is now banned.
+ *
+ * ARGV: source, name, credential, whether the username is not empty, outcome, limit of failures, ban in ms, window in ms, folded name.
+ * Returns whether the source is now banned.
  */
 const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
@@ -106,16 +108,16 @@ if ARGV[5] == 'succeeded' then
 end
 return 0`);
 
-/** KEYS ban. Returns the remaining ms of the ban. */
+/** KEYS: the ban. Returns the remaining ms of the ban. */
 const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
 
-/** KEYS bans. Returns the remaining ms of each ban. */
+/** KEYS: bans. Returns the remaining ms of each ban. */
 const timesScript = redisScript(`
 local times = {}
 for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
 return times`);
 
-/** KEYS failures of each name. Returns for each name the remaining ms of its limit, or 0. */
+/** KEYS: for each name, the sorted set of its failures. Returns for each name the remaining ms of its limit, or 0. */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
@@ -127,7 +129,10 @@ return times`);
 /** Maximum number of bans that this process remembers, to restore them when Redis loses its data. */
 const maxRemembered = 10_000;
 
-/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log in. */
+/**
+ * Stores the failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log
+ * in.
+ */
 export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -138,7 +143,7 @@ export class RedisBans implements AddressBans {
 
   /**
    * @param policy called for each attempt, so that a reload takes effect at once
-   * @param secret HMAC key for credentials. If it is empty, each node has its own key, so a wrong credential counts once for each node
+   * @param secret HMAC key for credentials. If it is empty, each node creates its own key, and a wrong credential counts once on each node
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;

@@ -10,8 +10,10 @@ const leaseMs = 20_000;
 const [ivBytes, tagBytes] = [12, 16];
 
 /**
- * Certificates, private keys and challenges of all nodes. Each value is sealed with AES-256-GCM and bound to its name. The key comes from
- * `server.state.secret`, which is not in Redis: a reader of Redis learns no private key, and a forged value is not accepted.
+ *
+ * Stores the certificates, private keys and challenges of all nodes. Each value is encrypted with AES-256-GCM and bound to its name. The
+ * key is derived from `server.state.secret`, which is not in Redis: somebody who can read Redis learns no private key, and somebody who can
+ * write to it cannot forge a value.
  */
 export class RedisCertificates implements CertificateStore {
   readonly #link: RedisLink;
@@ -71,12 +73,9 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- * Takes or extends the lease of a task that one node does for all nodes. For a moment, two nodes may do the task at the same time, so that
- * must be harmless.
  *
- * @param node unique to this process
- * @returns whether this node has the lease for the next `leaseMs`
- * @throws ServiceError `unavailable`
+ * Takes or extends the lease of a task that one node does for all nodes. Two nodes may do the task at the same time for a moment, so the
+ * task must tolerate that.
  */
 export async function holdLease(link: RedisLink, name: string, node: string, leaseMs: number): Promise<boolean> {
   return (await link.run(leaseScript, [link.key(name)], [node, leaseMs])) === 1;

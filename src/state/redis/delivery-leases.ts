@@ -23,17 +23,21 @@ const askAgainMs = 100;
 
 const dayMs = 86_400_000;
 
-/** Maximum number of records that wait while Redis is unreachable. */
+/** Maximum number of records that are kept in memory while Redis is unreachable. */
 const maxWaiting = 10_000;
 
-/** The number of handlers that each running node should have at most. */
+/** Calculates how many handlers each running node should have at most. */
 const shareText = `${redisNow}
 local function share(nodes, handlers)
   return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
 end
 `;
 
-/** KEYS own heartbeat, nodes; ARGV server (empty if it takes no more handlers), ms. The score of a node is the expiry of its heartbeat. */
+/**
+ *
+ * KEYS: own heartbeat, nodes. ARGV: server (empty if it takes no more handlers), ms. The score of each node is the time at which its
+ * heartbeat expires.
+ */
 const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -42,9 +46,10 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 ignores the share). A lease of the same server may
- * be replaced, because an earlier process had it, or this process abandoned it. A lease without an expiry was not written by svc.
- * Returns a token that is never used twice. When Redis is emptied, the epoch restarts, but the marker in the token changes.
+ *
+ * KEYS: lease, epoch, nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share). A lease of
+ * the same server may be replaced, because an earlier process had it, or this process abandoned it. A lease without an expiry was not
+ * written by svc. Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -61,23 +66,24 @@ redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
-/** KEYS lease, nodes; ARGV token, ms, all handlers. Returns the number of handlers that this node should have at most. */
+/** KEYS: lease, nodes. ARGV: token, ms, all handlers. Returns the number of handlers that this node should have at most. */
 const renewScript = markerScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
 
-/** KEYS lease; ARGV token, ms. Restores a lease that Redis lost. It runs before other nodes may request the lease. */
+/** KEYS: lease. ARGV: token, ms. Restores a lease that Redis lost. It runs before other nodes may request the lease. */
 const repeatScript = redisScript(`
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
-/** KEYS lease; ARGV token. */
+/** KEYS: lease. ARGV: token. */
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
- * KEYS lease, journal, records; ARGV token, handler, ID of the last delivered event, record, ID of the oldest record to keep. A node that
+ *
+ * KEYS: lease, journal, records. ARGV: token, handler, ID of the last delivered event, record, ID of the oldest record to keep. A node that
  * lost the lease may record its deliveries, but cannot move the position of the handler (fencing).
  */
 const recordScript = redisScript(`
@@ -91,13 +97,13 @@ return 1`);
 export interface Lease {
   readonly handler: string;
   readonly token: string;
-  /** Monotonic time until which Redis cannot have given the lease to another node, unless Redis lost its data. */
+  /** Monotonic time in milliseconds until which Redis cannot have given the lease to another node, unless Redis lost its data. */
   validUntilMs: number;
   /** Whether Redis reported that another node has the lease. */
   isLost: boolean;
 }
 
-/** The owner, position and records of each handler, shared by all nodes. */
+/** Manages the owner, position and records of each handler, which all nodes share. */
 export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;
@@ -110,7 +116,7 @@ export class DeliveryLeases {
   #waiting: (() => Promise<unknown>)[] = [];
   #flushing: Promise<void> | undefined;
   #hasLeft = false;
-  /** The leases of this node, which are restored when Redis has lost them. */
+  /** The leases of this node. They are written again when Redis has lost them. */
   readonly #leases = new Set<Lease>();
 
   /** @param node unique to this process: its server, a dot and random hexadecimal digits */
@@ -127,7 +133,7 @@ export class DeliveryLeases {
 
   /**
    * @param owned number of handlers that this node already runs
-   * @param handlers number of handlers that all nodes share; 0 ignores the share
+   * @param handlers number of handlers that all nodes share; 0 if this node may exceed its share
    * @returns `held` while another node has the lease, `beyond-share` when a node with fewer handlers should take it
    * @throws ServiceError `unavailable`
    */
@@ -184,7 +190,7 @@ export class DeliveryLeases {
     this.#leases.delete(lease);
   }
 
-  /** The server that owns each of the given handlers. Handlers without an owner are left out. */
+  /** Finds the server that owns each of the given handlers. Handlers without an owner are left out. */
   async owned(handlers: readonly string[]): Promise<Map<string, string>> {
     if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
@@ -196,7 +202,7 @@ export class DeliveryLeases {
     );
   }
 
-  /** The positions of all handlers, stored as consumer groups. */
+  /** Reads the positions of all handlers. Each position is stored in a consumer group. */
   positions(): Promise<Map<string, LogPosition>> {
     return readGroups(this.#link, this.#stream);
   }
@@ -227,7 +233,7 @@ export class DeliveryLeases {
     return value === null ? undefined : value === '1';
   }
 
-  /** Renews the heartbeat of this process, which shows the other nodes that it is alive. */
+  /** Renews the heartbeat of this process. It shows the other nodes that this process is alive. */
   async beat(caller: RedisCaller = this.#link): Promise<void> {
     await caller.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
   }

@@ -12,12 +12,12 @@ import { formatStreamId, idBefore, parseStreamId, positionAfter, type StreamEntr
 /** Number of records in one page. */
 const pageRecords = 500;
 
-/** The name of the stream of delivery records. */
+/** Returns the name of the stream of delivery records. */
 export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): string {
   return link.key(kind);
 }
 
-/** The delivery records of all nodes. */
+/** Reads the delivery records of all nodes. */
 export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): DeliveryRecords {
   return {
     async *read(kind, from, onBadLine) {

@@ -33,20 +33,20 @@ type ToldState = z.infer<typeof toldState>;
 /** Reported states that are older than this are ignored. */
 const toldForMs = 30_000;
 
-/** KEYS orders; ARGV handler, time, order. Writes an order again, unless Redis has the same or a newer one. */
+/** KEYS: orders. ARGV: handler, time, order. Writes an order again, unless Redis has the same or a newer one. */
 const repeatScript = redisScript(`
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** Exchanges between nodes the requests to pause or resume handlers, and the states of running handlers. */
+/** Exchanges requests to pause or resume handlers between the nodes, and the states of running handlers. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
-  /** The orders that this node knows. It writes them again if Redis has lost them. */
+  /** The last known request to pause or resume each handler. It is written again if Redis has lost it. */
   #known = new Map<string, HandlerOrder>();
-  /** The JSON of the waiting retries that Redis has, by handler. */
+  /** For each handler, the JSON of its waiting retries that Redis has. */
   readonly #toldWaiting = new Map<string, string>();
 
   constructor(link: RedisLink, clock: Clock) {
@@ -55,12 +55,12 @@ export class HandlerOrders {
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  /** The order for a handler at the last `refresh`. */
+  /** Returns the request to pause or resume a handler, as the last `refresh` read it. */
   known(handler: string): HandlerOrder | undefined {
     return this.#known.get(handler);
   }
 
-  /** Reads all orders again. @throws ServiceError `unavailable` */
+  /** Reads the requests of all handlers again. @throws ServiceError `unavailable` */
   async refresh(): Promise<void> {
     this.#known = await this.#all(this.#ordersKey(), handlerOrder);
   }
@@ -88,7 +88,7 @@ export class HandlerOrders {
     this.#toldWaiting.set(handler, text);
   }
 
-  /** The deliveries of a handler that waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
+  /** Reads the deliveries of a handler that waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
   async waiting(handler: string): Promise<WaitingRetry[]> {
     const key = this.#waitingKey();
     const text = (await this.#link.call(['HGET', key, handler])) as string | null;
@@ -103,7 +103,7 @@ export class HandlerOrders {
     return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
   }
 
-  /** The values of a hash, by handler. Unreadable values are left out. */
+  /** Reads the values of a hash, by handler. Unreadable values are left out. */
   async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
     const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
     const all = new Map<string, T>();
@@ -136,10 +136,12 @@ export class HandlerOrders {
 /** Interval at which the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** Time by which a delivery may exceed the sum of its time-outs and pauses. */
+/** A delivery may take this much longer than the sum of its time-outs and pauses. */
 const graceMs = 60_000;
 
-/** Tells the owner of a handler the outcome of deliveries for which uploads on any node wait. @param isOver ends the wait */
+/**
+ * Lets the owner of a handler learn the outcome of deliveries for which uploads on any node wait. @param isOver aborted to end the wait
+ */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,
   { uuid, options }: WebhookHandler,
@@ -147,7 +149,7 @@ function awaitedDeliveries(
 ): AwaitedDeliveries {
   const { url, timeout, retry_count } = options;
   const longestMs = url.length * (timeout * (retry_count + 1) + longestWaitsS(options)) * 1000 + graceMs;
-  /** @returns whether the delivery was made; undefined while the node of the upload may still make it */
+  /** @returns whether the delivery was made; undefined while the node that receives the upload may still make it */
   const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
       const settled = await leases.settled(uuid, event.uuid);
@@ -178,10 +180,14 @@ function awaitedDeliveries(
   };
 }
 
-/** Running deliveries are stopped this long before the lease expires, because another node may take it then. */
+/** Running deliveries are stopped this long before the lease expires, because another node may take the lease then. */
 const marginMs = 1500;
 
-/** A node that has its share takes another handler only if it was free for `freeMs`, and then keeps it for `keepBeyondShareMs`. */
+/**
+ *
+ * A node that has its share takes another handler only if no node has taken it for `freeMs`. The node then keeps it for at least
+ * `keepBeyondShareMs`.
+ */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 
@@ -198,11 +204,11 @@ export interface RedisDeliveryParts {
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;
-  /** Start position of declared handlers without a position. */
+  /** Where each declared handler starts if it has no position yet. */
   #begins = new Map<string, () => LogPosition>();
   /** Handlers that had a position. If one of them has none now, Redis was emptied. */
   readonly #seen = new Set<string>();
-  /** The time since which a handler has been left free for a node with fewer handlers. */
+  /** For each handler that was left to a node with fewer handlers: the monotonic time since when. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 

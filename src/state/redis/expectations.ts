@@ -6,7 +6,7 @@ import { holdLease } from './certificates.ts';
 /** If the node that reports missed expectations dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 10_000;
 
-// Removes expectations that ARGV does not name, and records the current time for new ones.
+// Removes the expectations that ARGV does not name, and records the current time for new ones.
 const sinceScript = redisScript(`
 local wanted = {}
 for index = 2, #ARGV do
@@ -29,7 +29,7 @@ export function redisExpectations(link: RedisLink, node: string): ExpectationSto
   };
 }
 
-/** The times in a hash, by field. Values that are not numbers are left out. @param pairs fields and values in turn */
+/** Parses the times in a hash, by field. Values that are not numbers are left out. @param pairs fields and values alternately */
 function timesOf(pairs: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   for (let index = 0; index + 1 < pairs.length; index += 2) {

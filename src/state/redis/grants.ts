@@ -21,8 +21,10 @@ const pageGrants = 500;
 const addAttempts = 50;
 
 /**
- * Grants of all nodes. Redis decides, but only the copy in each node's data folder is durable. If Redis loses data, the nodes restore their
- * grants before they use it, so that no ended grant becomes valid again. While Redis is unreachable, no grant is accepted.
+ *
+ * The grants of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is durable. If Redis loses
+ * data, the nodes restore their grants before they use it, so that no ended grant becomes valid again. While Redis is unreachable, no grant
+ * is accepted.
  */
 export class RedisGrants implements GrantStore {
   readonly #link: RedisLink;
@@ -31,7 +33,7 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Visits that Redis has counted. It need not be asked again for these. */
+  /** Visits that Redis has already counted. Redis is not asked about them again. */
   readonly #visits = new ExpiringMap<true>(maxVisits);
   /** Number of the last change that this node's copy contains. */
   #sequence = '0';
@@ -53,7 +55,7 @@ export class RedisGrants implements GrantStore {
       const added = await this.#link.run(addScript, this.#keys(), [grant.id, JSON.stringify(grant), this.#sequence]);
       if (Number(added) === 0) continue;
       await this.#local.put([grant]).catch(async (error) => {
-        // The grant can be ended, because nobody has received its secret yet.
+        // Nobody has received the secret of the grant yet, so the grant can be ended.
         await this.end([grant.id], 'revoked', grant.madeBy).catch(() => {});
         throw error;
       });
@@ -85,7 +87,7 @@ export class RedisGrants implements GrantStore {
   }
 
   async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
-    // While Redis is unreachable, a node ends the grants that it knows, and updates Redis after the reconnect.
+    // While Redis is unreachable, a node ends the grants that it knows. It updates Redis after the reconnect.
     await this.#refresh().catch(() => {});
     await this.#local.end(ids, reason, by);
     const ended: Grant[] = [];
@@ -245,7 +247,7 @@ function withoutCounters({
  * `grant-visit:<ID> <source>` expires an hour after a visit that was counted.
  */
 
-/** KEYS sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
+/** KEYS: sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
 const sequenceScript = markerScript(`return redis.call('GET', KEYS[1]) or '0'`);
 
 const put = `
@@ -258,7 +260,8 @@ end
 `;
 
 /**
- * KEYS grants, changes, sequence; ARGV ID, JSON, the number of the last change that the caller knows. Returns 0 if there were later
+ *
+ * KEYS: grants, changes, sequence. ARGV: ID, JSON, the number of the last change that the caller knows. Returns 0 if there were later
  * changes.
  */
 export const addScript = markerScript(`${put}
@@ -266,8 +269,9 @@ if (redis.call('GET', KEYS[3]) or '0') ~= ARGV[3] then return 0 end
 return put(ARGV[1], ARGV[2])`);
 
 /**
- * KEYS grants, changes, sequence; ARGV for each grant its ID, the JSON of its `end` or '', and its expiry or ''. If a grant has already
- * ended, its `end` stays; an expiry can only become earlier. Returns the IDs of the grants that this call ended.
+ *
+ * KEYS: grants, changes, sequence. ARGV: for each grant its ID, the JSON of its `end` or '', and its expiry or ''. If a grant has already
+ * ended, its `end` stays. An expiry can only become earlier. Returns the IDs of the grants that this call ended.
  */
 export const endScript = markerScript(`${put}
 local ended = {}
@@ -286,11 +290,14 @@ for index = 1, #ARGV - 1, 3 do
 end
 return ended`);
 
-/** KEYS grants, changes, sequence; ARGV ID and JSON of each grant. Used only for recovery, by a node that has merged them with Redis. */
+/**
+ * KEYS: grants, changes, sequence. ARGV: ID and JSON of each grant. Used for recovery, after the node has merged its grants with those in
+ * Redis.
+ */
 export const restoreScript = redisScript(`${put}
 for index = 1, #ARGV, 2 do put(ARGV[index], ARGV[index + 1]) end`);
 
-/** KEYS grants, changes, sequence; ARGV number. Returns the later changes as pairs of ID and JSON, then the number to continue from. */
+/** KEYS: grants, changes, sequence. ARGV: number. Returns the later changes as pairs of ID and JSON, then the number to continue from. */
 const changesScript = markerScript(`
 local found = {}
 local last = ARGV[1]
@@ -307,7 +314,7 @@ if #changes < 1000 then last = redis.call('GET', KEYS[3]) or '0' end
 table.insert(found, last)
 return found`);
 
-/** KEYS counts, grants; ARGV ID, maximum. Returns the new count of downloads, or 0 at the maximum and for an unknown grant. */
+/** KEYS: counts, grants. ARGV: ID, maximum. Returns the new count of downloads, or 0 if the maximum is reached or the grant is unknown. */
 const countScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 local field = ARGV[1] .. ':downloads'
@@ -316,8 +323,9 @@ if count >= tonumber(ARGV[2]) then return 0 end
 return redis.call('HINCRBY', KEYS[1], field, 1)`);
 
 /**
- * KEYS counts, grants, visit; ARGV ID, ms. Returns the new count of visits, or 0 for a visit that was counted before and for an unknown
- * grant. Also returns the milliseconds until the next visit counts.
+ *
+ * KEYS: counts, grants, visit. ARGV: ID, ms. Returns the new count of visits, or 0 if the visit was counted before or the grant is unknown.
+ * Also returns the milliseconds until the next visit counts.
  */
 const visitScript = markerScript(`
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return {0, 0} end
@@ -326,7 +334,7 @@ if redis.call('SET', KEYS[3], '', 'NX', 'PX', ARGV[2]) then
 end
 return {0, redis.call('PTTL', KEYS[3])}`);
 
-/** KEYS counts, uses; ARGV field and count of each counter, '', then ID and value of each use. Keeps larger counts, and existing uses. */
+/** KEYS: counts, uses. ARGV: field and count of each counter, '', then ID and value of each use. Keeps larger counts and existing uses. */
 const restoreCountsScript = redisScript(`
 local index = 1
 while ARGV[index] ~= '' do
@@ -337,7 +345,7 @@ while ARGV[index] ~= '' do
 end
 for use = index + 1, #ARGV - 1, 2 do redis.call('HSETNX', KEYS[2], ARGV[use], ARGV[use + 1]) end`);
 
-/** KEYS grants, changes, counts, uses; ARGV IDs of the grants to remove. */
+/** KEYS: grants, changes, counts, uses. ARGV: IDs of the grants to remove. */
 const forgetScript = redisScript(`
 for _, id in ipairs(ARGV) do
   redis.call('HDEL', KEYS[1], id)

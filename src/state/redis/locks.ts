@@ -30,10 +30,10 @@ local function alive()
 end
 `;
 
-/** The key lasts much longer than the longest lock, and expires when locks are no longer used. */
+/** The key expires when no lock has been taken for this time. This is much longer than any lock lasts. */
 const keyLifeMs = 86_400_000;
 
-/** KEYS locks; ARGV now, lock, maximum per account. Returns the conflicting lock, 'many', or nil when the lock was taken. */
+/** KEYS: locks. ARGV: now, lock, maximum per account. Returns the conflicting lock, 'many', or nil when the lock was taken. */
 const takeScript = redisScript(`${alive}
 local new = cjson.decode(ARGV[2])
 local own = 0
@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[1], new.token, ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
 return false`);
 
-/** KEYS locks; ARGV now, token, new expiry. Returns the lock, or nil when it does not exist. */
+/** KEYS: locks. ARGV: now, token, new expiry. Returns the lock, or nil when it does not exist. */
 const refreshScript = redisScript(`${alive}
 for _, held in ipairs(alive()) do
   if held.lock.token == ARGV[2] then
@@ -59,12 +59,12 @@ for _, held in ipairs(alive()) do
 end
 return false`);
 
-/** KEYS locks; ARGV now, token. Returns whether the lock existed. */
+/** KEYS: locks. ARGV: now, token. Returns whether the lock existed. */
 const releaseScript = redisScript(`${alive}
 alive()
 return redis.call('HDEL', KEYS[1], ARGV[2])`);
 
-/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns the matching locks, and the tokens of unreadable ones. */
+/** KEYS: locks. ARGV: now, path, 'covering' or 'within'. Returns the matching locks, and the tokens of unreadable ones. */
 const listScript = redisScript(`${alive}
 local found = {}
 local locks, bad = alive()
@@ -87,14 +87,14 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** Locks of all nodes. Expiry times come from the clocks of the nodes, which must agree to within minutes. */
+/** The locks of all nodes. Expiry times come from the clocks of the nodes, which must not differ by more than minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #areTaken: () => boolean;
   readonly #key: string;
 
-  /** @param areTaken whether a service of the current configuration uses locks; otherwise changes do not depend on Redis */
+  /** @param areTaken whether a service of the current configuration uses locks. If not, Redis is not asked before files change */
   constructor(link: RedisLink, clock: Clock, areTaken: () => boolean) {
     this.#link = link;
     this.#clock = clock;
@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // May return false although all locks have expired, because they stay in the hash until the next script removes them.
+  // Expired locks stay in the hash until the next script removes them, so this may return false although all locks have expired.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }

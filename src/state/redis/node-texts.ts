@@ -9,7 +9,11 @@ const maxReports = 100;
 /** Maximum number of messages that wait for one reader. */
 const maxWaiting = 100;
 
-/** KEYS reports, times; ARGV node, report, ms that reports are kept. Also removes future times: the clock may have been set back. */
+/**
+ *
+ * KEYS: reports, times. ARGV: node, report, ms that reports are kept. Also removes reports with a time in the future, because the clock may
+ * have been set back.
+ */
 const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
@@ -22,8 +26,9 @@ end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
 /**
- * KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns a flat list with three items for each node: its name, the age
- * of its report in milliseconds, and the report. The latest report comes first; a report that is too long is returned empty.
+ *
+ * KEYS: reports, times. ARGV: maximum bytes, ms that reports are kept. Returns a flat list with three items for each node: its name, the
+ * age of its report in milliseconds, and the report. The latest report comes first. A report that is too long is returned as an empty text.
  */
 const readScript = redisScript(`${redisNow}
 local found = {}
@@ -37,25 +42,28 @@ for index = 1, #times, 2 do
 end
 return found`);
 
-/** KEYS reports, times; ARGV node. */
+/** KEYS: reports, times. ARGV: node. */
 const leaveScript = redisScript(`
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])`);
 
-/** KEYS list; ARGV message, ms. Adds the message if there is room. */
+/** KEYS: list. ARGV: message, ms. Adds the message if there is room. */
 const putScript = redisScript(`
 if redis.call('LLEN', KEYS[1]) >= ${maxWaiting} then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`);
 
-/** KEYS list; ARGV maximum bytes. Removes and returns the first message, if any. A message that is too long is returned empty. */
+/**
+ * KEYS: list. ARGV: maximum bytes. Removes and returns the first message, if any. A message that is too long is returned as an empty text.
+ */
 const takeScript = redisScript(`
 local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /**
- * Messages between nodes: one report for each node, and a queue for each reader. All methods except `silence` throw ServiceError
+ *
+ * Transfers messages between nodes: one report of each node, and a queue for each reader. All methods except `silence` throw ServiceError
  * `unavailable`.
  */
 export class RedisNodeTexts {

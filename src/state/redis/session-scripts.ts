@@ -27,9 +27,10 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 `;
 
 /**
- * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum of the account,
- * address, fingerprints, client. If the account has its maximum, first ends the session that expires first. Returns the logins of ended
- * sessions.
+ *
+ * KEYS: session, sessions, account. ARGV: key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum number of sessions
+ * of the account, address, fingerprints, client. If the account already has its maximum, the session that expires first is ended. Returns
+ * the logins of ended sessions.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
@@ -47,7 +48,9 @@ end
 ${begin}
 return over`);
 
-/** Takes the same keys and arguments as `createScript`. Returns 0 if the account already has its maximum of active sessions, else 1. */
+/**
+ * Takes the same keys and arguments as `createScript`. Returns 0 if the account already has its maximum of active sessions, otherwise 1.
+ */
 export const createWithinScript = redisScript(`${redisNow}
 local most = tonumber(ARGV[7])
 if redis.call('SCARD', KEYS[3]) >= most then
@@ -61,7 +64,8 @@ ${begin}
 return 1`);
 
 /**
- * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
+ *
+ * KEYS: session, sessions. ARGV: key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
  * alive. Records the use of the session. Returns its start time, login and fingerprints.
  */
 export const findScript = redisScript(`${redisNow}
@@ -82,12 +86,13 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${keptAfterEndMs})
 redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${keptAfterEndMs})
 return {tostring(created), ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'login') or '', kept[3] or ''}`);
 
-/** KEYS session; ARGV fingerprints. Replaces the fingerprints if the session exists. */
+/** KEYS: session. ARGV: fingerprints. Replaces the fingerprints if the session exists. */
 export const renewScript = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
 
 /**
- * KEYS sessions; ARGV prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed is
+ *
+ * KEYS: sessions. ARGV: prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed is
  * kept, because it was renewed. Returns the keys of the ended sessions.
  */
 export const refuseScript = redisScript(`${forget}
@@ -100,14 +105,15 @@ for index = 2, #ARGV, 2 do
 end
 return ended`);
 
-/** KEYS sessions; ARGV prefix of the keys, then keys of the sessions to end. Returns the number of ended sessions. */
+/** KEYS: sessions. ARGV: prefix of the keys, then keys of the sessions to end. Returns the number of ended sessions. */
 export const endScript = redisScript(`${forget}
 local ended = 0
 for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
 return ended`);
 
 /**
- * KEYS sessions, account; ARGV prefix of the keys, key to keep, time. Ends the other sessions of the account that began until this time.
+ *
+ * KEYS: sessions, account. ARGV: prefix of the keys, key to keep, time. Ends the other sessions of the account that began until this time.
  * Returns the keys of those that were still active.
  */
 export const endAllScript = redisScript(`${redisNow}${forget}
@@ -123,7 +129,7 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
 end
 return ended`);
 
-/** KEYS sessions; ARGV prefix of the keys. Removes expired sessions and returns their logins. Only one caller gets each login. */
+/** KEYS: sessions. ARGV: prefix of the keys. Removes expired sessions and returns their logins. Only one caller gets each login. */
 export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
@@ -133,7 +139,11 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
 end
 return over`);
 
-/** KEYS sessions; ARGV prefix, then keys. Returns key, login, start, address, end, fingerprints, client, last use of active sessions. */
+/**
+ *
+ * KEYS: sessions. ARGV: prefix of the keys, then keys. Returns for each active session its key, login, start, address, end, fingerprints,
+ * client and last use.
+ */
 export const readScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do

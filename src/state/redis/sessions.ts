@@ -55,7 +55,7 @@ interface Seen {
   endsMs: number;
 }
 
-/** Sessions of all nodes. While Redis is unreachable, nobody can log in, and `find` throws. */
+/** The sessions of all nodes. While Redis is unreachable, nobody can log in, and `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -66,14 +66,14 @@ export class RedisSessions implements SessionStore {
   readonly #logins = new Map<string, Identity>();
   /** Sessions that this node ended. Redis may still have them if it was killed within a second, or if a replica took over. */
   readonly #ended = new Set<string>();
-  /** Requests to end all sessions of an account, by account, until Redis confirms them. */
+  /** Requests to end all sessions of an account, by account UUID. Each is kept until Redis confirms it. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
   /**
    * @param service the file transfer service of the sessions
-   * @param lifetimes called at each look-up, so that a reload takes effect at once
-   * @param onTimeout called for each session that timed out, on one node only (event `sessionTimedOut`)
+   * @param lifetimes called at each lookup, so that a reload takes effect at once
+   * @param onTimeout called for each session that timed out (event `sessionTimedOut`), on only one of the nodes
    */
   constructor(
     link: RedisLink,

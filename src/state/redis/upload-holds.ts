@@ -38,7 +38,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
 
 /**
- * KEYS hold; ARGV ticket or empty. Records a wish for the hold if an owner with an earlier ticket has it. An owner whose lease has expired
+ *
+ * KEYS: hold. ARGV: ticket or ''. If an owner with an earlier ticket has the hold, records a wish for it. An owner whose lease has expired
  * loses the hold. Returns the ticket, and whether no owner with an earlier ticket has the hold.
  */
 const quietScript = redisScript(`${readHold}
@@ -53,19 +54,19 @@ if token and not isHeld then
 end
 return {own, 1}`);
 
-/** KEYS hold; ARGV token, lease in us, life in ms. Renews a hold unless another owner took it. Returns 'lost', 'wanted' or 'held'. */
+/** KEYS: hold. ARGV: token, lease in µs, life in ms. Renews a hold unless another owner took it. Returns 'lost', 'wanted' or 'held'. */
 const renewScript = redisScript(`${readHold}
 if token ~= ARGV[1] then return 'lost' end
 redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return wish and tonumber(wish) > tonumber(ticket) and 'wanted' or 'held'`);
 
-/** KEYS hold; ARGV token. Releases the hold if this owner still has it. */
+/** KEYS: hold. ARGV: token. Releases the hold if this owner still has it. */
 const releaseScript = redisScript(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return end
 if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS[1], 'token') else redis.call('DEL', KEYS[1]) end`);
 
-/** KEYS hold. Returns whether the upload is held. */
+/** KEYS: hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
 /** Duration of a lease. After a node fails, its uploads stay held for this time. */
@@ -74,18 +75,18 @@ const leaseMs = 10_000;
 /** Interval at which a node renews its holds and checks whether other requests want them. */
 const renewEveryMs = 1000;
 
-/** Interval at which a waiting node asks for a hold. */
+/** Interval at which a waiting node asks for a hold again. */
 const askEveryMs = 100;
 
-/** Holds are kept longer than any upload (`server.uploads`), so that `abandoned` is not lost. */
+/** Holds are kept longer than any upload (`server.uploads`), because a hold with `abandoned` must not expire before its upload. */
 const lifeMs = 32 * 86_400_000;
 
-/** The hold of one request, valid among all nodes. */
+/** The hold of one request. It is valid for all nodes. */
 interface RedisUploadTurn extends UploadTurn {
   readonly token: string;
   /** @see UploadHold.isTakeover */
   readonly isTakeover: boolean;
-  /** The record at the time when the hold was taken. Reading it later could return changes by the next owner. */
+  /** The record at the time when the hold was taken. A later read could return changes by the next owner. */
   readonly recordText: string | undefined;
   /** @see UploadHold.confirm */
   confirm(): Promise<void>;
@@ -171,7 +172,7 @@ export class RedisUploadHolds {
     return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#holdKeys(id), [])) === 1;
   }
 
-  // The first reply contains the ticket, which later calls send again. The request with the newest ticket gets the upload.
+  // The first reply contains the ticket, and each later call sends it again. The request with the newest ticket gets the upload.
   async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
     let ticket = '';
     for (;;) {

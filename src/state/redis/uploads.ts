@@ -29,7 +29,7 @@ import { RedisUploadHolds } from './upload-holds.ts';
  * uploads that are being completed, and `uploads-of:PARTY` the IDs that count towards one limit (`uploadParty`).
  */
 
-/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether the record was added. */
+/** KEYS: record, all, paths, of the account. ARGV: ID, record, expiry, path, maximum, life in ms. Returns whether the record was added. */
 const addScript = redisScript(`
 if redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[5]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[6])
@@ -42,7 +42,8 @@ end
 return 1`);
 
 /**
- * KEYS record, all, paths, of the account, completing, hold; ARGV ID, record, expiry, path, life in ms, state ('open', 'completing' or
+ *
+ * KEYS: record, all, paths, of the account, completing, hold. ARGV: ID, record, expiry, path, life in ms, state ('open', 'completing' or
  * 'over'), token, previous path, whether the content is new. Returns 'lost', 'gone' or 'done'.
  */
 const changeScript = redisScript(`
@@ -65,7 +66,7 @@ for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4], KEYS[5]}) do
 end
 return 'done'`);
 
-/** KEYS record, all, paths, of the account, completing, hold; ARGV ID, path, token. Returns 'lost' or 'done'. */
+/** KEYS: record, all, paths, of the account, completing, hold. ARGV: ID, path, token. Returns 'lost' or 'done'. */
 const removeScript = redisScript(`
 if redis.call('HGET', KEYS[6], 'token') ~= ARGV[3] then return 'lost' end
 redis.call('DEL', KEYS[1], KEYS[6])
@@ -75,7 +76,7 @@ redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('SREM', KEYS[5], ARGV[1])
 return 'done'`);
 
-/** KEYS records. Returns 1 for each record that exists, otherwise 0. */
+/** KEYS: records. Returns 1 for each record that exists, otherwise 0. */
 const existScript = markerScript(`
 local found = {}
 for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
@@ -84,7 +85,7 @@ return found`);
 /** Maximum number of records in one script call. */
 const existPage = 500;
 
-/** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. Restores a record that Redis has lost. */
+/** KEYS: record, all, completing. ARGV: ID, record, expiry, life in ms. Restores a record that Redis has lost. */
 const restoreScript = markerScript(`
 if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then return end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
@@ -96,20 +97,20 @@ end`);
 /** Records are kept for this time after they expire, so that a node can still emit the event for the end of the upload. */
 const marginMs = 86_400_000;
 
-/** The lists of IDs: the command that removes an ID, and the end of the key. */
+/** For each list of IDs, the command that removes an ID and the last part of the key. */
 const idLists = [
   ['ZREM', 's'],
   ['SREM', 's-completing'],
 ] as const;
 
-/** Unfinished uploads of all nodes. Their content is on the file system that the nodes share. */
+/** The unfinished uploads of all nodes. Their content is on the file system that the nodes share. */
 export class RedisUploadStore implements SharedUploadStore {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds: RedisUploadHolds;
-  /** Running uploads of this node that have no record. */
+  /** Running uploads of this node that have no record in Redis. */
   readonly #passing = new PassingUploads();
 
   /** @param kind prefix of the Redis keys */
@@ -192,7 +193,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('-paths');
-    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`; `0` is the first character after `/`.
+    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`. The next character after `/` is `0`.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));

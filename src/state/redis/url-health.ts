@@ -3,7 +3,9 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
-/** Suspensions of URLs, shared by all nodes. While Redis is unreachable, each node uses its own, because suspensions only save time. */
+/**
+ * Shares the suspensions of URLs between all nodes. While Redis is unreachable, each node uses its own, because suspensions only save time.
+ */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
   readonly #clock: Clock;

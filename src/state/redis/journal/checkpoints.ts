@@ -5,8 +5,9 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * The stream has all events of the node's files before `position`. Later events are missing, or have an ID above `id`, the ID of a stream
- * entry. If `id` is `0-0`, nothing is known about the stream.
+ *
+ * Up to `position`, the stream has all events of the node's files. Each later event is either missing in the stream, or has an ID above
+ * `id`. If `id` is `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -15,10 +16,10 @@ export interface Checkpoint {
   atMs: number;
 }
 
-/** The ID before all others. */
+/** The ID before the first entry. */
 export const noId = '0-0';
 
-/** A killed Redis loses only entries younger than this. With appendfsync everysec, it loses a second or two. */
+/** A killed Redis keeps all entries that are older than this. With appendfsync everysec, it loses only the last second or two. */
 const surelyKeptMs = 60_000;
 
 /** If there are more checkpoints than this, every second one of the older half is dropped. */
@@ -26,7 +27,7 @@ const maxCheckpoints = 1000;
 
 /** The content of the checkpoints file. */
 interface SavedCheckpoints {
-  /** Identifies the data of Redis and changes when Redis is emptied; undefined while it is unknown. */
+  /** Identifies the data of Redis, and changes when Redis is emptied. Undefined while it is unknown. */
   marker: string | undefined;
   undelivered: Checkpoint;
   recent: Checkpoint;
@@ -60,7 +61,7 @@ export class Checkpoints {
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
 
-  /** The marker of the Redis that the checkpoints belong to, if known. */
+  /** The marker of the Redis data that the checkpoints belong to, if known. */
   get marker(): string | undefined {
     return this.#marker;
   }
@@ -70,12 +71,12 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** The newest checkpoint whose entries even a killed Redis still has. It may have lost all later entries. */
+  /** The newest checkpoint that is old enough that even a killed Redis still has its entries. Later entries may be lost. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** The checkpoint at which forwarding starts again after Redis was emptied, because later events may be undelivered. */
+  /** The checkpoint at which forwarding starts again after Redis was emptied. Events after it may not have been delivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }
@@ -92,7 +93,7 @@ export class Checkpoints {
     this.#all.splice(0, keepFrom);
   }
 
-  /** @param id last ID of the stream, used by a node that has sent nothing yet */
+  /** @param id last ID of the stream; a node that has sent nothing yet starts there */
   belongTo(marker: string, id: string): void {
     this.#marker = marker;
     const [only] = this.#all;

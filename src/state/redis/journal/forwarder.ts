@@ -33,7 +33,7 @@ export interface ForwarderOptions {
   onEmptied: () => Promise<void>;
 }
 
-/** Forwards the events in this node's files to the stream in order, and forwards them again when Redis has lost them. */
+/** Forwards the events in this node's files to the stream in order. Forwards them again when Redis has lost them. */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
   readonly #stream: StreamWriter;
@@ -47,11 +47,11 @@ export class EventForwarder {
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** UUIDs of the events that are being read again although they are already in the stream. */
+  /** UUIDs of events that are read again from the files although the stream already has them. */
   #present = new Set<string>();
   /** The position up to which events were sent. */
   #sentTo: LogPosition;
-  /** Events before this position are being read again. Until then, the current position and the last ID do not belong together. */
+  /** Events before this position are read again. Until they are read, `#cursor` and the last ID of the stream do not match. */
   #againTo: LogPosition | undefined;
   /** Aborted to end the wait for more events. */
   #idle = new AbortController();
@@ -77,7 +77,7 @@ export class EventForwarder {
     this.#running = this.#run();
   }
 
-  /** The position up to which the stream certainly has the events of the files. */
+  /** The position up to which the stream certainly has all events of the files. */
   get position(): LogPosition {
     const isCertain = !this.#mustCheck && !this.#isChecking;
     return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
@@ -115,7 +115,10 @@ export class EventForwarder {
       await new Promise<void>((resolve) => this.#flushing.add(resolve));
   }
 
-  /** Resolves when all events written before the call are in the stream. Has no time limit. @throws ServiceError `unavailable` if closed */
+  /**
+   * Resolves when all events written before the call are in the stream, however long that takes. @throws ServiceError `unavailable` if
+   * closed
+   */
   async untilForwarded(): Promise<void> {
     const { local, clock } = this.#options;
     const { end } = local;
@@ -193,7 +196,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // Lost events must be forwarded first, so that each node's events stay in order.
+      // The lost events are forwarded before these, so that each node's events stay in order.
       link.doubt('its journal was replaced');
       throw new Error('the journal in Redis was replaced');
     }
@@ -219,8 +222,9 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to the last position up to which the stream is known to be complete, and finds the later events that the stream has. This is
-   * necessary because a connection may have failed during a command, and Redis may have lost its last second, or all data.
+   *
+   * Returns to the last position up to which the stream is known to be complete, and finds which later events the stream has. A connection
+   * may have failed during a command, and Redis may have lost its last second or all its data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -20,16 +20,16 @@ import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 /** Maximum number of events in one block. */
 const blockEvents = 256;
 
-/** An entry of a stream: its ID, then field names and values alternately. */
+/** An entry of a stream. It has an ID, and a list in which field names and values alternate. */
 export type StreamEntry = [string, string[]];
 
-/** Parses an ID of milliseconds and a sequence number. */
+/** Parses an ID, which consists of milliseconds and a sequence number. */
 export function parseStreamId(id: string): LogPosition {
   const [segment = '0', offset = '0'] = id.split('-');
   return { segment: Number(segment), offset: Number(offset) };
 }
 
-/** The position from which events since a time (Unix time in milliseconds) are read; undefined for all events. */
+/** Returns the position from which to read events since a time (Unix time in milliseconds); undefined for all events. */
 export function streamSince(sinceMs: number): LogPosition;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
@@ -40,18 +40,18 @@ export function formatStreamId({ segment, offset }: LogPosition): string {
   return `${segment}-${offset}`;
 }
 
-/** The first position after an entry. */
+/** Returns the first position after an entry. */
 export function positionAfter({ segment, offset }: LogPosition): LogPosition {
   return { segment, offset: offset + 1 };
 }
 
-/** The largest ID before a position. A consumer group that has read up to this ID continues at the position. */
+/** Returns the largest ID before a position. A consumer group that has read up to this ID continues at the position. */
 export function idBefore({ segment, offset }: LogPosition): string {
   if (offset > 0) return `${segment}-${offset - 1}`;
   return segment > 0 ? `${segment - 1}-18446744073709551615` : '0-0';
 }
 
-/** The position after the last ID that a consumer group has read. */
+/** Returns the position after the last ID that a consumer group has read. */
 export function positionAfterId(id: string): LogPosition {
   const [segment = '0', sequence = '0'] = id.split('-');
   if (id === '0-0') return { segment: 0, offset: 0 };
@@ -76,7 +76,7 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // An entry is added after its event has happened, so the time in its ID is never before the time of the event.
+  // The time of an event is never after the time in the ID of its entry, because the entry is added later.
   const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];

@@ -29,7 +29,7 @@ import {
 } from './reader.ts';
 import { serverOf, trimStream } from './stream.ts';
 
-/** Records that a node noticed the loss of the shared journal's content. The node's own files still have the lost events. */
+/** Records that a node noticed that the shared journal lost its content. The node's own files still have the lost events. */
 const journalLoss = z.object({
   /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
@@ -48,14 +48,14 @@ async function recordLoss(link: Pick<RedisLink, 'key' | 'call'>, server: string,
   await link.call(['PEXPIRE', lossesKey(link), String(Math.ceil(keptMs))]);
 }
 
-/** The latest loss of each node, ordered from the oldest to the newest. */
+/** Reads the latest loss that each node noticed, from the oldest to the newest. */
 export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'>): Promise<JournalLoss[]> {
   const texts = (await link.call(['HVALS', lossesKey(link)])) as string[];
   const losses = texts.flatMap((text) => link.values.read(lossesKey(link), text, (value) => journalLoss.parse(value)) ?? []);
   return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** Interval at which the stream is checked for events of other nodes while a reader waits. Events of this node wake readers at once. */
+/** Interval at which a waiting reader looks for events of other nodes in the stream. Events of this node wake readers at once. */
 const checkEveryMs = 100;
 
 /** Interval at which events past their retention are removed. */
@@ -64,7 +64,8 @@ const trimEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /**
- * KEYS stream; ARGV ID. Ensures that later entries get larger IDs. Otherwise a replica with a slow clock could give new entries IDs that
+ *
+ * KEYS: stream. ARGV: ID. Ensures that later entries get larger IDs. Otherwise a replica with a slow clock could give new entries IDs that
  * handlers have already passed.
  */
 const raiseScript = redisScript(`
@@ -78,7 +79,7 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal. A change is answered when its event is in this journal, whose events are then forwarded to the stream. */
+  /** This node's own journal. A request is answered when its event is in this journal. The events are then forwarded to the stream. */
   local: FileEventLog;
   /** The unique name of this node. */
   node: string;
@@ -103,8 +104,10 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- * The journal of all nodes, a Redis stream. Each event is first written to this node's files, so that it is on disk before a change is
- * answered. It is then forwarded to the stream, and again if Redis loses it. While Redis is unreachable, events wait in the files.
+ *
+ * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files, so that it is on disk before the
+ * request is answered. Then it is forwarded to the stream. If Redis loses it, it is forwarded again. While Redis is unreachable, events
+ * wait in the files.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -165,7 +168,7 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** The end of the stream when this process first read it. The events of this process come later. */
+  /** The end of the stream when this process first read it. Events of this process come after it. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
@@ -175,7 +178,7 @@ export class RedisEventLog implements EventLog {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Number and age of the events in this node's files that the stream does not have, or may have lost. */
+  /** Counts the events in this node's files that the stream does not have, or may have lost, and returns the age of the oldest. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
@@ -255,7 +258,7 @@ export class RedisEventLog implements EventLog {
     nothing: (from: From) => Block,
   ) {
     return {
-      // The events of this node are forwarded first, so that its readers find them.
+      // The events of this node are forwarded before the stream is read, so that its readers find them.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -281,7 +284,11 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Allows the removal of events from the files once all handlers have delivered them. They need not be forwarded to an emptied Redis. */
+  /**
+   *
+   * Notes the position up to which all handlers have delivered. Earlier events may be removed from the files, because they need not be
+   * forwarded to an emptied Redis.
+   */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }

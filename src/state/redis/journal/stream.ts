@@ -7,7 +7,7 @@ import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
 import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Maximum number of retention periods for which undelivered events are kept. */
+/** Undelivered events are kept for at most this number of retention periods. */
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
@@ -29,7 +29,7 @@ export async function trimStream(
   }
 }
 
-/** The position at which each handler continues. Each handler has a consumer group of the stream. */
+/** Reads the position at which each handler continues. Each handler has its own consumer group of the stream. */
 export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
   let groups: unknown[][];
   try {
@@ -67,9 +67,10 @@ end
 const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0`);
 
 /*
- * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then the event, group and waiting handler of each entry. Adds all
- * entries or none. Entries are numbered consecutively, so that the entries between two can be counted. Returns the IDs, or false when the
- * stream is incomplete.
+ *
+ * KEYS: stream, marker, counter. ARGV: expected marker, last own ID, node, then the event, group and waiting handler of each entry. Adds
+ * all entries or none. Entries are numbered consecutively, so that the entries between two positions can be counted. Returns the IDs, or
+ * false if the stream is incomplete.
  */
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
@@ -98,14 +99,16 @@ export interface StreamKeys {
   counter: string;
 }
 
-/** The state of the stream that its writer last saw. */
+/** The last state of the stream that its writer saw. */
 export interface KnownStream {
   marker: string;
   /** The stream has all entries of the node up to this ID. */
   lastId: string;
 }
 
-/** The server of a node. A node name is the name of its server, a dot and eight random hexadecimal digits for the process. */
+/**
+ * Returns the server of a node. The name of a node is the name of its server, a dot and eight random hexadecimal digits for the process.
+ */
 export function serverOf(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
@@ -137,13 +140,16 @@ export class StreamWriter {
     return id === noId || ((await this.#caller.call(['XRANGE', this.#keys.stream, id, id])) as unknown[]).length > 0;
   }
 
-  /** The ID of the last entry; `0-0` for an empty stream. */
+  /** Returns the ID of the last entry, or `0-0` for an empty stream. */
   async lastId(): Promise<string> {
     const [last] = (await this.#caller.call(['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     return last?.[0] ?? noId;
   }
 
-  /** The UUIDs of this server's events from an ID on, also those of earlier processes, and the ID of the last one. */
+  /**
+   * Reads the UUIDs of this server's events from an ID on, and the ID of the last one. Events of the server's earlier processes are
+   * included.
+   */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;
