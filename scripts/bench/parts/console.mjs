@@ -1,5 +1,5 @@
 // Measures how a console slows the file service: GETs without a console, with one that nobody uses, and with ten live tails. A single
-// process is measured, because two processes of the same build differ by more than that. Reloads turn the console on and off in turns.
+// process is measured, because two processes of the same build differ by more than that. Reloads turn the console on and off alternately.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';

@@ -91,7 +91,7 @@ function show(left: readonly Row[] | undefined): void {
   // Rows that are still being loaded may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
-  // It counts all members, which are not shown.
+  // This number counts all members, but only some of them are shown.
   byId('count').hidden = left !== undefined;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
   showOnly(left);
@@ -150,7 +150,7 @@ export function startFilter(): void {
   search?.querySelector('input')?.replaceWith(field);
   search?.after(result);
   field.value = '';
-  // In the trash, for example, there is nothing below.
+  // In the trash, for example, there are no subfolders to search.
   below.hidden = field.form === null;
   field.placeholder = text(field.form ? 'search' : 'filter');
   search?.querySelector('select')?.addEventListener('change', apply);

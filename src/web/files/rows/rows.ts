@@ -171,7 +171,7 @@ export function rowLink(row: Row): HTMLAnchorElement {
   return (withCells(row).querySelector('a.i') ?? rowCheckbox(row)) as HTMLAnchorElement;
 }
 
-/** Whether the row leads to what it is about. */
+/** Whether the row has a link to its member. */
 export function isLinked(row: Row): boolean {
   return row.querySelector('a.i') !== null;
 }

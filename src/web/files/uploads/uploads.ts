@@ -89,7 +89,7 @@ function startDrops(add: Add): void {
   const show = (change: number) => {
     depth = Math.max(0, depth + change);
     place.textContent = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
-    // The visitor of a link is in no named folder.
+    // For the visitor of a link, the folder has no name.
     hint.hidden = place.textContent === '';
     call.textContent = text(may('create-folder') ? 'dropHere' : 'dropFiles');
     veil.hidden = depth === 0;

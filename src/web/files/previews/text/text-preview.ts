@@ -134,7 +134,10 @@ const maxJsonBytes = 2 * 1024 * 1024;
 /** Maximum size, in bytes, of Markdown that is formatted. */
 const maxMarkdownBytes = 256 * 1024;
 
-/** Shows Markdown formatted, separated values as a table, JSON as a tree, programs in colours, and of long texts first the beginning. */
+/**
+ * Shows Markdown formatted, separated values as a table, JSON as a tree, and programs in colours. Of a long text it shows the beginning
+ * first.
+ */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = textForm(content);
