@@ -20,7 +20,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** The login attempts of a source: credentials, each with its user name. */
+/** The login attempts from a source. Each entry is a credential, with the user name that it was sent with. */
 class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();
@@ -34,7 +34,7 @@ class NameRecord {
   readonly underWay = new ExpiringMap<true>();
 }
 
-/** Failed attempts and bans of one process (docs/spec/authentication.md#brute-force). */
+/** Stores the failed attempts and bans of one process (docs/spec/authentication.md#brute-force). */
 export class MemoryBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
@@ -42,7 +42,7 @@ export class MemoryBans implements AddressBans {
   readonly #sources = new Map<string, SourceRecord>();
   /** Keyed by folded name. */
   readonly #names = new Map<string, NameRecord>();
-  /** The sources from which a login with this exact name was accepted. */
+  /** For each user name, exactly as it was sent, the sources from which a login was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
   /** @param policy called for each attempt, so that a reload takes effect at once */
@@ -111,7 +111,7 @@ export class MemoryBans implements AddressBans {
     }
   }
 
-  /** The remaining time of a ban in milliseconds; 0 for a source that is not banned. */
+  /** Returns the remaining time of a ban in milliseconds; 0 for a source that is not banned. */
   #bannedForMs(source: string): number {
     return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
   }

@@ -5,7 +5,7 @@ import { dropOldest } from '../../lib/expiring-map.ts';
 
 const maxEntries = 10_000;
 
-/** Accepted credentials of one process. Only an HMAC of each credential is stored. */
+/** Stores which credentials the callout accepted, for one process. Only an HMAC of each credential is kept. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key: Buffer;
   readonly #clock: Clock;

@@ -14,7 +14,7 @@ import {
   type SearchStep,
 } from '../../webhooks/records/delivery-record.ts';
 
-/** The delivery records in a folder of files. */
+/** Reads the delivery records from the files in a folder. */
 export function fileRecords(folder: string): DeliveryRecords {
   return {
     read: (kind, from, onBadLine) => readDeliveries(folder, kind, from, onBadLine),
@@ -49,7 +49,7 @@ async function* newestInFiles(
     if (fd === undefined) continue;
     try {
       const { size, mtimeMs } = fstatSync(fd);
-      // Manual deliveries may write several files at the same time, so an older file may contain newer records.
+      // Several manual deliveries may write files at the same time, so an older file may contain newer records.
       if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
       const end = number === before?.segment ? Math.min(before.offset, size) : size;
       yield { position: { segment: number, offset: end }, readBytes: 0 };

@@ -18,10 +18,14 @@ import type { WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { type HandlerPositions, Pauses } from './handler-positions.ts';
 
-/** Maximum number of outcomes remembered for each handler. The record of deliveries has all outcomes. */
+/** Maximum number of outcomes that are kept in memory for each handler. The record of deliveries has all outcomes. */
 const maxRemembered = 20_000;
 
-/** Those deliveries of one handler for which uploads wait. Background delivery skips an event whose delivery was made for an upload. */
+/**
+ *
+ * Knows the outcome of deliveries for which uploads wait, for one handler. Background delivery skips an event whose delivery was made for
+ * an upload.
+ */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
@@ -32,7 +36,7 @@ class UploadDeliveries implements AwaitedDeliveries {
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
 
-  /** @param journalEnd returns the end of the journal. Events before the end at the time of construction belong to an earlier process */
+  /** @param journalEnd returns the end of the journal. Events before the end at the time of this call belong to an earlier process */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
     this.#folder = folder;
@@ -40,7 +44,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded; if not, the upload no longer waits for it */
+  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded. If not, the upload no longer waits for it */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);
@@ -70,7 +74,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     return pending;
   }
 
-  /** Forgets outcomes of events before a handler's position. They are no longer needed, because a reload never moves the position back. */
+  /** Forgets the outcomes of events before a handler's position. A reload never moves the position back, so they are no longer needed. */
   forgetBefore(position: LogPosition): void {
     for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }
@@ -96,7 +100,7 @@ export interface FileDeliveryOptions {
   log: Log;
 }
 
-/** The delivery state of a single process, in files of its data folder. */
+/** Stores the delivery state of a single process in files of its data folder. */
 export class FileDeliveryStore implements DeliveryStore {
   readonly isShared = false;
   readonly #options: FileDeliveryOptions;
@@ -105,7 +109,7 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #pauses: Pauses;
   /** Requests to resume a handler. Requests to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
-  /** Start position of the handlers of the first configuration. */
+  /** The position at which the handlers of the first configuration start. */
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();
@@ -122,7 +126,7 @@ export class FileDeliveryStore implements DeliveryStore {
     this.#deliveries = DeliveryLog.open(options);
   }
 
-  /** The oldest position that a handler still has to read. Handlers that stopped without a pause are left out. */
+  /** The oldest position that a handler still has to read. Handlers that stopped without being paused are not counted. */
   neededFrom(): LogPosition | undefined {
     const waiting = [...(this.#placed ?? this.#positions.handlers())].filter((uuid) => !this.#stopped.has(uuid) || this.#pauses.get(uuid));
     return waiting.map((uuid) => this.#findPosition(uuid)).sort(comparePositions)[0];

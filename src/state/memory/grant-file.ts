@@ -10,7 +10,7 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is rewritten when it has more lines than twice the number of grants plus this number. */
+/** The file is rewritten when it has more lines than twice the number of grants, plus this number. */
 const spareLines = 1000;
 
 /** Number of grants in one write when the file is rewritten. */
@@ -21,8 +21,9 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
+ *
  * Stores the grants of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a grant and its changes. A
- * request is answered only after its line is on disk, so a line that a crash has cut short belongs to a request without an answer.
+ * request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a request that got no answer.
  */
 export class GrantFile {
   readonly #path: string;
@@ -38,9 +39,10 @@ export class GrantFile {
   #isDoubtful = false;
 
   /**
+   *
    * Reads the file into the index. Lines that cannot be read are logged and skipped.
    *
-   * @throws the errors of opening and reading the file
+   * @throws system errors of opening and reading the file
    */
   constructor(dataFolderPath: string, index: GrantIndex, { clock, log }: { clock: Clock; log: Log }) {
     this.#path = join(dataFolderPath, grantFileName);
@@ -53,7 +55,8 @@ export class GrantFile {
   }
 
   /**
-   * Writes grants or changes; they are on disk when the promise resolves.
+   *
+   * Writes grants or changes. They are on disk when the promise resolves.
    *
    * @throws ServiceError `storage-full` or `internal`
    */
@@ -99,7 +102,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Lines that arrive meanwhile stay in `#pending`, and are written afterwards.
+  // Lines that arrive during the rewrite stay in `#pending` and are written after it.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);
@@ -141,10 +144,11 @@ export class GrantFile {
 }
 
 /**
+ *
  * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
  *
- * @returns size and number of the complete lines; `isTorn` if they are followed by a line that a crash has cut short
- * @throws the errors of opening and reading the file
+ * @returns total size and number of the complete lines; `isTorn` if a line that a crash has cut short follows them
+ * @throws system errors of opening and reading the file
  */
 export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {
   const read = { sizeBytes: 0, lines: 0, isTorn: false };

@@ -1,6 +1,6 @@
 import { type Grant, type GrantChange, mergeGrants } from '../../auth/grants/grant.ts';
 
-/** Grants in memory: by ID, by the hash of their secret, and by account. */
+/** Finds grants in memory by ID, by the hash of their secret, and by account. */
 export class GrantIndex {
   readonly #byId = new Map<string, Grant>();
   readonly #byHash = new Map<string, Grant>();
@@ -22,7 +22,7 @@ export class GrantIndex {
     return this.#byId.values();
   }
 
-  /** The grants of an account, in the order in which they were created. */
+  /** Returns the grants of an account, in the order in which they were created. */
   ofAccount(uuid: string): Grant[] {
     return [...(this.#ofAccounts.get(uuid) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }
@@ -40,7 +40,7 @@ export class GrantIndex {
     return joined;
   }
 
-  /** Changes a grant. @returns the changed grant; undefined if the grant is unknown */
+  /** Changes a grant. @returns the changed grant, or undefined if the grant is unknown */
   change(change: GrantChange): Grant | undefined {
     const known = this.#byId.get(change.id);
     return known && this.put({ ...known, ...change });

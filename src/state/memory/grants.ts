@@ -8,7 +8,10 @@ import { GrantIndex } from './grant-index.ts';
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants in memory and in a file of the data folder: those of a single process, or a node's copy of the grants of all nodes. */
+/**
+ * Keeps grants in memory and in a file of the data folder. They are the grants of a single process, or a node's copy of the grants of all
+ * nodes.
+ */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();
   readonly #file: GrantFile;
@@ -16,11 +19,11 @@ export class FileGrants implements GrantStore {
   readonly #log: Log;
   readonly #listeners: ((grants: readonly Grant[]) => void)[] = [];
   readonly #forgetting: Timer;
-  /** Grants that are being added; they already count towards the limit. */
+  /** Grants that are being added. They already count towards the limit. */
   readonly #adding = new Set<Grant>();
   readonly #visits = new ExpiringMap<true>(maxVisits);
 
-  /** @throws the errors of opening and reading the file */
+  /** @throws system errors of opening and reading the file */
   constructor(dataFolderPath: string, dependencies: { clock: Clock; log: Log }) {
     this.#file = new GrantFile(dataFolderPath, this.index, dependencies);
     this.#clock = dependencies.clock;
@@ -69,7 +72,7 @@ export class FileGrants implements GrantStore {
       return known && !known.end ? (this.index.change({ id, end }) ?? []) : [];
     });
     this.tell(ended);
-    // Waits even if `ended` is empty, because a concurrent call may still be writing the end of these grants.
+    // The call waits even if `ended` is empty, because a concurrent call may still be writing the end of these grants.
     await this.#file.write(ended.map(({ id }) => ({ id, end })));
     return ended;
   }
@@ -112,7 +115,7 @@ export class FileGrants implements GrantStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores grants and changes of another node; they are on disk when the promise resolves. @throws as `GrantFile.write` */
+  /** Stores grants and changes of another node. They are on disk when the promise resolves. @throws the errors of `GrantFile.write` */
   async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
     const over: Grant[] = [];
     for (const item of items) {

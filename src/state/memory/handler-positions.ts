@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 import { readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 
-/** The pause of a handler. */
+/** Describes who paused a handler, and when. */
 interface Pause {
   /** ISO 8601, UTC. */
   since: string;
@@ -33,7 +33,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Pauses a handler at once; the pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses a handler at once. The pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -42,7 +42,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause at once; the change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Ends a pause at once. The change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
@@ -89,8 +89,10 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * The position of each handler in the journal. The file is written at intervals. Later progress is read from the record of deliveries,
- * which is written with each delivery. So the file also contains the end of that record at the time of the write.
+ *
+ * Keeps the position of each handler in the journal. The file is written at intervals, and the record of deliveries with each delivery.
+ * Progress after the last write is therefore read from that record. To know where to begin, the file contains the end of the record at the
+ * time of the write.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -127,7 +129,7 @@ export class HandlerPositions {
     else this.#waiting.delete(uuid);
   }
 
-  /** Deliveries of a handler that wait for a retry. */
+  /** Returns the deliveries of a handler that wait for a retry. */
   waiting(uuid: string): readonly WaitingRetry[] {
     return this.#waiting.get(uuid) ?? [];
   }
@@ -136,7 +138,7 @@ export class HandlerPositions {
     return this.#positions.keys();
   }
 
-  /** The oldest position of these handlers. */
+  /** Returns the oldest position of these handlers. */
   oldest(uuids: readonly string[]): LogPosition | undefined {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];
   }
@@ -151,7 +153,7 @@ export class HandlerPositions {
     this.#waiting.delete(uuid);
   }
 
-  /** Writes the file if its content changed. Never throws: if progress is lost, events are only delivered again. */
+  /** Writes the file if its content changed. Never throws, because lost progress only means that events are delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};
@@ -191,7 +193,7 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-/** The members of a state file; empty when the file does not exist or is damaged. */
+/** Reads the members of a state file. Returns no members if the file does not exist or is damaged. */
 export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));

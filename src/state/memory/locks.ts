@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** Locks of one process. They are lost when the process ends, as RFC 4918 §6.6 allows. */
+/** The locks of one process. They are lost when the process ends, which RFC 4918 §6.6 allows. */
 export class MemoryLocks implements LockStore {
   readonly #clock: Clock;
   readonly #areTaken: () => boolean;

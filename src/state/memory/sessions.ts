@@ -21,7 +21,7 @@ interface StoredSession {
   holds: number;
 }
 
-/** Sessions of one process. */
+/** The sessions of one process. */
 export class MemorySessions implements SessionStore {
   readonly #clock: Clock;
   readonly #lifetimes: () => SessionLifetimes;
@@ -165,7 +165,7 @@ export class MemorySessions implements SessionStore {
   }
 }
 
-/** The session that has been unused for the longest time. Sessions with a running transfer come last. */
+/** Finds the session that has been unused for the longest time. Sessions with a running transfer come last. */
 function longestUnused(sessions: ReadonlySet<StoredSession>): StoredSession {
   const rank = ({ holds, lastUsedMs }: StoredSession) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
   return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));

@@ -25,7 +25,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** Size of the first line of a record's file. This line has the members that change often, and is overwritten in place. */
+/** Size in bytes of the first line of a record's file. This line has the members that change often, and is overwritten in place. */
 const headBytes = 128;
 
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
@@ -40,18 +40,18 @@ interface FileUploadStoreOptions {
   log: Log;
 }
 
-/** Unfinished uploads. Each record has its own file in the data folder, and is also in memory. */
+/** Stores unfinished uploads. Each record has its own file in the data folder, and is also in memory. */
 export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
-  /** Upload IDs, keyed by the real path that the finished file will get. */
+  /** For each real path that a finished file will get, the IDs of its uploads. */
   readonly #names = new Map<string, Set<string>>();
   readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
-  /** Reads the records that a previous process left, and skips unreadable ones. */
+  /** Reads the records that a previous process left. Unreadable records are logged and skipped. */
   constructor(options: FileUploadStoreOptions) {
     this.#options = options;
     this.#folder = join(options.dataFolderPath, options.folder ?? 'uploads');
@@ -190,7 +190,7 @@ export class FileUploadStore implements UploadStore {
     this.#count(record, -1);
   }
 
-  // Finished uploads do not count.
+  // Finished uploads do not count towards the limit.
   #count(record: UploadRecord, by: 1 | -1): void {
     if (!record.outcome) this.#counts.add(uploadParty(record), by);
   }
@@ -204,7 +204,7 @@ export class FileUploadStore implements UploadStore {
     await writeFileAtomically(this.#recordPath(record.id), `${formatHead(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
   }
 
-  // Overwriting existing bytes changes no file system metadata, so this small write reaches the disk completely or not at all.
+  // An overwrite of existing bytes changes no file system metadata, so this small write reaches the disk completely or not at all.
   async #writeHead(record: UploadRecord): Promise<void> {
     const fd = openSync(this.#recordPath(record.id), 'r+');
     try {

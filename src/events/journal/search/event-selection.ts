@@ -4,7 +4,10 @@ import type { ServiceEvent } from '../../event.ts';
 /** The groups that describe the outcome of an operation. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
 
-/** A selection of events. Every given member must match; a list matches if one of its items does. An empty list matches all events. */
+/**
+ * A selection of events. An event must match every given member. It matches a list if it matches one of the items. An empty list matches
+ * all.
+ */
 export interface EventSelection {
   id: number[];
   uuid: string[];
@@ -12,7 +15,7 @@ export interface EventSelection {
   since?: number;
   /** Events before this Unix time in milliseconds. */
   until?: number;
-  /** IDs of kinds that are left out. */
+  /** IDs of events that are left out. */
   exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
@@ -54,7 +57,7 @@ export function isKindSelected(event: Pick<ServiceEvent, 'id'>, { id, exceptId, 
   return !isGiven(status) || eventGroups(event).some((name) => (status as EventGroup[]).includes(name));
 }
 
-/** Whether all conditions of a selection are about the kind and the time of events. */
+/** Whether a selection has conditions only on the kind and the time of events. */
 export function selectsByKind({ id, exceptId, group, status, since, until, ...rest }: EventSelection): boolean {
   return selectsAll(rest);
 }
@@ -64,27 +67,27 @@ export function selectsAll(selection: Partial<EventSelection>): boolean {
   return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
 }
 
-/** The time of an event, Unix time in milliseconds. */
+/** Returns the time of an event as Unix time in milliseconds. */
 export function eventTimeMs({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;
 }
 
-/** Whether a list selects anything. */
+/** Whether a list is given and not empty. An empty list sets no condition. */
 export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[] {
   return list !== undefined && list.length > 0;
 }
 
-/** Names and UUIDs by which a search for an account finds an event. */
+/** Returns the names and UUIDs by which a search for an account finds an event. */
 export function eventAccounts({ account, data }: ServiceEvent): string[] {
   return [account.uuid, account.name, ...filterTexts([data.username])];
 }
 
-/** The paths that an event is about, without a final slash. */
+/** Returns the paths that an event is about, without a final slash. */
 export function eventPaths({ data }: ServiceEvent): string[] {
   return filterTexts([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 
-/** The groups of an event's kind. */
+/** Returns the groups of an event's kind. */
 export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
   // A newer version of svc may have written events that this version does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];

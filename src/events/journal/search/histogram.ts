@@ -4,7 +4,7 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, eventGroups, eventTimeMs, isKindSelected, isSelected, selectsByKind } from './event-selection.ts';
 import type { SearchLimits } from './search.ts';
 
-/** The numbers of events in one part of a time range. */
+/** The number of events in one part of a time range. */
 interface PartCounts {
   events: number;
   /** Number of events of the group `failure`. */
@@ -15,12 +15,15 @@ interface PartCounts {
 type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
+ *
  * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
- * between blocks of some hundred events. If all conditions are about kinds of events, a block within one part is counted from the summary
- * of its file. So only the current file and the blocks that extend over two parts are read.
+ * between blocks of some hundred events.
+ *
+ * If all conditions are about the kind or time of events, a block whose events all belong to one part is counted from the summary of its
+ * file. Only the current file, and blocks whose events belong to several parts, are read.
  *
  * @param parts number of equal parts
- * @returns the counts with the oldest part first, and the Unix time in milliseconds since which all events are counted
+ * @returns the counts, oldest part first, and the Unix time in milliseconds since which all events are counted
  * @throws the signal's reason if it aborts; ServiceError `unavailable` if the journal cannot be read at present
  */
 export async function countInParts(
@@ -52,7 +55,7 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events that happened at almost the same time may be stored in another order.
+      // Events that happened at almost the same time may be stored in a different order.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (isSelected(event, selection)) add(event.id, atMs, 1);
@@ -63,5 +66,7 @@ export async function countInParts(
   return { counts, countedSinceMs: since };
 }
 
-/** Maximum difference between the order in the journal and the order of times. Several processes write events, and clocks may be set. */
+/**
+ * An event may be stored after events that happened up to this time later, because several processes write events, and clocks may be set.
+ */
 const outOfOrderMs = 60_000;

@@ -5,12 +5,12 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { eventTimeMs } from './event-selection.ts';
 
-/** Maximum number of accounts whose last login is kept. If there are more, those with the oldest logins are left out. */
+/** Maximum number of accounts whose last login is kept. Accounts with older logins are left out. */
 const maxAccounts = 100_000;
 
-/** Duration of work before a rest, in milliseconds. */
+/** Duration of work in milliseconds before a rest of the same duration. */
 const workMs = 20;
-/** The journal is not read again within this time, in milliseconds. */
+/** After the journal was read, it is not read again within this time, in milliseconds. */
 const freshForMs = 1000;
 
 /** The last login of an account. */
@@ -28,7 +28,8 @@ export interface LastLogin {
 const selection = { id: [eventIds.authenticationAccepted], uuid: [] };
 
 /**
- * The last login of each account, from the events `authenticationAccepted` in the journal. The first call of `refresh` reads the journal in
+ *
+ * Finds the last login of each account in the journal (events `authenticationAccepted`). The first call of `refresh` reads the journal in
  * the background, newest events first. Later calls read only new events.
  */
 export class LastLogins {
@@ -40,7 +41,7 @@ export class LastLogins {
   #sinceMs: number | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
-  /** Increases with each new account. */
+  /** Increases when an account is added to the logins. */
   version = 0;
 
   constructor(journal: () => EventLog, clock: Clock) {
@@ -48,7 +49,7 @@ export class LastLogins {
     this.#clock = clock;
   }
 
-  /** The last logins by the name of the account. */
+  /** The last login of each account, by account name. */
   get logins(): ReadonlyMap<string, LastLogin> {
     return this.#logins;
   }
@@ -64,9 +65,10 @@ export class LastLogins {
   }
 
   /**
+   *
    * Reads new events.
    *
-   * @param withinMs maximum time to wait; after it, the reading continues in the background
+   * @param withinMs maximum time to wait in milliseconds; after it, the reading continues in the background
    * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async refresh(withinMs: number): Promise<void> {
@@ -74,7 +76,7 @@ export class LastLogins {
       this.#reading = this.#read().finally(() => {
         this.#reading = undefined;
       });
-      // The error is thrown to the callers that wait.
+      // Callers that wait get the error from the race below. Without this line, an error that nobody waits for would end the process.
       this.#reading.catch(() => {});
     }
     await Promise.race([this.#reading, this.#clock.sleep(withinMs)]);

@@ -9,11 +9,11 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** The oldest block is dropped if the others have enough events, or if all blocks together have too many bytes. */
+/** The oldest block is dropped if the other blocks have enough events, or if all blocks together have too many bytes. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
-/** An event that is parsed at most once, and only if a follower may want it. */
+/** An event that is parsed only once, and only if a follower may want it. */
 interface KeptEvent extends RawEvent {
   /** @param selection undefined for all events */
   isSelected(selection: LiveSelection | undefined): boolean;
@@ -39,7 +39,7 @@ interface KeptBlock {
   events: Promise<KeptEvent[]> | undefined;
 }
 
-/** The newest events of a journal, numbered in order. Events that no follower needs are not read. */
+/** Keeps the newest events of a journal, numbered in order. Events that no follower needs are not read. */
 export class KeptEvents {
   #blocks: KeptBlock[] = [];
   #bytes = 0;
@@ -76,13 +76,13 @@ export class KeptEvents {
     this.#bytes = 0;
   }
 
-  /** Yields the events from a number on, block by block. @throws ServiceError `unavailable` if they are no longer in the journal */
+  /** Yields the events from a number on, block by block. @throws ServiceError `unavailable` if the journal no longer has them */
   async *from(number: number): AsyncGenerator<KeptEvent[]> {
     const index = this.#blocks.findLastIndex(({ first }) => first <= number);
     for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
   }
 
-  /** Number of the first event at or after a position. @throws ServiceError `unavailable` if it is no longer in the journal */
+  /** Finds the number of the first event at or after a position. @throws ServiceError `unavailable` if the journal no longer has it */
   async findNumber(position: LogPosition): Promise<number> {
     const last = this.#blocks.at(-1);
     if (!last || comparePositions(last.block.next, position) <= 0) return this.#end;
@@ -105,21 +105,23 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   }
 }
 
-/** Minimum intervals between readings of the journal, and between batches for a follower. */
+/** Minimum time between two reads of the journal, and between two batches for a follower. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
-/** Maximum number of events in one batch, which allows a thousand events per second. */
+/** Maximum number of events in one batch. With `batchEveryMs`, a follower gets at most a thousand events per second. */
 const maxAtOnce = 250;
 
-/** Maximum number of blocks that are read again for a returning follower, and maximum number of such reads at the same time. */
+/**
+ * Maximum number of blocks that are read again for a follower that returns, and maximum number of followers that read at the same time.
+ */
 const maxBlocksBack = 64;
 const readersBack = 2;
 
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** The events that were left out before `events`. They are counted even if they are not selected. */
+  /** Describes the events before `events` that were left out. `skipped` counts all of them, also those that are not selected. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
   /** Position from which the follower can continue later. */
   next: LogPosition;
@@ -134,13 +136,14 @@ type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | '
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** The error that ended the reader. Its followers get the error, and the next follower starts a new reader. */
+  /** The error that ended the reader. Its followers throw the error, and the next follower starts a new reader. */
   fault: unknown;
 }
 
 /**
- * The live events of a journal for any number of followers. One reader serves all followers, and the newest events are kept only once, even
- * if a follower is slow. Without followers, the journal is not read.
+ *
+ * Delivers the live events of a journal to any number of followers. One reader serves all followers, and the newest events are kept only
+ * once, even if a follower is slow. Without followers, the journal is not read.
  */
 export class LiveEvents {
   readonly #journal: FollowedJournal;
@@ -150,12 +153,12 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** The newest events, shared by all followers. A follower that needs older events gets a lag. */
+  /** The newest events, shared by all followers. A follower that needs older events gets a batch with `lag`. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Resolves when all followers get their next batch, so that all of them get the same events. */
+  /** Resolves when the followers may get their next batch. All followers wait for the same promise, so they get the same events. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
@@ -175,9 +178,11 @@ export class LiveEvents {
   }
 
   /**
-   * Follows the journal until the signal aborts. Each batch is created on demand, so that no events are queued for a slow follower.
    *
-   * @param from `next` of an earlier batch, or any position, to get the events since then; undefined for new events only
+   * Follows the journal until the signal aborts. A batch is created only when the caller asks for it, so no events are queued for a slow
+   * follower.
+   *
+   * @param from `next` of an earlier batch, or any other position, to get the events since then; undefined for new events only
    * @throws ServiceError `unavailable` if the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
@@ -220,12 +225,12 @@ export class LiveEvents {
     }
   }
 
-  /** Start of the kept events. */
+  /** The position of the oldest kept event. */
   get #begins(): LogPosition {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** Yields the events between an earlier batch and the kept events, with the number of the kept event to continue with. */
+  /** Yields the events between an earlier batch and the kept events, and the number of the kept event with which to continue. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -233,10 +238,10 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // The turn ends after each read, so that a follower that does not take its batch does not block others.
+        // The slot is released after each read, so that a follower that does not take its batch does not block others.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // There must be no await before the number is read, because the kept events may change meanwhile.
+        // No `await` may stand between this line and the read of the number, because the kept events could change meanwhile.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;

@@ -10,11 +10,12 @@ import { selectionNeedles } from './selection-keys.ts';
 import { readSummary } from './summary.ts';
 
 /**
- * Searches the files of a journal, newest first, for events that may be selected. Parts that the summary of a file excludes are not read.
- * Files that are torn, rotated or removed meanwhile are read as far as possible.
+ *
+ * Searches the files of a journal, newest first, for events that may be selected. Skips the parts that cannot contain selected events
+ * according to the summary of their file. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
  * @param before position at which to begin instead of the end
- * @param suffices whether the counts of a part are enough, so that it is not read
+ * @param suffices whether the event counts of a part are enough; if so, the part is not read
  */
 export async function* newestBlocks(
   folder: string,
@@ -58,7 +59,7 @@ export async function* newestBlocks(
   }
 }
 
-/** Creates a function that finds the group for the account of an event. It reads the groups on the first call. */
+/** Returns a function that finds the group of an event's account. The groups are read at its first call. */
 function groupLookup(path: string): (offset: number) => string | undefined {
   let marks: MarksReader | undefined;
   return (offset) => {

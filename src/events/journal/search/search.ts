@@ -8,7 +8,7 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 /** An event that a search found. */
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page of a search. `bytes` limits the bytes that are read, rounded up to a block. */
+/** Limits of one page of a search. `bytes` limits the bytes that are read; the search stops after the block that reaches it. */
 export interface SearchLimits {
   events: number;
   bytes: number;
@@ -19,7 +19,7 @@ export interface SearchLimits {
 export interface EventPage {
   /** Newest first. */
   events: FoundEvent[];
-  /** Start of the next page; undefined at the beginning of the journal. */
+  /** Start of the next page; undefined if the search reached the beginning of the journal. */
   next: LogPosition | undefined;
   /** Number of files that were searched, and number of bytes that were read from them. */
   searched: { files: number; bytes: number };

@@ -6,18 +6,18 @@ import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
-/** Maximum number of parent folders of a path in a filter, so that one very deep path cannot fill the filter. */
+/** Maximum number of parent folders of one path in a filter, so that one very deep path cannot fill the filter. */
 const maxFolders = 16;
 
 /** The keys of all events in a block. */
 export type BlockKeys = Record<FilterKind, Set<string>>;
 
-/** The keys of a block without events. */
+/** Creates the keys of a block without events. */
 export function noKeys(): BlockKeys {
   return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
 }
 
-/** Adds the keys of an event to the keys of its block. @param userGroup the group of its account */
+/** Adds the keys of an event to the keys of its block. @param userGroup the group of the event's account */
 export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string | undefined): void {
   for (const account of eventAccounts(event)) keys.accounts.add(account);
   for (const path of eventPaths(event)) {
@@ -32,7 +32,7 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
   if (userGroup !== undefined) keys.userGroups.add(userGroup);
 }
 
-/** Lists of keys for a selection. A block with a selected event has at least one key of each list. */
+/** Returns lists of keys for a selection. A block with a selected event contains at least one key of each list. */
 export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
   const { id, uuid, group, status, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
@@ -50,8 +50,10 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- * Lists of byte strings for a selection. The JSON of a selected event contains at least one string of each list, so other lines need not be
- * parsed. Strings that are probably rare come first. All JSON is written by `JSON.stringify`, so equal values have equal bytes.
+ *
+ * Returns lists of byte strings for a selection. The JSON of a selected event contains at least one string of each list, so other lines
+ * need not be parsed. The strings that are probably rarest come first. `JSON.stringify` writes all events, so equal values have equal
+ * bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;
@@ -71,7 +73,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-// The needle of a folder has no final quote, so that it also matches all paths below the folder.
+// The needle of a folder has no closing quote, so that it also matches all paths below the folder.
 function pathNeedle(path: string): string {
   return path.endsWith('/') ? quoted(path.slice(0, -1)).slice(0, -1) : quoted(path);
 }
@@ -82,7 +84,7 @@ function pathKeys(path: string): string[] {
   return [folders.at(-1) as string, path.slice(0, -1)];
 }
 
-/** The parent folders of a path, highest first, each with a final slash. */
+/** Returns the parent folders of a path from the root down, each with a final slash. */
 function foldersAbove(path: string): string[] {
   const folders: string[] = [];
   for (let at = path.indexOf('/', 1); at >= 0 && folders.length < maxFolders; at = path.indexOf('/', at + 1))

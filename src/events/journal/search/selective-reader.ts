@@ -5,13 +5,13 @@ import { listSegments, type Segment } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type Range, readSummary } from './summary.ts';
 
-/** Reads the files of a journal in order. Skips parts that contain no selected event according to the summaries. */
+/** Reads the files of a journal in order. Skips the parts that contain no selected event according to the summary of their file. */
 export class SelectiveReader implements EventReader {
   readonly #folder: string;
   readonly #wanted: EventSelection;
   readonly #reader: JournalReader;
   #segment: Segment | undefined;
-  /** The parts of that file to read; undefined for the whole file. */
+  /** The parts of `#segment` to read; undefined for the whole file. */
   #ranges: Range[] | undefined;
 
   constructor(folder: string, wanted: EventSelection, onBadLine: (bad: BadLine) => void) {
@@ -33,7 +33,7 @@ export class SelectiveReader implements EventReader {
     for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
       if (this.#segment?.number !== position.segment) await this.#open(position);
       const segment = this.#segment;
-      // If the file was removed, the position is unchanged, so that the reader reports the removal.
+      // If the file was removed, the position is returned unchanged, so that the reader reports the removal.
       if (!segment || (segment.number !== position.segment && position.segment > 0)) return from && position;
       const offset = segment.number === position.segment ? position.offset : 0;
       if (!this.#ranges) return from && { segment: segment.number, offset };

@@ -14,9 +14,10 @@ import { addKeys, noKeys } from './selection-keys.ts';
 import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
- * Writes the summary of an ended journal file, for example `events-00000001.summary` for `events-00000001.ndjson`.
  *
- * @param pause called and awaited after each block of some hundred events
+ * Writes the summary of a journal file that is no longer appended to, for example `events-00000001.summary` for `events-00000001.ndjson`.
+ *
+ * @param pause called after each block of some hundred events; the next block waits for its promise
  * @returns whether the summary was written; false if the file was removed or changed meanwhile
  */
 export async function summarise({ number, path }: Segment, pause: () => Promise<void>): Promise<boolean> {
@@ -67,30 +68,31 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
-/** Duration of a rest as a multiple of the work before it, for a busy and for an idle event loop. */
+/** The work is multiplied by this number to get the duration of the rest after it, for a busy and for an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
-/** Maximum duration of a rest. It matters if the machine was suspended during a piece of work. */
+/** Maximum duration of a rest. Without it, a rest could be very long if the machine was suspended during the work. */
 const longestRestMs = 10_000;
 
-/** An event loop with a higher utilisation than this is busy. */
+/** An event loop whose utilisation is above this share is busy. */
 const busyShare = 0.05;
 
-/** Names of temporary files that a killed process has left. */
+/** Names of temporary files that a killed process left. */
 const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 
 type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
- * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds and rests
- * between them. This is not urgent, because searches without summaries are only slower.
+ *
+ * Writes the missing, torn or outdated summaries of journal files that are no longer appended to, newest first. It works for a few
+ * milliseconds at a time and rests in between. This is not urgent, because searches without summaries are only slower.
  */
 export class Summariser {
   readonly #options: SummariserOptions;
   readonly #timer: Timer;
   readonly #stop = new AbortController();
-  /** Files whose summary was checked, or cannot be written. */
+  /** Files that need no more work: their summary was checked or written, or it cannot be written. */
   readonly #settled = new Set<number>();
   #run: Promise<void> | undefined;
 

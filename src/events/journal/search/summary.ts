@@ -5,7 +5,7 @@ import type { CountedBlock, Suffices } from '../event-log.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Number of filter bits for each key. With this number of hashes, about one absent key in a hundred is reported as present. */
+/** Number of filter bits for each key. With this number of hashes, a filter reports about one absent key in a hundred as present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
@@ -23,7 +23,7 @@ export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   return filter;
 }
 
-/** The bits of a key in a filter: bit `first`, and further bits at distances of `step`. */
+/** The bits of a key in a filter: bit `first`, and further bits, each `step` after the one before. */
 interface KeyHash {
   first: number;
   step: number;
@@ -40,7 +40,7 @@ export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   return true;
 }
 
-/** Two 32-bit hashes of a text, mixed as at the end of MurmurHash3. Collisions only make searches slower. */
+/** Calculates two 32-bit hashes of a text, with the final mix of MurmurHash3. Collisions only make searches slower. */
 export function hashKey(key: string): KeyHash {
   let first = 0xdeadbeef;
   let second = 0x41c6ce57;
@@ -59,26 +59,28 @@ function mix(value: number): number {
 }
 
 /*
- * A summary is a file beside an ended journal file. It shows which blocks of the journal file may contain an event. It begins with the line
- * `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, then one section for each kind
- * of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole journal file is read.
+ *
+ * A summary is a file beside a journal file that is no longer appended to. It shows which blocks of the journal file may contain an event.
+ * It begins with the line `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows. After
+ * it comes one section for each kind of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole
+ * journal file is read.
  */
 const version = 2;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** Number of bytes at the beginning of a journal file that distinguish it from other files with the same name and size. */
+/** Number of bytes at the beginning of a journal file whose checksum distinguishes it from other files with the same name and size. */
 const fingerprintBytes = 1024;
 
-/** The summary of a block, which is a part of a journal file with complete lines. */
+/** The summary of a block. A block is a part of a journal file that consists of complete lines. */
 export interface BlockSummary {
   bytes: number;
-  /** Times of its earliest and latest event, Unix time in milliseconds; null if the block has no events. */
+  /** Times of the earliest and latest event, Unix time in milliseconds; null if the block has no events. */
   first_ms: number | null;
   last_ms: number | null;
-  /** Number of events by ID. */
+  /** Number of events by event ID. */
   counts: Record<string, number>;
-  /** Sizes of its filters in bytes, in the order of `filterKinds`. */
+  /** Sizes of the filters in bytes, in the order of `filterKinds`. */
   filters: number[];
 }
 
@@ -88,7 +90,7 @@ interface SummaryHeader {
   /** Number of lines that are not events. */
   bad_lines: number;
   blocks: BlockSummary[];
-  /** One for each of `filterKinds`. */
+  /** One section for each of `filterKinds`. */
   sections: { bytes: number; crc32: number }[];
 }
 
@@ -96,11 +98,11 @@ interface SummaryHeader {
 export interface Range {
   start: number;
   end: number;
-  /** Set if the counts of the part are enough, so that it need not be read. */
+  /** Set if the event counts of the part are enough, so that the part need not be read. */
   counted?: CountedBlock | undefined;
 }
 
-/** The path of the summary of a journal file, for example `events-00000001.summary`. */
+/** Returns the path of the summary of a journal file, for example `events-00000001.summary`. */
 export function summaryPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.summary');
 }
@@ -125,7 +127,7 @@ export class SummaryBuilder {
   }
 }
 
-/** Reads the identity of a journal file: its size and a checksum of its beginning. */
+/** Reads the size of a journal file and the checksum of its beginning. Together they identify the file. */
 export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
@@ -166,7 +168,7 @@ class Summary {
   }
 
   /**
-   * @param suffices whether the counts of a part are enough
+   * @param suffices whether the event counts of a part are enough
    * @returns the parts of the journal file that may contain a selected event, in order; undefined if the filters are torn
    */
   async findRanges(selection: EventSelection, suffices?: Suffices): Promise<Range[] | undefined> {
