@@ -24,9 +24,9 @@ export type EventGroup = (typeof eventGroups)[number];
 /** One kind of event. Code, filters and documentation all read this table. */
 export interface EventDefinition {
   id: number;
-  /** Text for people about the event. It is also the default message; `{member}` is replaced by that member of the event's data. */
+  /** Text about the event for people. It is also the default message. `{member}` is replaced by that member of the event's data. */
   meaning: string;
-  /** The parts of the text between the members of `data` that it names. */
+  /** The parts of `meaning`. Every second part is the name of a member of `data`. */
   texts: readonly string[];
   groups: readonly EventGroup[];
   /** Members of `data` that the event may have, in addition to those of file events. */
@@ -50,7 +50,7 @@ const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'ap
 const uploadWrite = [...transferWrite, 'resumed'];
 const sftpWrite = ['duration', 'total_write', 'write_speed', 'in_place'];
 const attributes = ['modified', 'permissions', 'size'];
-/** Members about the result of a copy or move. */
+/** Members of `data` about the result of a copy or move. */
 const arrival = ['destination', 'replaced', 'trashed', 'durable'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
 const methodDetails = [...method, 'details'];
@@ -79,7 +79,7 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
-/** Members of events about tokens and links: `token` or `link` is the ID, `path` is the path to which it gives access. */
+/** Defines an event about a token or link. `token` or `link` is the ID, and `path` is the path to which it gives access. */
 function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }
@@ -357,7 +357,7 @@ export const eventCatalogue: readonly EventDefinition[] = Object.values(definiti
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));
 
-/** The definition of an event. @throws Error for an ID that is not in the catalogue; only a bug in the service uses one */
+/** Returns the definition of an event. @throws Error for an ID that is not in the catalogue, which only a bug in the service can cause */
 export function eventDefinition(id: number): EventDefinition {
   const definition = byId.get(id);
   if (!definition) throw new Error(`Event ${id} is not in the catalogue.`);
@@ -368,7 +368,7 @@ export function isEventId(id: number): boolean {
   return byId.has(id);
 }
 
-/** The message of an event: its meaning, with members of `data` inserted. */
+/** Formats the message of an event, which is its meaning with members of `data` inserted. */
 export function formatMessage(id: number, data: Readonly<Record<string, unknown>>): string {
   const { texts } = eventDefinition(id);
   let message = '';

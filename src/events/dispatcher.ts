@@ -4,15 +4,15 @@ import { type MadeEvent, makeEvent } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
-/** The result of a delivery to the handler for whose reply a request waits. */
+/** The result of a delivery for whose reply a request waits. */
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
-  /** Headers of the reply, with names in the case in which they were sent. */
+  /** Headers of the reply. The case of their names is as the server sent it. */
   headers?: [string, string][];
 }
 
-/** A handler that delivers events while requests wait for its reply. */
+/** A handler for whose reply a request waits while it delivers an event. */
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
@@ -31,7 +31,7 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** The dispatcher of one server. It creates events, and writes them to the journal before they are delivered. */
+/** Creates the events of one server, and writes them to the journal before they are delivered. */
 export class JournalledDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
@@ -58,7 +58,8 @@ export class JournalledDispatcher {
   }
 
   /**
-   * Like `emit`, but the event is written together with the other events of this turn of the event loop. A reply that depends on it must
+   *
+   * Like `emit`, but writes the event together with the other events of this turn of the event loop. A reply that depends on the event must
    * wait for `grouped`.
    */
   emitGrouped(draft: EventDraft): void {
@@ -66,12 +67,12 @@ export class JournalledDispatcher {
     this.#sink.appendGrouped(event, { group: draft.context.group, takenBy: undefined }, dataJson);
   }
 
-  /** Resolves when all events so far are in the journal; undefined if no event is waiting. Never rejects. */
+  /** Resolves when all events so far are in the journal. Returns undefined if no event is waiting. Never rejects. */
   grouped(): Promise<void> | undefined {
     return this.#sink.grouped();
   }
 
-  /** Like `emit`, and the event is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Like `emit`, but the event is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     recordChange(draft.context.request);
     const { event, dataJson } = this.#create(draft);
@@ -89,7 +90,10 @@ export class JournalledDispatcher {
     await this.#sink.untilShared();
   }
 
-  /** Must be called before a change. @throws ServiceError `storage-full` if the change could not be recorded, so it must not be made */
+  /**
+   * Must be called before a change is made. @throws ServiceError `storage-full` if the change could not be recorded; it must then not be
+   * made
+   */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
@@ -126,7 +130,7 @@ export class JournalledDispatcher {
   }
 }
 
-/** The part of the dispatcher for modules that emit events. */
+/** The part of the dispatcher that modules need to emit events. */
 export type EventDispatcher = Pick<
   JournalledDispatcher,
   'emit' | 'emitGrouped' | 'grouped' | 'emitDurable' | 'emitAndWait' | 'assertWritable'

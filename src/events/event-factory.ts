@@ -7,7 +7,7 @@ import { jsonTimestamps } from './timestamps.ts';
 const processUuid = '00000000-0000-4000-8000-000000000001';
 const peerUuid = '00000000-0000-4000-8000-000000000002';
 
-/** The account of events that belong to no account (docs/spec/events.md#special-accounts). */
+/** Returns the account of events that belong to no account (docs/spec/events.md#special-accounts). */
 export function processAccount(): EventAccount {
   return {
     uuid: processUuid,
@@ -16,27 +16,27 @@ export function processAccount(): EventAccount {
   };
 }
 
-/** The peer of a connection. @param rawAddress address from the socket or from a proxy */
+/** Returns the peer of a connection. @param rawAddress address from the socket or from a proxy */
 export function peerAt(rawAddress: string, port: number): EventPeer {
   const address = normaliseAddress(rawAddress);
   return { address, port, protocol: 'TCP', family: addressFamily(address) };
 }
 
-/** The account of events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
+/** Returns the account of events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
 export function peerAccount(peer: EventPeer): EventAccount {
   return { uuid: peerUuid, name: 'Unknown', peer };
 }
 
-/** Whether an account is the process or peer account, which belong to no group. */
+/** Whether an account is one of the two special accounts above. They belong to no group. */
 export function isSpecialAccount(uuid: string | undefined): boolean {
   return uuid === processUuid || uuid === peerUuid;
 }
 
-/** The members of `data` that are not undefined, and members about the token, link and request. */
+/** Returns the members of `data` that are not undefined, and members about the token, link and request. */
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // An event about a token or link already names it. Otherwise the event names the token or link that the client used.
+  // If the event is about a token or link, its data already names it. Otherwise the token or link of the client is added.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
@@ -76,7 +76,7 @@ function eventWith(data: Record<string, unknown>, draft: EventDraft, server: Eve
   };
 }
 
-/** The JSON of objects that many events share: the server, a component, the account of a connection. */
+/** The JSON of objects that many events share: the server, components, and accounts of connections. */
 const sharedJson = new WeakMap<object, string>();
 
 function stringifyShared(part: object): string {
@@ -88,7 +88,8 @@ function stringifyShared(part: object): string {
 }
 
 /**
- * The JSON of an event, byte for byte the same as from `JSON.stringify`. It costs half as much, because objects that events share are
+ *
+ * Returns the JSON of an event, with the same bytes as `JSON.stringify`. It takes half the time, because objects that events share are
  * serialised only once.
  *
  * @param event its `account`, `component` and `server` must not change afterwards

@@ -1,14 +1,16 @@
-/** The first members of `data`, such as the paths of a file, if several events share them. Their JSON is created only once. */
+/**
+ * Members of `data` that several events share, such as the paths of a file. They come first in `data`, and their JSON is created only once.
+ */
 export class SharedMembers {
   readonly members: Readonly<Record<string, unknown>>;
   #json: string | undefined;
 
-  /** @param members at least one member. None may be undefined, and they must not change afterwards */
+  /** @param members at least one member. None may be undefined, and they must not change later */
   constructor(members: Readonly<Record<string, unknown>>) {
     this.members = members;
   }
 
-  /** The JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. The names must all differ. */
+  /** Returns the JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. All names must differ. */
   jsonWith(others: Readonly<Record<string, unknown>>): string {
     this.#json ??= JSON.stringify(this.members).slice(0, -1);
     const json = JSON.stringify(others);
@@ -66,16 +68,18 @@ export interface RequestTrace {
   readonly traceparent?: string;
 }
 
-/** The account that an event is about, and the component that emits it. All events of a request have the same context. */
+/** The account that an event is about, and the component that emits the event. All events of a request have the same context. */
 export interface EventContext {
   account: EventAccount;
   component: EventComponent;
-  /** The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object). */
+  /**
+   * The group of the account, for `user_groups` filters of handlers. It is not part of the event object (docs/spec/events.md#event-object).
+   */
   group?: string;
-  /** ID of the token or link that the client used; becomes `data.token` or `data.link`. */
+  /** ID of the token or link that the client used. It becomes `data.token` or `data.link`. */
   token?: string | undefined;
   link?: string | undefined;
-  /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */
+  /** The request that led to the event. It becomes `data.request_id` and `data.traceparent`. */
   request?: RequestTrace | undefined;
 }
 

@@ -6,11 +6,13 @@ import type { EventContext } from './event.ts';
 import { eventIds } from './event-ids.ts';
 
 /**
+ *
  * Logs an internal error, and emits event `internalError`. Never throws.
  *
  * @param details.logged fields of the log line
+ * @param details.context returns the context of the event
  * @param details.data data of the event
- * @returns the reference that identifies the error in the log and the event
+ * @returns the reference that identifies the error in the log and in the event
  */
 export function reportInternalError(
   { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },

@@ -5,14 +5,14 @@ import { newestEvents } from './journal/search/search.ts';
 
 export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
 
-/** One change of an account's files, read from the journal. */
+/** A change of an account's files, read from the journal. */
 export interface RecentChange {
   kind: ChangeKind;
   /** Virtual path of the file or folder; for `moved` and `copied`, the path of the source. */
   path: string;
   /** Virtual path of the target. */
   destination: string | undefined;
-  /** Undefined if the event does not tell files and folders apart. */
+  /** Undefined if the event does not distinguish files from folders. */
   isFolder: boolean | undefined;
   /** Unix time in milliseconds. */
   atMs: number;
@@ -40,7 +40,9 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
 ]);
 
 /**
- * The recent changes of an account, newest first. If a path has several changes of the same kind, only the newest is returned.
+ *
+ * Finds the recent changes of an account's files, newest first. If a path has several changes of the same kind, only the newest is
+ * returned.
  *
  * @throws ServiceError `unavailable` if the journal cannot be read
  */

@@ -9,7 +9,9 @@ function cwa14051(at: Date): string {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
-/** The two timestamps in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds */
+/**
+ * Returns the two timestamps in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds
+ */
 export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: string } {
   const second = Math.floor(nowMs / 1000);
   if (second !== lastSecond) {
@@ -20,8 +22,9 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- * All timestamp forms of an event (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local time; the
- * other `iso_8601*` are UTC.
+ *
+ * Returns all forms of an event's timestamp (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local
+ * time. The other `iso_8601*` are UTC.
  *
  * @param timestamp Unix time with decimals, in the form of an event's `timestamp.timestamp`
  */
@@ -58,7 +61,7 @@ export function allTimestamps(timestamp: string) {
   };
 }
 
-/** The offset of local time from UTC, such as `+02:00`. */
+/** Returns the offset of local time from UTC, such as `+02:00`. */
 function offset(at: Date): string {
   const minutes = -at.getTimezoneOffset();
   const size = Math.abs(minutes);

@@ -2,7 +2,7 @@ import { eventCatalogue, pathMembers } from './catalogue.ts';
 import type { ServiceEvent } from './event.ts';
 import { allTimestamps } from './timestamps.ts';
 
-/** The variables for single members of an event (docs/spec/events.md#variables), by lower-case name. */
+/** The variables that are single members of an event (docs/spec/events.md#variables), by lower-case name. */
 const members: Record<string, (event: ServiceEvent) => string | undefined> = {
   id: (event) => event.id,
   uuid: (event) => event.uuid,
@@ -26,10 +26,11 @@ const timestampNames = new Set(Object.keys(allTimestamps('0')));
 const dataNames = new Set([...pathMembers, ...eventCatalogue.flatMap(({ data }) => data)]);
 
 /**
- * The value of a template variable for an event.
+ *
+ * Returns the value of a template variable for an event.
  *
  * @param name name without braces, in upper or lower case. In `data.<path>`, each part of the path is the name of a member or a list index
- * @returns undefined if this event has no such value
+ * @returns undefined if the event has no such value
  */
 export function eventVariable(event: ServiceEvent, name: string): string | undefined {
   const lowerName = name.toLowerCase();
@@ -40,7 +41,7 @@ export function eventVariable(event: ServiceEvent, name: string): string | undef
   return undefined;
 }
 
-/** Whether an event of the catalogue can have a variable with this name. */
+/** Whether any event of the catalogue can have a variable with this name. */
 export function isKnownVariable(name: string): boolean {
   const lowerName = name.toLowerCase();
   if (Object.hasOwn(members, lowerName)) return true;
@@ -57,7 +58,7 @@ function formatTimestamp(event: ServiceEvent, name: string): string | undefined 
   return forms[name];
 }
 
-// A key may contain dots, such as `project.id` in `data.metadata.project.id`. So the longest matching key is tried first.
+// A key may contain dots, such as `project.id` in `data.metadata.project.id`. The longest matching key is therefore tried first.
 function findValue(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {

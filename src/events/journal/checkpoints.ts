@@ -27,7 +27,7 @@ export function checkpointsPath(folder: string): string {
   return join(folder, 'checkpoints.ndjson');
 }
 
-/** The text that is signed: JSON with the members in this order, without spaces. */
+/** Returns the text that is signed. It is JSON with the members in this order, without spaces. */
 function canonical({ segment, position, hash, previous, time, key, removed_to, next_key }: UnsignedCheckpoint): string {
   return JSON.stringify({ segment, position, hash, previous, time, key, removed_to, next_key });
 }
@@ -39,7 +39,7 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
   return { ...(JSON.parse(text) as UnsignedCheckpoint), signature };
 }
 
-/** The key that was used last. One is enough, because most checkpoints of a chain have the same key. */
+/** The key that was used last. Keeping one is enough, because most checkpoints of a chain have the same key. */
 let lastKey: { name: string; key: KeyObject } | undefined;
 
 function keyOf(name: string): KeyObject {
@@ -47,7 +47,7 @@ function keyOf(name: string): KeyObject {
   return lastKey.key;
 }
 
-/** Whether the signature is by the key that the checkpoint names. */
+/** Whether the checkpoint was signed with the key that it names. */
 export function isSignedByItsKey(checkpoint: Checkpoint): boolean {
   try {
     const key = keyOf(checkpoint.key);
@@ -69,13 +69,13 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/** The name of a public key in checkpoints. @param key the public key, or its private key */
+/** Returns the name of a public key in checkpoints. @param key the public key or its private key */
 export function keyName(key: KeyObject): string {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** Parses a checkpoint that another party kept, as a checkpoint or as its event. @returns undefined if the line contains none */
+/** Parses a checkpoint that another party kept, either as a checkpoint or as its event. @returns undefined if the line contains none */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

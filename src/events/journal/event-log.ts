@@ -7,13 +7,13 @@ export interface Candidate {
   /** A view of a larger buffer. Copy it to keep it. */
   raw: Buffer;
   position: LogPosition;
-  /** Reads the group of the event's account; undefined without a group. */
+  /** Reads the group of the event's account; undefined if it has none. */
   userGroup: () => string | undefined;
   /** The node on which the event happened; only in a journal of several nodes. */
   node?: string | undefined;
 }
 
-/** A part of a journal as its summary describes it. */
+/** The summary of a part of a journal. */
 export interface CountedBlock {
   /** Times of its first and last events, Unix time in milliseconds. */
   firstMs: number;
@@ -24,16 +24,16 @@ export interface CountedBlock {
 
 /** A part of a journal that was searched. */
 export interface CandidateBlock {
-  /** Set if the events of the part were only counted. It then has no candidates. */
+  /** Set if the events of the part were only counted. The part then has no candidates. */
   counted?: CountedBlock | undefined;
   /** Events that may match, newest first. */
   candidates: Candidate[];
-  /** The journal was searched from this position onwards. */
+  /** Start of the part. */
   from: LogPosition;
   readBytes: number;
 }
 
-/** Whether the counts of a part of a journal are enough. */
+/** Decides whether the event counts of a part of a journal are enough, so that the part need not be read. */
 export type Suffices = (block: CountedBlock) => boolean;
 
 /** A journal that can be searched from its end. */
@@ -42,15 +42,15 @@ export interface NewestFirstJournal {
    * Finds events that may match a selection, newest first, with bounded memory.
    *
    * @param before position to begin at instead of the end of the journal
-   * @param suffices whether the counts of a part are enough, so that it need not be read; journals without summaries read all
+   * @param suffices whether the event counts of a part are enough, so that it need not be read; a journal without summaries reads all parts
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
   newestBlocks(selection: EventSelection, before?: LogPosition, suffices?: Suffices): AsyncIterable<CandidateBlock>;
 }
 
-/** Data about an event that handlers need later but the event object does not contain. */
+/** Data about an event that handlers need later and that the event object does not contain. */
 export interface EventMarks {
-  /** The group of the account, for `user_groups` filters; the event object has no such member (docs/spec/events.md#event-object). */
+  /** The group of the account, for `user_groups` filters. The event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
   /** The handler for whose answer a request waits. This handler does not get the event again in the background. */
   takenBy: string | undefined;
@@ -60,7 +60,7 @@ export interface EventMarks {
 export interface RawEvent {
   raw: Buffer;
   position: LogPosition;
-  /** Offset of the next line. */
+  /** Position of the next line. */
   next: LogPosition;
 }
 
@@ -75,7 +75,7 @@ export interface LoggedEvent extends RawEvent, EventMarks {
 export interface EventBlock {
   /** Empty at the current end of the journal. */
   events: LoggedEvent[];
-  /** Position to continue reading at. */
+  /** Position at which to continue reading. */
   next: LogPosition;
 }
 
@@ -94,14 +94,14 @@ export interface EventReader {
   close(): void;
 }
 
-/** Consecutive lines of the journal, which are read only when `events` is called. */
+/** Consecutive lines of the journal. They are read only when `events` is called. */
 export interface RawBlock {
   /** Number of lines; 0 at the current end of the journal. */
   count: number;
   /** Total length of the lines, in bytes. */
   bytes: number;
   position: LogPosition;
-  /** Position to continue reading at. */
+  /** Position at which to continue reading. */
   next: LogPosition;
   /** Whether this process has written the lines, so that all of them are valid events. */
   isOwn: boolean;
@@ -131,13 +131,14 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, but writes all events of this turn of the event loop at once, because reads cause many events. Await `grouped` before
-   * a reply, so that its events are in the journal first.
+   *
+   * Like `append`, but writes all events of this turn of the event loop at once, because reads cause many events. A reply that depends on
+   * the events must wait for `grouped`.
    *
    * @param dataJson the JSON of the event's `data`, if the caller has it
    */
   appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string): void;
-  /** Resolves once all grouped events so far are written; never rejects (see `append`). @returns undefined when none is waiting */
+  /** Resolves when all grouped events so far are written. Never rejects (see `append`). @returns undefined if none is waiting */
   grouped(): Promise<void> | undefined;
   /**
    * Writes an event and resolves when it is on disk. Concurrent calls share one sync.
@@ -148,12 +149,14 @@ export interface EventSink {
    */
   appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
   /**
-   * Resolves once every node can read all events so far. It waits without limit while the shared journal cannot be reached.
    *
-   * @throws ServiceError `unavailable` when the journal is closed first
+   * Resolves when every node can read all events so far. While the shared journal cannot be reached, it waits without limit.
    */
   untilShared(): Promise<void>;
-  /** Must be called before a change. @throws ServiceError `storage-full` or `internal` when the journal could not record the change */
+  /**
+   *
+   * Must be called before a change is made. @throws ServiceError `storage-full` or `internal` if the journal could not record the change
+   */
   assertWritable(): void;
 }
 
@@ -161,7 +164,10 @@ export interface EventSink {
 export interface EventLog extends EventSink, NewestFirstJournal {
   /** Position at which the next event will begin. */
   readonly end: LogPosition;
-  /** Like `end`, but also counts events of other nodes. @throws ServiceError `unavailable` when the shared journal cannot be read */
+  /**
+   *
+   * Like `end`, but includes the events of other nodes. @throws ServiceError `unavailable` if the shared journal cannot be read
+   */
   findEnd(): Promise<LogPosition>;
   /** Counts the events between a position and the end, for metrics. */
   backlog(from: LogPosition): Promise<Backlog>;
@@ -169,11 +175,11 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   sizeBytes(): Promise<number>;
   /** Opens a reader. @param wanted allows the reader to skip events that do not match */
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
-  /** Opens a reader for callers that need only few events. Lines whose events are not read cost almost nothing. */
+  /** Opens a reader for callers that need few of the events. Lines whose events they do not ask for cost almost nothing. */
   openRawReader(): RawReader;
   /** Finds the position from which to read all events since a time (Unix time in milliseconds); undefined for all events. */
   since(sinceMs: number | undefined): LogPosition | undefined;
-  /** Resolves once there is an event at or after a position, or the journal is closed. @throws the signal's reason */
+  /** Resolves when there is an event at or after a position, or when the journal is closed. @throws the signal's reason if it aborts */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;
   /** Syncs all events so far to disk synchronously, for a process that ends because of a fault. */
   flushNow(): void;

@@ -2,7 +2,7 @@ import type { BadLine, EventLog, LoggedEvent } from './event-log.ts';
 import { comparePositions } from './position.ts';
 import { type EventSelection, isSelected } from './search/event-selection.ts';
 
-/** A journal to search, of a service that may be running. */
+/** A journal to search. Its service may be running. */
 export type SearchedJournal = Pick<EventLog, 'openReader' | 'since'>;
 
 /** Called with the position of a line that is not an event, and the reason. */
@@ -14,7 +14,7 @@ export async function hasEvent(journal: SearchedJournal, uuid: string, sinceMs: 
   return !found.done;
 }
 
-/** The selected events of the journal, oldest first. @param sinceMs time of the first event to read, Unix time in milliseconds */
+/** Yields the selected events of the journal, oldest first. @param sinceMs time of the first event to read, Unix time in milliseconds */
 export async function* journalEvents(
   journal: SearchedJournal,
   selection: EventSelection,

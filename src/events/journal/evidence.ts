@@ -10,22 +10,25 @@ import { type Checkpoint, checkpointsPath, keyName, parseCheckpoint, signCheckpo
 import type { LogPosition } from './position.ts';
 import { listSegments, repairSegment, segmentPath } from './segments.ts';
 
-/** Maximum time after which a checkpoint covers an event (docs/spec/evidence.md#checkpoints). */
+/** An event is covered by a checkpoint after at most this time (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
 /** Number of bytes that are collected before they are hashed, so that many small lines need only one call. */
 const hashedAtOnceBytes = 64 * 1024;
 
-/** Maximum number of bytes kept in memory until they can be hashed. If there are more, they are read back from the file. */
+/** Maximum number of bytes that wait in memory to be hashed. If there are more, they are read back from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** The `previous` of a chain whose earlier checkpoints were removed. No checkpoint has this hash. */
+/** The `previous` of the first checkpoint if the earlier checkpoints of the chain were removed. No checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {
   /** The journal's folder. */
   folder: string;
-  /** Path of the private key, which is created if it is missing. A key beside it named `….next` replaces it at the next checkpoint. */
+  /**
+   * Path of the private key, which is created if it is missing. If a key `….next` is beside it, that key replaces it at the next
+   * checkpoint.
+   */
   keyPath: string;
   clock: Clock;
   log: Log;
@@ -45,7 +48,7 @@ interface Part {
   heldBytes: number;
 }
 
-/** Writes the checkpoints of a journal, which are a signed chain of hashes over all of its bytes (docs/spec/evidence.md). */
+/** Writes the checkpoints of a journal. They form a signed chain of hashes over all bytes of the journal (docs/spec/evidence.md). */
 export class JournalEvidence {
   readonly #options: EvidenceOptions;
   readonly #path: string;
@@ -55,7 +58,7 @@ export class JournalEvidence {
   #hash: Hash;
   /** The parts in the order of their segments. Only the last one grows. */
   #parts: Part[];
-  /** Whether there are events since the last checkpoint, other than the checkpoint's own. */
+  /** Whether there are events since the last checkpoint, apart from the event about that checkpoint. */
   #isDue = false;
   #isWriting = false;
   #isClosing = false;
@@ -63,7 +66,7 @@ export class JournalEvidence {
   readonly #runs = new SharedRuns(() => this.#write());
   readonly #timer: Timer;
 
-  /** @param end end of the journal, whose last line must be complete @throws the errors of reading or creating the key */
+  /** @param end end of the journal, whose last line must be complete @throws system errors of reading or creating the key */
   constructor(options: EvidenceOptions, end: LogPosition) {
     this.#options = options;
     this.#path = checkpointsPath(options.folder);
@@ -81,7 +84,7 @@ export class JournalEvidence {
    * Adds lines that were appended.
    *
    * @param segment number of the segment
-   * @param isOwn whether the lines are the event of a checkpoint, which needs no further checkpoint
+   * @param isOwn whether the lines are the event about a checkpoint; this event needs no further checkpoint
    */
   add(segment: number, bytes: Buffer, isOwn: boolean): void {
     let part = this.#parts.at(-1);
@@ -99,7 +102,11 @@ export class JournalEvidence {
     else if (part.heldBytes > maxHeldBytes) part.held = undefined;
   }
 
-  /** Resolves when a checkpoint states that retention removes the segments up to this one. @throws Error if it cannot be written */
+  /**
+   *
+   * Resolves when a checkpoint states that retention removes the segments up to this one. @throws Error if that checkpoint cannot be
+   * written
+   */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);
     await this.#runs.run();
@@ -190,7 +197,7 @@ export class JournalEvidence {
     part.heldBytes = 0;
   }
 
-  /** Hashes the whole part. Lines that arrive after that are kept in memory again. */
+  /** Hashes the whole part. Lines that arrive later are kept in memory again. */
   async #hashPart(part: Part, fd: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
     while (!part.held && part.hashed < part.end) {
@@ -217,7 +224,7 @@ export class JournalEvidence {
   }
 }
 
-/** Opens or begins a chain. @returns the current key, and the last checkpoint */
+/** Opens a chain, or begins one. @returns the current key and the last checkpoint */
 function openChain(
   { folder, keyPath, clock, log }: EvidenceOptions,
   path: string,
@@ -228,7 +235,7 @@ function openChain(
   const last = parseCheckpoint(known.at(-1) ?? '');
   const next = readKey(nextKeyPath(keyPath));
   if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
-  // The first checkpoint is written before the key. So if there is a key and no checkpoint, somebody removed the checkpoints.
+  // The first checkpoint is written before the key. If there is a key but no checkpoint, somebody removed the checkpoints.
   const isFirst = !found && known.length <= 1;
   if (!isFirst)
     log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });
@@ -250,7 +257,7 @@ function openChain(
   return { key, last: checkpoint };
 }
 
-/** Reads all complete lines of the file, after a repair of its end. */
+/** Repairs the end of the file, and reads all its lines. */
 function readLines(path: string, log: Log): string[] {
   repairSegment(path, log);
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
@@ -268,7 +275,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   if (isNew) syncFolder(dirname(path));
 }
 
-/** The path of the key that replaces the current one at the next checkpoint. `svc journal key rotate` writes it. */
+/** Returns the path of the key that replaces the current one at the next checkpoint. `svc journal key rotate` writes it. */
 export function nextKeyPath(keyPath: string): string {
   return `${keyPath}.next`;
 }

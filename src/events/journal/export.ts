@@ -15,7 +15,7 @@ import { publicKeyFromName, readCheckpoints, type Verification } from './verify.
 export const exportFormats = ['ndjson', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** The statement of an export. It contains the selection and the digest of the events, and is signed with the journal's key. */
+/** Describes an export: the selection, and the digest of the events. It is signed with the journal's key. */
 const statementSchema = z.strictObject({
   server: z.string(),
   since: z.string().nullable(),
@@ -114,7 +114,7 @@ async function writeEvents({
   return { events, bytes, sha256: hash.digest('hex') };
 }
 
-/** Yields the events of an export. @throws ServiceError `bad-request` for an export as CSV, which is only for spreadsheets */
+/** Yields the events of an export. @throws ServiceError `bad-request` for an export as CSV, which is only meant for spreadsheets */
 export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
   const path = eventsPath(folder, 'ndjson');
   if (!existsSync(path))
@@ -143,7 +143,7 @@ function csvRow(event: ServiceEvent): string {
   return `${cells.map(csvCell).join()}\r\n`;
 }
 
-/** Formats a cell (RFC 4180). If it begins like a formula, which a spreadsheet would run, an apostrophe is added before it. */
+/** Formats a cell (RFC 4180). An apostrophe is put before text that begins like a formula, because a spreadsheet would run the formula. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -44,7 +44,7 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 export interface FileEventLogOptions extends SegmentChainOptions {
   /** Whether to write summary files for fast searches. */
   hasSummaries?: boolean;
-  /** Options for the signed checkpoints that prove the journal was not changed; undefined writes none. */
+  /** Options of the signed checkpoints, which prove that the journal was not changed. If undefined, none are written. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
 
@@ -210,12 +210,12 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // On a full disk, half of the reserve is kept for changes in progress, so that events of reads cannot use it up.
+  // On a full disk, half of the reserve is kept for changes that are in progress, so that events of reads cannot use up all of it.
   #assertRoomForReads(): void {
     if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
   }
 
-  /** Writes lines to the journal. @param bytes the texts of all lines */
+  /** Writes lines to the journal. @param bytes the text of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
     return orEndProcess(() => {
       journalled(() => this.#segments.rotateFor(bytes.length));
@@ -245,7 +245,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set. So this first waits until our constructor has ended.
+  // The constructor of SegmentChain may call this before `#evidence` is set. The await lets our constructor end first.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);
@@ -262,7 +262,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // Wakes readers after the current request has done its work, and only once for all its events.
+  // Wakes the readers when the current request has done its work, and only once for all its events.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -281,7 +281,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** Runs an action of the journal. @throws ServiceError `storage-full` or `internal` for any fault of the action */
+/** Runs an action on the journal. @throws ServiceError `storage-full` or `internal` for any error of the action */
 function journalled(action: () => void): void {
   try {
     action();

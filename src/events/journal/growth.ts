@@ -15,7 +15,7 @@ export class Growth {
     return this.#waiting.size > 0;
   }
 
-  /** Resolves when the journal has grown beyond a position, or is closed. @throws the signal's reason */
+  /** Resolves when the journal has grown beyond a position, or is closed. @throws the signal's reason if it aborts */
   beyond(from: LogPosition, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -33,7 +33,7 @@ export class Growth {
     });
   }
 
-  /** Ends the waits whose condition is met. */
+  /** Resolves the waits whose condition is met. */
   wake(): void {
     for (const settle of [...this.#waiting]) settle();
   }

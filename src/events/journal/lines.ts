@@ -5,19 +5,19 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-/** Number of bytes that are read at once. Longer lines need larger reads. */
+/** Number of bytes that are read at once. A longer line is read again with a larger buffer. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 const noText = Buffer.alloc(0);
 
 /** Consecutive complete lines. */
 export interface LineBlock {
-  /** The file of the lines; undefined when there is none at the position. */
+  /** The file of the lines; undefined if there is no file at the position. */
   segment: Segment | undefined;
   /** The lines, each with its newline; empty at the current end of the journal. */
   text: Buffer;
   position: LogPosition;
-  /** Position to continue reading at. */
+  /** Position at which to continue reading. */
   next: LogPosition;
 }
 
@@ -44,8 +44,9 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Reads the lines of consecutive files, even while another process writes them. Memory is limited to one block or the longest line.
- * A line that has no newline yet is left for the next call.
+ *
+ * Reads the lines of consecutive files, even while another process writes them. It uses memory for one block or for the longest line. A
+ * line that has no newline yet is left for the next call.
  */
 export class LineReader {
   readonly #folder: string;
@@ -71,7 +72,7 @@ export class LineReader {
       const later = listSegments(this.#folder, this.#kind).find(({ number }) => number > position.segment);
       if (!later) return { segment: block?.segment, text: noText, position, next: position };
       if (block) {
-        // The writer may have added the last lines after the read above and before it created the later segment.
+        // The writer may have added its last lines after the read above, before it created the later segment.
         const last = await this.#read(position);
         if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
@@ -118,7 +119,11 @@ export class LineReader {
     }
   }
 
-  /** Skips a line that is longer than svc writes. @returns the offset after the line, or of its start if it has no newline yet */
+  /**
+   *
+   * Skips a line that is longer than any line that svc writes. @returns the offset after the line, or the offset of its start if it has no
+   * newline yet
+   */
   async #skipLine(segment: OpenSegment, start: number): Promise<number> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     for (let position = start; ; ) {

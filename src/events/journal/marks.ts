@@ -8,7 +8,7 @@ const chunkBytes = 64 * 1024;
 
 /** One line of a marks file. */
 type MarkLine =
-  /** The group of the account for each event from `offset` until the next such line. */
+  /** The group of the account, for all events from `offset` up to the next such line. */
   | { offset: number; group: string | null }
   /** The handler for whose answer to this event a request waits. */
   | { uuid: string; taken_by: string };
@@ -38,7 +38,7 @@ export class MarksWriter {
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
     this.#fd ??= openDurably(this.#path);
-    // The leading newline ends a torn line, which an earlier process or a full disk may have left.
+    // The leading newline ends a torn line that an earlier process or a full disk may have left.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
     writeSync(this.#fd, text);
@@ -103,7 +103,7 @@ export class MarksReader {
     }
   }
 
-  /** Finds the group of the account of the event at an offset in the segment. */
+  /** Finds the group of the account whose event is at an offset in the segment. */
   groupAt(offset: number): string | undefined {
     let low = 0;
     for (let high = this.#groups.length; low < high; ) {
@@ -118,14 +118,15 @@ export class MarksReader {
     return this.#takenBy.get(uuid);
   }
 
-  // A chunk may end inside a UTF-8 character. Latin-1 keeps every byte, so that whole lines can be decoded as UTF-8 later.
+  // A chunk may end inside a UTF-8 character. Latin-1 keeps every byte, so that complete lines can be decoded as UTF-8 later.
   #parse(latin1: string): void {
     const lines = (this.#rest + latin1).split('\n');
     this.#rest = lines.pop() as string;
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
       if (mark && 'offset' in mark) {
-        // If an event could not be written, its mark stays. The next event gets the same offset, so its mark replaces the old one.
+        // The mark of an event that could not be written stays in the file. The next event gets the same offset, so its mark replaces the
+        // old one.
         if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
         this.#groups.push(mark);
       } else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);
@@ -140,7 +141,7 @@ function parseMark(line: string): MarkLine | undefined {
     if (typeof mark?.offset === 'number') return { offset: mark.offset, group: mark.group ?? null };
     if (typeof mark?.uuid === 'string' && typeof mark.taken_by === 'string') return { uuid: mark.uuid, taken_by: mark.taken_by };
   } catch {
-    // The line is torn, so it has no mark.
+    // The line is torn and contains no mark.
   }
   return undefined;
 }

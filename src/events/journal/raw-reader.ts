@@ -6,16 +6,16 @@ import { countLines, LineReader, splitLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { segmentPath } from './segments.ts';
 
-/** Size in bytes at which a block is full. */
+/** A block with this number of bytes is full. */
 const blockBytes = 64 * 1024;
 
-/** Maximum number of kept blocks. A reader that needs older lines reads the files. */
+/** Maximum number of blocks that are kept. A reader that needs older lines reads the files. */
 const maxBlocks = 64;
 
 /** Consecutive lines of one file. */
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** The positions and numbers of the newest lines. A reader that only counts lines need not read them from the files. */
+/** Knows the positions and the number of the newest lines, so that a reader that only counts lines need not read the files. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;
@@ -23,10 +23,11 @@ export class RecentBlocks {
   readonly #readers = new Set<symbol>();
 
   /**
-   * Adds a reader. Blocks are kept while there is at least one.
+   *
+   * Adds a reader. Blocks are kept while there is at least one reader.
    *
    * @param end current end of the journal
-   * @returns a function that removes it
+   * @returns a function that removes the reader
    */
   keep(end: LogPosition): () => void {
     const reader = Symbol();
@@ -39,7 +40,7 @@ export class RecentBlocks {
     };
   }
 
-  /** Start of the known lines; undefined if there is no reader. */
+  /** Position of the first known line; undefined if there is no reader. */
   get begins(): LogPosition | undefined {
     return this.#begins;
   }
@@ -61,9 +62,10 @@ export class RecentBlocks {
   }
 
   /**
-   * The first block that begins at or after a position. It no longer grows.
    *
-   * @returns undefined if the position is inside a block, or unknown
+   * Returns the first block that begins at or after a position. The block does not grow any more.
+   *
+   * @returns undefined if the position is unknown or inside a block
    */
   from(position: LogPosition): WrittenBlock | undefined {
     if (this.#begins === undefined || comparePositions(position, this.#begins) < 0) return undefined;
@@ -78,7 +80,8 @@ export class RecentBlocks {
 const newline = 0x0a;
 
 /**
- * Reads the lines of the journal's files. The newest lines are only located and counted.
+ *
+ * Reads the lines of the journal's files. For the newest lines, it only determines their position and number.
  *
  * @param end returns the current end of the journal
  */
@@ -98,7 +101,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** @param known start of the known lines */
+/** @param known position of the first known line */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;

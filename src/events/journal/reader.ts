@@ -9,13 +9,13 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Maximum nesting depth of an event. It is two levels more than that of other JSON, because `data` may contain a remote reply. */
+/** Maximum nesting depth of an event. It is two levels deeper than that of other JSON, because `data` may contain a remote reply. */
 export const deepestEvent = deepestJson + 2;
 
 /** Unix time in seconds with an optional fraction, within the range of a JavaScript date (ECMA-262, "Time Values"). */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
 
-/** Explains why a value is not an event object (docs/spec/events.md#event-object). @returns undefined when it is one */
+/** Explains why a value is not an event object (docs/spec/events.md#event-object). @returns undefined if it is one */
 export function eventProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'not an event object';
   for (const name of ['id', 'uuid', 'message']) if (typeof value[name] !== 'string') return `"${name}" must be a string`;
@@ -82,7 +82,7 @@ export class JournalReader implements EventReader {
   }
 }
 
-/** Parses a line as an event. @returns the event, or the reason why the line is not one */
+/** Parses a line as an event. @returns the event, or the reason why the line is not an event */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
@@ -96,7 +96,7 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
 
 const chunkBytes = 1024 * 1024;
 
-/** Number of bytes in which lines are counted exactly. The rest is estimated from the average line. */
+/** Lines are counted exactly in this number of bytes. The number of other lines is estimated from the average length. */
 const countedBytes = 64 * chunkBytes;
 
 /** Counts the events from a position to the end of the journal in a folder. */
@@ -113,7 +113,7 @@ export async function measureBacklog(folder: string, from: LogPosition, end: Log
   }
 }
 
-// Counts lines exactly in the first 64 MiB and estimates the rest from their average length.
+// Counts the lines in the first `countedBytes` exactly, and estimates the number of other lines from the average length.
 async function estimateLines(folder: string, from: LogPosition, to: LogPosition): Promise<number> {
   let lines = 0;
   let counted = 0;

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { isDiskFull } from './segment-writer.ts';
 
-/** Reserved disk space, for the events of changes that are in progress when the disk becomes full. */
+/** Size of the reserved disk space in bytes. It is for the events of changes that are in progress when the disk becomes full. */
 const reserveBytes = 1024 * 1024;
 
 /** Minimum time between two attempts to reserve the space, in milliseconds. */
@@ -29,7 +29,7 @@ export class JournalReserve {
     this.isHeld();
   }
 
-  /** Whether the space is reserved. If it is not, this tries to reserve it, at most once per second. */
+  /** Returns whether the space is reserved. If it is not, tries to reserve it, at most once per second. */
   isHeld(): boolean {
     if (this.#isHeld || this.#clock.monotonicMs() - this.#triedAtMs < retryEveryMs) return this.#isHeld;
     this.#triedAtMs = this.#clock.monotonicMs();
@@ -37,17 +37,17 @@ export class JournalReserve {
     return this.#isHeld;
   }
 
-  /** Whether events of reads may be written. They may use half of the released space; events of changes may use all of it. */
+  /** Whether events of reads may be written. They may use half of the released space, and events of changes may use all of it. */
   get hasRoomForReads(): boolean {
     return this.#isHeld || this.#usedBytes < reserveBytes / 2;
   }
 
-  /** Counts the bytes that the journal writes after the release. */
+  /** Counts the bytes that the journal writes after the space was released. */
   countUse(bytes: number): void {
     if (!this.#isHeld) this.#usedBytes += bytes;
   }
 
-  /** Releases the space. @returns false if none was reserved */
+  /** Releases the space. @returns false if no space was reserved */
   release(): boolean {
     const hadBytes = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (hadBytes > 0) {
@@ -71,7 +71,7 @@ export class JournalReserve {
     }
   }
 
-  // Writes text instead of zeros, which a file system may store without using space.
+  // The file contains text, because a file system may store zeros without using space.
   #fill(): void {
     const fd = openSync(this.#path, 'w', 0o600);
     try {

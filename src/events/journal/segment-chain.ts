@@ -7,7 +7,7 @@ import { summaryPath } from './search/summary.ts';
 import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
-/** Pause before another attempt to create a file that could not be created. */
+/** Pause in milliseconds before another attempt to create a file. */
 const retryEveryMs = 1000;
 
 /** Interval at which files past their retention are removed. */
@@ -19,19 +19,19 @@ const defaultNeededLimitBytes = 10 * 2 ** 30;
 export interface SegmentChainOptions extends SegmentWriterOptions {
   folder: string;
   kind?: SegmentKind;
-  /** The file to continue; by default the last one. */
+  /** The file to continue. By default, it is the last one. */
   segment?: Segment;
-  /** A new segment begins before the current one would grow beyond this size. */
+  /** A new segment begins if the current one would become larger than this. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest line is older than this are removed; by default none. */
+  /** Segments whose newest line is older than this are removed. By default, none are removed. */
   retentionDays?: number;
   /** Further kinds of files to which the retention applies. */
   alsoRemoves?: readonly SegmentKind[];
-  /** The oldest position that a handler still has to read. Retention keeps the files from there on, up to `neededLimitBytes`. */
+  /** Returns the oldest position that a handler still has to read. Retention keeps the files from there on, up to `neededLimitBytes`. */
   neededFrom?: () => LogPosition | undefined;
-  /** Maximum total size of the files that are kept because of `neededFrom`; by default 10 GiB. */
+  /** Maximum total size of the files that are kept because of `neededFrom`. By default, it is 10 GiB. */
   neededLimitBytes?: number;
-  /** Called before retention removes files, with the highest segment number among them. */
+  /** Called before retention removes files, with the highest segment number of these files. */
   beforeRemoval?: (upTo: number) => Promise<void>;
 }
 
@@ -40,7 +40,7 @@ interface RemovedSegment extends Segment {
   isNeeded: boolean;
 }
 
-/** A series of numbered files with lines. It writes the last file, closes ended ones, and removes those past their retention. */
+/** Writes lines to a series of numbered files. It writes to the last file, closes full files, and removes files past their retention. */
 export class SegmentChain {
   readonly #options: SegmentChainOptions;
   readonly #kind: SegmentKind;
@@ -80,11 +80,12 @@ export class SegmentChain {
   }
 
   /**
-   * Starts a new file if the current one failed or would grow too large. If no file can be created, the full one grows further, because an
-   * oversized file is better than a lost line.
+   *
+   * Starts a new file if the current one failed or would become too large. If no new file can be created, the large file continues, because
+   * an oversized file is better than a lost line.
    *
    * @param lineBytes size of the next write
-   * @throws as `assertWritable`
+   * @throws the errors of `assertWritable`
    */
   rotateFor(lineBytes: number): void {
     const { sizeBytes, failure } = this.#writer;
@@ -175,8 +176,9 @@ export class SegmentChain {
   }
 
   /**
-   * The segments past their retention, newest first. Segments that a handler needs are kept up to a limit, so that a receiver that is
-   * permanently down cannot fill the disk. The oldest ones exceed the limit first.
+   *
+   * Returns the segments past their retention, newest first. Segments that a handler needs are kept up to a limit, so that a receiver that
+   * stays down cannot fill the disk. If they exceed the limit, the oldest ones are removed.
    */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;

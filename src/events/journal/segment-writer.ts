@@ -8,7 +8,7 @@ import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
 
-/** Events of reads are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
+/** The events of reads are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
 const syncWithinMs = 100;
 
 export interface SegmentWriterOptions {
@@ -47,21 +47,22 @@ export class SegmentWriter {
   }
 
   /**
-   * The error after which nothing more may be written to this segment. Linux reports a failed sync only once and drops the pages that it
-   * could not write, so a later sync of the file would succeed although data is lost.
+   *
+   * The error after which nothing more may be written to this segment. Linux reports a failed sync only once, and drops the pages that it
+   * could not write. A later sync of the file would therefore succeed although data is lost.
    */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Writes the marks of an event before the event itself. @param offset offset at which the event will begin, in bytes */
+  /** Writes the marks of an event before the event itself. @param offset offset in bytes at which the event will begin */
   mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     this.#marks.write(offset, uuid, marks, hasAccount);
   }
 
-  /** Writes complete lines. After a failed write it removes a partial line, so that the file contains only lines of JSON. */
+  /** Writes complete lines. If the write fails, removes the part that was written, so that the file contains only complete lines. */
   append(line: Buffer): void {
-    // After the close, the number of the descriptor may belong to another file.
+    // After `close`, the descriptor's number may refer to another file.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
     const { write = writeSync } = this.#options;
     let written = 0;
@@ -76,7 +77,7 @@ export class SegmentWriter {
     this.#isUnsynced = true;
   }
 
-  /** Resolves when all lines so far are on disk. Calls during a sync share the next one. */
+  /** Resolves when all lines so far are on disk. Calls that arrive during a sync share the next one. */
   synced(): Promise<void> {
     return this.#syncs.run();
   }
@@ -118,7 +119,7 @@ export class SegmentWriter {
       // If the file was deleted, its lines would be lost when this process ends.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
-      // If a write failed during the sync, its failure is already logged.
+      // A write may have failed during the sync. The failure of that write was already logged.
       if (this.#failure === undefined) log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
@@ -141,7 +142,7 @@ export function isDiskFull(error: unknown): boolean {
   return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
 }
 
-/** Creates the error for a full disk: a change that cannot be recorded is refused (docs/spec/events.md#durability). */
+/** Creates the error for a full disk. A change that cannot be recorded is refused (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; changes are refused because they cannot be recorded.', {
     cause,
@@ -154,7 +155,8 @@ export function journalFault(cause: unknown): ServiceError {
 }
 
 /**
- * Runs a step of the journal writer and rethrows its errors. The caller handles system errors (a full or broken disk). After any
+ *
+ * Runs a step of the journal writer and rethrows its errors. The caller handles system errors, such as a full or broken disk. After any
  * other error the state of the journal is unknown, so that error also ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
@@ -166,7 +168,7 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process unless the error is a system error (see `orEndProcess`), by throwing the error where no request can catch it. */
+/** Ends the process unless the error is a system error (see `orEndProcess`). It throws the error where no request can catch it. */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

@@ -44,7 +44,7 @@ export function eventsSince(folder: string, sinceMs: number | undefined): LogPos
   return first && { segment: first.number, offset: 0 };
 }
 
-// A folder that does not exist counts as empty.
+// A folder that does not exist is treated as empty.
 function listNames(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -55,8 +55,9 @@ function listNames(folder: string): string[] {
 }
 
 /**
- * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off; no client was told that
- * its event was recorded.
+ *
+ * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off, which is safe because no
+ * client was told that its event was recorded.
  */
 export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;
@@ -81,7 +82,7 @@ export function repairSegment(path: string, log: Log): void {
   }
 }
 
-/** Reads the end of a file, with at least its last line and the newline before it, if any. */
+/** Reads the end of a file. The result contains at least the last line, and the newline before it if there is one. */
 function readLastLine(fd: number, sizeBytes: number): Buffer {
   for (let wantedBytes = firstReadBytes; ; wantedBytes *= 16) {
     const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));

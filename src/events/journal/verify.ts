@@ -8,7 +8,7 @@ import { listSegments, segmentPath } from './segments.ts';
 
 const chunkBytes = 1024 * 1024;
 
-/** Maximum size of an event about a checkpoint. */
+/** Maximum size in bytes of an event about a checkpoint. */
 const maxTailBytes = 64 * 1024;
 
 const journalFault = z
@@ -47,7 +47,7 @@ export interface VerifyOptions {
   publicKey?: KeyObject | undefined;
   /** Checkpoints that another party kept. */
   witness?: readonly Checkpoint[];
-  /** Checkpoints before this time are not checked. Unix time in milliseconds. */
+  /** Checkpoints before this time (Unix time in milliseconds) are not checked. */
   sinceMs?: number | undefined;
 }
 
@@ -76,7 +76,7 @@ export async function verifyJournal(options: VerifyOptions): Promise<Verificatio
   return result;
 }
 
-/** Reads the checkpoints. Ignores an incomplete last line, which a killed process leaves. @throws Mismatch for any other bad line */
+/** Reads the checkpoints. Ignores an incomplete last line that a killed process left. @throws Mismatch for any other bad line */
 export function readCheckpoints(folder: string): Checkpoint[] {
   const path = checkpointsPath(folder);
   if (!existsSync(path)) return [];
@@ -180,7 +180,7 @@ async function checkSegment(
 ): Promise<void> {
   const segment = (checkpoints[0] as Checkpoint).segment;
   const end = (checkpoints.at(-1) as Checkpoint).position;
-  // The size of an ended segment shows whether bytes were removed or added.
+  // All bytes of an earlier segment are covered, so its size shows whether bytes were removed or added.
   const shift = isLast ? Math.min(size - end, 0) : size - end;
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');
@@ -211,7 +211,10 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
   return `bytes were changed ${range}`;
 }
 
-/** Hashes a range of a file. @returns the digest as hex; if the file ends early, the digest does not match the checkpoint */
+/**
+ * Hashes a range of a file. @returns the digest as hex. If the file ends early, it is the digest of the existing bytes, which does not
+ * match
+ */
 async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk: Buffer): Promise<string> {
   for (let position = from; position < to; ) {
     const { bytesRead } = await readAsync(fd, chunk, 0, Math.min(chunk.length, to - position), position);
@@ -222,7 +225,7 @@ async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk
   return hash.digest('hex');
 }
 
-/** Looks for events before the first checkpoint and after the last one. @throws Mismatch */
+/** Looks for events before the first checkpoint and after the last one, which no checkpoint covers. @throws Mismatch */
 function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: Verification): void {
   const [first] = checkpoints;
   const last = checkpoints.at(-1);
@@ -261,7 +264,7 @@ function isOwnEvent(folder: string, segment: number, position: number, size: num
   }
 }
 
-/** The public key that a checkpoint names. */
+/** Returns the public key that a checkpoint names. */
 export function publicKeyFromName(name: string): KeyObject {
   return createPublicKey({ key: Buffer.from(name, 'base64'), format: 'der', type: 'spki' });
 }
