@@ -63,7 +63,7 @@ export async function pageScripts(main, plugins) {
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
-/** A plugin: JSON files are one object. By itself, esbuild exports each key too, which makes a file of texts a third larger. */
+/** A plugin that exports only the whole object of a JSON file. esbuild would export each key, too, and a file of texts would be a third larger. */
 const wholeTexts = {
   name: 'whole-texts',
   setup(build) {
@@ -71,7 +71,7 @@ const wholeTexts = {
   },
 };
 
-/** Returns a plugin. It leaves the imports that `choose` returns to the browser. */
+/** Returns a plugin that does not bundle an import if `choose` returns a URL for it. The browser then loads that URL. */
 function onImport(name, choose) {
   return {
     name,

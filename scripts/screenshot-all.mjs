@@ -1,4 +1,4 @@
-// Makes a picture of every page of accounts, to be looked at before a release.
+// Takes a picture of every page of accounts, for a review before a release.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { previews } from './screenshot-samples.mjs';
@@ -75,7 +75,7 @@ export async function picturesOfAll({ openPage, login, url }, target) {
         .locator('.queue li.done')
         .nth(uploaded.length - 1)
         .waitFor({ state: 'attached' });
-      // The next look uploads them again, and would be asked about them.
+      // The next round uploads these files again. The page would ask about them, because their names would be taken.
       for (const name of uploaded) await page.request.delete(`${url}/home/${name}`, { headers: { origin: url } });
       for (const [path, ready] of Object.entries(previews)) {
         const [parent, name] = path.split('/');

@@ -1,4 +1,4 @@
-// Makes a picture of each step of somebody who opens a link: four languages, on a phone and on a desk, with and without scripts.
+// Takes a picture of each step of a visitor who opens a link: in four languages, on a phone and on a desktop, with and without scripts.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ const widths = { phone: [375, 720], desk: [1280, 800] };
 
 const note = 'Please send the three files of the order.';
 
-/** What the visitor of a drop link sends. */
+/** Files that the visitor of a drop link sends. */
 export const dropped = [
   { name: 'Offer 2026-04.pdf', mimeType: 'application/pdf', buffer: Buffer.alloc(184_300, 'offer ') },
   { name: 'Plan of the second floor, revised.dwg', mimeType: 'application/octet-stream', buffer: Buffer.alloc(2_400_000, 'plan ') },

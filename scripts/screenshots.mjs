@@ -1,7 +1,6 @@
 // Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--all FOLDER`
 // writes every page in both colours and both widths to that folder, for a review before a release. `--flows` takes only the pictures of
-// users' tasks.
-// `--links FOLDER` takes each step of somebody who opens a link, in four languages.
+// users' tasks. `--links FOLDER` takes a picture of each step of a visitor who opens a link, in four languages.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,9 +1,9 @@
 // Runs the tests. It bundles test/**/*.test.ts with one call of esbuild, with shared code in chunks, then runs `node --test`.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
-// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run with --all, alone with
-// --long, or if no other file matches the filter (`crash/power-cut`). With --binary, processes of svc are the binary of this machine, which
-// is built first. --times prints the time of each file. --update-golden writes the expected parts of test/golden. If a source is newer than
-// dist/svc.mjs, that is built first.
+// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run only with --all, with
+// --long, which runs no other files, or if no other file matches the filter (`crash/power-cut`). With --binary, processes of svc are the
+// binary of this machine, which is built first. --times prints the time of each file. --update-golden writes the expected parts of
+// test/golden. If a source is newer than dist/svc.mjs, that is built first.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -254,7 +254,10 @@ function ownProcessOf(path) {
   return own;
 }
 
-/** Returns whether a process ended in the middle of a file. Then the failed path is that of the process, or no process has run the file. */
+/**
+ * Returns whether a process ended in the middle of a file. In that case, the failed path is that of the process's script, or no process has
+ * run the file.
+ */
 function endedWith(path) {
   const own = ownProcess.get(path);
   if (own !== undefined) return failedPaths.has(resolve(own));

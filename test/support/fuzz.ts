@@ -6,7 +6,7 @@ import { ServiceError } from '../../src/lib/errors.ts';
 /** Number of cases of one property. `npm run fuzz` increases it. */
 const cases = Number(process.env.SVC_FUZZ_CASES ?? 400);
 
-/** The seed of every run, which finds again what it found once. */
+/** A seed that every run uses, so that a fault that was found once is found again. */
 const fixedSeed = 20_261;
 
 /** A second seed, which is random. `SVC_FUZZ_SEED` repeats a run. */

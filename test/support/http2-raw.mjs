@@ -56,8 +56,7 @@ export function requestFrame(stream, fields) {
  * Connects and exchanges settings.
  *
  * @returns a connection that writes frames. `cutShort` resets an upload and `giveUp` a download, both with NO_ERROR. `goaway` is the code
- * with
- *   which the other side ended it, `resets` are the reset streams with their codes, `replies200` is the number of replies with 200
+ * with which the other side ended it, `resets` are the reset streams with their codes, `replies200` is the number of replies with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);

@@ -183,7 +183,7 @@ export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise
   assert.equal(events.filter((event) => event.id === '40003').length, 0, 'no internal error');
 }
 
-/** Does the same with HTTP/2 streams. */
+/** Does the same as `leaveAtAllMoments` with HTTP/2 streams. */
 export async function leaveStreamsAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startSlowServer(t, { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath });

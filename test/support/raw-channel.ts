@@ -70,7 +70,7 @@ export interface RawChannel {
   close(): void;
 }
 
-/** Opens a channel of which the client does not know. @param id the client's number for it, which it must not use itself */
+/** Opens a channel that the client does not know about. @param id the client's number for it, which it must not use itself */
 export async function openRawChannel(client: unknown, id: number, windowBytes: number, packetBytes = 32_768): Promise<RawChannel> {
   const protocol = protocolOf(client);
   const before = { ...protocol._handlers };

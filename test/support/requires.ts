@@ -10,7 +10,7 @@ export function hasProgram(t: TestContext, program: string): boolean {
   return isThere(t, program, isInstalled(program));
 }
 
-/** Does the same for a library or scripts, by checking whether a file or folder of the package exists. */
+/** Does the same as `hasProgram` for a library or scripts, by checking whether a file or folder of the package exists. */
 export function hasPackage(t: TestContext, debianPackage: string, path: string): boolean {
   return isThere(t, debianPackage, existsSync(path));
 }

@@ -54,7 +54,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();
   for (const shown of ['8080', '9000', '9001', '2222']) ports.set(shown, String(await freePort()));
   const cwd = temporaryFolder(t);
-  // `svc` is the built executable. `exec` keeps the process that the shell knows and ends.
+  // `svc` is the built executable. `exec` keeps the process ID, so that the shell can end the process.
   const tools = temporaryFolder(t);
   writeFileSync(join(tools, 'svc'), `#!/bin/sh\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;

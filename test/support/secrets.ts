@@ -114,7 +114,7 @@ export function formsOf(secret: string): Form[] {
     { coding: 'in hex', text: bytes.toString('hex').toUpperCase() },
   ];
   for (const offset of [0, 1, 2]) {
-    // Use only the characters that depend on the secret alone.
+    // Use only the characters that no neighbouring byte influences.
     const whole = Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
       .replace(/=+$/, '');

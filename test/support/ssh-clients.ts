@@ -90,7 +90,7 @@ export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Pr
   return output.split('// svc\n')[1] ?? output;
 }
 
-/** What it should find, but for the names that no file can have. */
+/** The expected result of `rcloneInfo`, without the names that no file can have. */
 export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
 maxFileLength = 127 // for 2 byte unicode characters
 maxFileLength = 85 // for 3 byte unicode characters

@@ -36,7 +36,9 @@ export function upload(t: TestContext, cwd: string, ...names: string[]): Promise
   return uploadThen(t, cwd, names, async () => {});
 }
 
-/** Does the same, but stops the service once `settled` resolves. After a failed delivery, a stop leaves waiting events behind. */
+/**
+ * Does the same as `upload`, but stops the service once `settled` resolves. After a failed delivery, a stop leaves waiting events behind.
+ */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});
   const service = new Server(loaded, { clock: systemClock, log: silentLog });

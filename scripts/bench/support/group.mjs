@@ -68,7 +68,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // Usually systemd creates this folder, as its package says.
+    // Usually systemd creates this folder, because the package of sshd tells it to.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };
