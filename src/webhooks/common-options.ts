@@ -25,7 +25,7 @@ const groupFilter = filterList().superRefine((filter, context) => {
   }
 });
 
-/** One rule: the name of a member of `data`, with dots for nested members, and an expression for its value. */
+/** A rule on an event's data: the name of a member of `data`, with dots for nested members, and an expression for its value. */
 export interface DataRule {
   name: string;
   expression: string;
@@ -49,7 +49,7 @@ export const dataFilter = z
     return rules;
   });
 
-/** Addresses and CIDR ranges. They are checked here, but kept as text. */
+/** Addresses and CIDR ranges. They are checked here and stay texts. */
 const addressFilter = filterList().superRefine(({ include, exclude }, context) => {
   readOrIssue(context, () => compileAddressRanges([...include, ...exclude]));
 });
@@ -61,7 +61,7 @@ const rate = z
   .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
   .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
 
-/** Options of all handlers: the name, and the choice of events. */
+/** Options of all handlers for the name and the selection of events. */
 export const commonOptions = {
   enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
@@ -75,7 +75,7 @@ export const commonOptions = {
   data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
 };
 
-/** Options of all handlers: retries, and the number of requests. */
+/** Options of all handlers for retries and for the number of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
   retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),

@@ -15,7 +15,7 @@ export interface Message {
   body: Buffer | undefined;
   contentType: string | undefined;
   query: readonly (readonly [string, string])[];
-  /** Trace of the request that led to the events (W3C Trace Context). */
+  /** The trace of the request that led to the events (W3C Trace Context). */
   traceparent: string | undefined;
   /** The events that the message contains. */
   events: readonly ServiceEvent[];
@@ -30,7 +30,7 @@ export interface DeliveryResult {
   status: number | undefined;
   /** Headers of a valid reply. */
   headers: [string, string][];
-  /** The last reply, if it was not valid. */
+  /** The last invalid reply, unless a later attempt succeeded. */
   reply: RecordedReply | undefined;
   /** URLs that were suspended during the delivery. */
   suspended: { url: string; details: string }[];
@@ -46,11 +46,15 @@ export interface DeliverySignals {
   noRetry?: AbortSignal;
   /** Whether the delivery is made in the background. Only such deliveries use `retry_for` and a receiver's `Retry-After`. */
   isBackground?: boolean;
-  /** For a delivery that another process began: the wait at which it continues. */
+  /** The wait with which to continue a delivery that another process began. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
-  /** Called before each request and retry. If it returns false, the delivery ends. @param isOver aborts the wait for the result */
+  /**
+   *
+   * Called before each request and retry. If the promise resolves with false, the delivery ends. @param isOver aborts the wait for the
+   * result
+   */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
@@ -70,8 +74,9 @@ interface Progress {
 }
 
 /**
- * The verdict on one request. A message is discarded if it can never succeed, or if the receiver does not want it now. `askedWaitMs` is the
- * pause that the receiver requested.
+ *
+ * The result of one request. A message is discarded if it can never succeed, or if the receiver does not want it now. `askedWaitMs` is the
+ * pause in milliseconds that the receiver requested.
  */
 export type Verdict =
   | { kind: 'valid' }
@@ -81,7 +86,7 @@ export type Verdict =
 /** The outcome of one request. */
 export interface Sent {
   verdict: Verdict;
-  /** The URL that was requested, if it differs from the configured one. */
+  /** The URL to which the request was sent, if it differs from the configured one. */
   url?: string | undefined;
   durationMs: number;
   status?: number | undefined;
@@ -93,20 +98,20 @@ export interface Sent {
   file?: RecordedFile | undefined;
 }
 
-/** Makes one attempt to send a message to one URL: events by HTTP, or a file. */
+/** Sends a message to one URL, once. One implementation sends events by HTTP, and another one sends files. */
 export interface Sender {
   /** @param nowMs Unix time in milliseconds @throws the reason of the signal, if it aborts */
   send(url: string, message: Message, nowMs: number, signals: Pick<DeliverySignals, 'abort' | 'isBackground'>): Promise<Sent>;
   close(): void;
 }
 
-/** Maximum number of recorded attempts. If there are more, only the first and the last ones are kept. */
+/** Maximum number of attempts that are recorded. If there are more, only the first one and the last ones are kept. */
 const maxAttempts = 100;
 
 /** Thrown if a delivery ends before its outcome is certain. The events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
-/** The result of a delivery that sent nothing. @param details the reason */
+/** Creates the result of a delivery that sent nothing. @param details the reason */
 export function notSent(details: string): DeliveryResult {
   return { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] };
 }
@@ -121,7 +126,7 @@ export class Delivery {
   readonly #window: SendingWindow | undefined;
   readonly #random: () => number;
 
-  /** @param dependencies.random random numbers for the jitter of retries */
+  /** @param dependencies.random returns random numbers for the jitter of retries */
   constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; sender: Sender; random?: () => number }) {
     this.#options = options;
     this.#clock = dependencies.clock;
@@ -161,7 +166,7 @@ export class Delivery {
     const urlIndex = this.#options.url.indexOf(url);
     const resumed = signals.resume?.urlIndex === urlIndex ? signals.resume : undefined;
     let failures = resumed?.failures ?? 0;
-    // If the clock was set back meanwhile, the computed wait may be too long, so it is limited.
+    // If the clock was set back, the calculated wait may be too long, so it is limited.
     if (resumed) await this.#sleep(Math.min(resumed.dueMs - this.#clock.nowMs(), longestWaitMs), signals);
     for (;;) {
       const verdict = await this.#attempt(url, progress);
@@ -179,8 +184,9 @@ export class Delivery {
   }
 
   /**
-   * The time at which a retry is due; undefined if there is no retry, because `retry_for` has ended. A wait is shortened to the end of
-   * `retry_for`, unless the receiver requested the wait.
+   *
+   * Returns the time at which a retry is due; undefined if there is no retry, because `retry_for` has ended. A wait is shortened to the end
+   * of `retry_for`, unless the receiver requested the wait.
    */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();
@@ -210,7 +216,7 @@ export class Delivery {
     if (reason !== undefined) attempt.reason = reason;
     result.status = status;
     result.headers = headers;
-    // The last reply is kept even if later attempts had none.
+    // The last reply is kept even if later attempts got no reply.
     if (verdict.kind === 'valid') result.reply = undefined;
     else if (reply) result.reply = reply;
     if (file) result.file = file;
@@ -222,7 +228,7 @@ export class Delivery {
   }
 }
 
-/** @throws DeliveryInterrupted if the work fails because it was aborted */
+/** Waits for some work. @throws DeliveryInterrupted if the work fails because it was aborted */
 function uninterrupted<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause) => Promise.reject(new DeliveryInterrupted('the service stops', { cause })));
 }

@@ -4,19 +4,24 @@ import type { Clock } from '../../lib/clock.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
-/** Maximum length of a reply. clamd sends one line. */
+/** Maximum length of a reply, which is one line. */
 const longestReplyCharacters = 4096;
 
 /**
- * When clamd has read enough, it replies and closes the connection at once. If the client writes after that, the
- * reply is lost. So after a break during sending, the content is sent again, with pauses near the place where the connection broke.
+ *
+ * clamd may reply and close the connection before it has all content. If the client is still writing then, the connection breaks and the
+ * reply is lost. The content is then sent again, with pauses near the place where the connection broke, so that the reply can be read.
  */
 const maxAttempts = 6;
 
-/** Maximum size of the system's buffers of a connection. When it breaks, clamd has read all but at most this many sent bytes. */
+/**
+ *
+ * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, clamd has read all sent bytes except at most
+ * this many.
+ */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
-/** Pause after each chunk in the second attempt. It grows by this time with each further attempt. */
+/** Pause after each chunk in the second attempt, in milliseconds. Each further attempt adds this time to the pause. */
 const pauseMilliseconds = 5;
 
 /** Thrown if the connection ended while content was sent. */
@@ -38,7 +43,7 @@ export class ClamdInspector implements Inspector {
       let sentBytes = 0;
       const afterChunk = async (bytes: number) => {
         sentBytes += bytes;
-        // Before the next write, this lets the socket read a reply that has arrived.
+        // Before the next write, this lets the socket read a reply that may have arrived.
         if (sentBytes < slowFrom) await setImmediate();
         else await this.#clock.sleep((attempt - 1) * pauseMilliseconds, signal);
       };
@@ -112,11 +117,11 @@ export class ClamdInspector implements Inspector {
   }
 }
 
-/** Sends content in chunks. The length of each chunk precedes it; the length 0 ends the content. */
+/** Sends content in chunks, each after its length. The length 0 marks the end of the content. */
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
-    // The callback of `write` means that the buffer of the chunk may be overwritten.
+    // When the callback of `write` is called, the buffer of the chunk may be overwritten.
     const written = new Promise<true>((resolve) => {
       socket.cork();
       socket.write(lengthOf(chunk.length));

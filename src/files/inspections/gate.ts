@@ -16,9 +16,10 @@ export function isHeld(error: unknown): error is ServiceError {
 }
 
 /**
- * UUIDs of a file's inspections, from the rules for all virtual paths that lead to it.
  *
- * @param realPath with links of its folder resolved
+ * Returns the UUIDs of the inspections that apply to a file, from the rules for all virtual paths that lead to it.
+ *
+ * @param realPath real path of the file, with links of its folder resolved
  */
 export function inspectionsOf(
   { account, mounts }: Pick<AccountPaths, 'account' | 'mounts'>,
@@ -65,7 +66,12 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
   };
 }
 
-/** Refuses a name to which an inspection applies that the file has not passed. @param uuids UUIDs of the inspections that it has passed */
+/**
+ *
+ * Returns a check that refuses a name if an inspection applies to it that the file has not passed.
+ *
+ * @param uuids UUIDs of the inspections that the file has passed
+ */
 export function recheckFor(
   paths: AccountPaths,
   path: () => VirtualPath,
@@ -74,7 +80,7 @@ export function recheckFor(
 ): Leave['recheck'] {
   return (name) => {
     const folder = content.folder();
-    // A temporary name in the path means that the folder is being moved. It may also have been moved to a path with more inspections.
+    // A temporary name in the path means that the folder is being moved. Its new path may have more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
     if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
       throw new ServiceError('unavailable', 'The inspections of the path have changed meanwhile; try again.');
@@ -82,12 +88,12 @@ export function recheckFor(
   };
 }
 
-/** The gate for content that was already inspected. @param uuids UUIDs of the inspections that it has passed */
+/** Creates the gate for content that was already inspected. @param uuids UUIDs of the inspections that the content has passed */
 export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: ReadonlySet<string>): Gate {
   return async (content) => ({ recheck: recheckFor(paths, () => path, content, uuids), given: async () => {} });
 }
 
-/** Size of a chunk. Memory use does not depend on the size of the file. */
+/** Size of a chunk in bytes. Only one chunk is in memory at a time. */
 const chunkBytes = 256 * 1024;
 
 /** Makes the content of a hidden file readable for inspections, several times if necessary. */
@@ -143,7 +149,7 @@ export function inspectedContent(
   };
 }
 
-/** Runs inspections on content. Emits the events of failures and of a refusal. @throws ServiceError `unavailable` if the service stops */
+/** Runs inspections on content. Emits the events about failures and a refusal. @throws ServiceError `unavailable` if the service stops */
 export async function judgeContent(
   paths: AccountPaths,
   path: VirtualPath,
@@ -166,12 +172,12 @@ export async function tellVerdicts(paths: AccountPaths, path: VirtualPath, judge
   await paths.emitDurable(eventIds.uploadRefused, path, { inspection, message, response });
 }
 
-/** The error for a refused file. It contains the message of the inspection only if `public_error` allows it. */
+/** Creates the error for a refused file. It contains the message of the inspection only if `public_error` allows that. */
 export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'shown'>): ServiceError {
   return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
 }
 
-/** Identifies the state of the file at a name, so that a release replaces only that file. */
+/** Returns a text that identifies the state of the file at a path. A release replaces the file only if its state is still the same. */
 export function stateAt(realPath: string): string {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';

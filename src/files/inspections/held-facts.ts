@@ -7,7 +7,7 @@ import type { HoldReason, Verdict } from './verdict.ts';
 /** The ways in which a held upload may end without a file. */
 export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 'refused';
 
-/** The facts about a held upload that its record contains. */
+/** The facts about a held upload that are stored in its record. */
 export interface HeldFacts {
   readonly state: 'inspecting' | 'held';
   readonly reason: HoldReason;
@@ -17,9 +17,9 @@ export interface HeldFacts {
   readonly digest: string;
   readonly inspections: readonly string[];
   readonly verdicts: readonly Verdict[];
-  /** The account at the time of the upload; a release uses its rights. */
+  /** The account at the time of the upload. A release uses its rights. */
   readonly account: AccountSnapshot;
-  /** The state of the target (`stateAt`) at an upload with conditions. A release replaces only a target in this state. */
+  /** For an upload with conditions, the state of the target at that time (`stateAt`). A release replaces only a target in this state. */
   readonly expected?: string | undefined;
   /** The name that inspections see, if the path has a temporary name. */
   readonly toldAs?: string | undefined;

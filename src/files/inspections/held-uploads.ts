@@ -27,10 +27,10 @@ const resumeEveryMs = 10_000;
 /** Maximum number of held uploads that are inspected again at the same time. Each needs an open file. */
 const resumedAtOnce = 16;
 
-/** A process that inspects a held upload renews its lease within this time. */
+/** Duration of the lease of a process that inspects a held upload. The process renews it earlier. */
 const leaseMs = 60_000;
 
-/** If the content of a new record does not appear within this time, it counts as lost. */
+/** If the content of a new record does not appear within this time, it is treated as lost. */
 const contentWithinMs = 60_000;
 
 /** Facts about the end of a held upload. */
@@ -116,11 +116,11 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // The folder may have been moved before the store had the record, so that the move did not update the record.
+      // If the folder was moved before the store had the record, the move could not update the record.
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
-      // A newer upload for the same name may have ended this one before its content was renamed.
+      // A newer upload with the same name may have ended this one before its content was renamed.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -224,7 +224,10 @@ export class HeldUploads implements Holding {
     );
   }
 
-  /** Runs an action on a held upload. @throws ServiceError `not-found`, also if the upload has been released or ended meanwhile */
+  /**
+   * Runs an action on a held upload. @throws ServiceError `not-found` if there is no such upload, also because it was released or ended
+   * meanwhile
+   */
   async #whileIts(id: string, action: (hold: UploadHold, record: HeldUpload) => Promise<unknown>): Promise<void> {
     await this.find(id);
     const hold = await this.store.hold(id, () => {});
@@ -236,7 +239,10 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /** Inspects uploads again whose inspecting process has stopped, and ends uploads whose content is lost. */
+  /**
+   *
+   * Inspects the uploads again whose inspecting process has stopped, and ends the uploads whose content is lost.
+   */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {
@@ -275,7 +281,7 @@ export class HeldUploads implements Holding {
     return this.#follow(id, judged, { uuids, name: toldName(record) });
   }
 
-  /** Applies a judgement when it is complete. */
+  /** Waits for a judgement and applies it. */
   #follow(id: string, judged: Promise<Judgement | undefined>, by: Judged): Promise<void> {
     const applied = judged
       .then((judgement) => judgement && this.#apply(id, judgement, by))
@@ -330,7 +336,7 @@ export class HeldUploads implements Holding {
     });
   }
 
-  /** Releases a held upload, and then ends `hold`. */
+  /** Releases a held upload, and ends `hold` afterwards. */
   async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {
@@ -384,7 +390,7 @@ export class HeldUploads implements Holding {
   }
 }
 
-/** The error that tells a client that its file is held. */
+/** Creates the error that tells a client that its file is held. */
 function heldError(id: string, path: VirtualPath, isRefused = false): ServiceError {
   const message = 'The file is held for review.';
   const details = { held_id: id, held_path: path };

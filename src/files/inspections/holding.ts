@@ -8,7 +8,7 @@ import type { HeldFacts } from './held-facts.ts';
 import type { Inspections } from './inspections.ts';
 import type { InspectedContent, Judgement } from './verdict.ts';
 
-/** Content that is complete and on disk, but does not have its final name yet. */
+/** Content that is complete and on disk, but that does not have its final name yet. */
 export interface HiddenContent {
   /** Returns the current real path of the folder with the content. */
   folder(): string;
@@ -21,11 +21,11 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames the content to a hidden name for held content, before the call returns. The rename is on disk when the promise resolves. */
+  /** Renames the content to `name` before the call returns. The name is hidden. The rename is on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
-/** The permission to give content its final name. */
+/** Allows the rename of content to its final name. */
 export interface Leave {
   /**
    * Checks that no further inspection applies to the final name. Called right before the rename.
@@ -35,26 +35,26 @@ export interface Leave {
    * @throws ServiceError `unavailable`
    */
   recheck(name: string): string;
-  /** Called after the content has its final name. */
+  /** Called when the content has its final name. */
   given(): Promise<void>;
 }
 
 /** Inspects content. @throws ServiceError `unprocessable` if it is refused, `held` if it is held for review */
 export type Gate = (content: HiddenContent) => Promise<Leave>;
 
-/** Facts about an upload that a gate needs, and that the record of a held upload keeps. */
+/** Facts about an upload that a gate needs, and that are stored in the record of a held upload. */
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
   /** The former path of a file that is being moved. */
   movedFrom?: VirtualPath | undefined;
-  /** Whether the client set conditions, so that a release may replace only the same file. */
+  /** Whether the client set conditions. A release then replaces only the file to which they applied. */
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
-  /** The name that inspections see: the name of the file without the part that marks it as temporary. */
+  /** The name that inspections see, which is the name of the file without the part that marks it as temporary. */
   toldAs?: string | undefined;
 }
 
-/** A file for inspections. `moveTo` sets its new hidden path after a rename. */
+/** The content of a file for inspections. `moveTo` sets its new hidden path after a rename. */
 export interface MovableContent extends InspectedContent {
   moveTo(realPath: string): void;
 }
@@ -62,7 +62,7 @@ export interface MovableContent extends InspectedContent {
 /** The record of a held upload. */
 export type HeldUpload = UploadRecord & { readonly held: HeldFacts };
 
-/** An upload to be held. */
+/** The data of an upload that is to be held. */
 export interface NewHold {
   paths: {
     readonly account: Account;
@@ -75,11 +75,11 @@ export interface NewHold {
   judgement: Extract<Judgement, { outcome: 'hold' }>;
   uuids: ReadonlySet<string>;
   options: GateOptions;
-  /** The hidden name while the upload is held; by default a new one. */
+  /** The hidden name of the content while the upload is held. By default, a new name is created. */
   kept?: string;
 }
 
-/** The administrator who decides about a held upload; undefined for the service itself. */
+/** The administrator who decides about a held upload; undefined if the service decides. */
 export type Decider = { administrator: string } | undefined;
 
 /** The content of a held upload. */
@@ -101,23 +101,31 @@ export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
   readonly server: EventServer;
-  /** Continues the work that an earlier process did not finish, now and periodically. */
+  /** Continues the work that an earlier process did not finish, now and at intervals. */
   start(): void;
   stop(): Promise<void>;
-  /** Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; the content is then not held */
+  /**
+   *
+   * Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; the content is not held in that
+   * case
+   */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
-   * Ends held uploads for a name, because a newer upload is for the same name.
+   *
+   * Ends the held uploads for a name, because there is a newer upload for it.
+   *
+   * @param target real path of the name
+   * @param exceptId ID of the newer upload, if that is also held
    *
    * @param target real path of the name
    * @param exceptId ID of the newer upload, if it is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
-  /** All held uploads, or those of an account (by UUID). */
+  /** Lists all held uploads, or those of an account (by UUID). */
   list(accountUuid?: string): Promise<HeldUpload[]>;
   /** @throws ServiceError `not-found`, also for a held upload of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
-  /** The held upload of an account (by UUID) for a name. @param target real path of the name */
+  /** Finds the held upload of an account (by UUID) for a name. @param target real path of the name */
   at(target: string, accountUuid: string): Promise<HeldUpload | undefined>;
   /**
    * Gives a held upload another name in its folder.
@@ -127,13 +135,13 @@ export interface Holding {
    * @throws ServiceError `not-found`
    */
   rename(id: string, paths: NewHold['paths'], path: VirtualPath, isFree: boolean): Promise<ServiceError>;
-  /** The content of a held upload. @throws ServiceError `not-found` */
+  /** Returns the content of a held upload. @throws ServiceError `not-found` */
   content(id: string): Promise<HeldContent>;
-  /** Gives a held upload its name, after all checks except inspections. @throws ServiceError; the upload then stays held */
+  /** Gives a held upload its name after all checks except inspections. @throws ServiceError; the upload then stays held */
   release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload without a file. @throws ServiceError `not-found` */
   discard(id: string, by: Decider, reason?: string): Promise<void>;
-  /** Ends a held upload at the request of its account. A moved file gets its former path back. @throws ServiceError `not-found` */
+  /** Ends a held upload at the request of its account. If the file was moved, moves it back. @throws ServiceError `not-found` */
   withdraw(id: string, account: { uuid: string }): Promise<void>;
   /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;

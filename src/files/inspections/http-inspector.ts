@@ -12,7 +12,7 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 
 const maxReplyBytes = 1024 * 1024;
 
-/** Maximum size of the header `Inspection` before it is encoded. Servers accept request heads of at least 16 KiB. */
+/** Maximum size in bytes of the header `Inspection` before it is encoded. Servers accept request heads of at least 16 KiB. */
 const maxHeaderBytes = 8 * 1024;
 
 const jsonType = 'application/json; charset=utf-8';
@@ -96,7 +96,7 @@ export class HttpInspector implements Inspector {
     };
   }
 
-  /** Asks the URLs in turn until one replies. */
+  /** Asks the URLs one after the other until one replies. */
   async #ask(request: Omit<RemoteRequest, 'url' | 'method'>): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const available = await this.#health.available(urls);
@@ -111,7 +111,7 @@ export class HttpInspector implements Inspector {
   }
 }
 
-/** Milliseconds after which a busy endpoint allows another request (`Retry-After`). */
+/** Returns the number of milliseconds after which a busy endpoint allows another request (`Retry-After`). */
 function retryAfterMs(result: RemoteResult): number | undefined {
   if (result.kind !== 'reply' || result.status !== 503) return undefined;
   const seconds = result.headers.find(([name]) => name === 'retry-after')?.[1];

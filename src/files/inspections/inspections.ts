@@ -11,7 +11,7 @@ import { HttpInspector } from './http-inspector.ts';
 import type { HeldOptions, InspectionConfiguration } from './options.ts';
 import { type Answer, type InspectedContent, type Inspector, type Judgement, judge, type Verdict } from './verdict.ts';
 
-/** Interval at which a failed start test is repeated. */
+/** Pause in milliseconds before a failed start test is repeated. */
 const testAgainMs = 60_000;
 
 interface InspectionDependencies {
@@ -19,7 +19,7 @@ interface InspectionDependencies {
   clock: Clock;
   log: Log;
   urlHealth: (uuid: string) => UrlHealth;
-  /** Called for each verdict, to update statistics. `durationMs` is undefined for a file that was not sent. */
+  /** Called for each verdict, to update statistics. `durationMs` is undefined if the file was not sent. */
   onVerdict?: ((inspection: string, verdict: Answer['verdict'], durationMs: number | undefined) => void) | undefined;
 }
 
@@ -40,7 +40,7 @@ export function createInspector(
   return new HttpInspector(uuid, options, health, dependencies);
 }
 
-/** One configured inspection: its client, and the queue of files that wait for it. */
+/** One configured inspection, with its client and the queue of files that wait for it. */
 class Inspection {
   readonly uuid: string;
   readonly options: InspectionConfiguration;
@@ -65,7 +65,7 @@ class Inspection {
     return this.options.name || this.uuid;
   }
 
-  /** Tests the inspection until it works. Files are sent to it even if the test fails, because only its verdict can accept a file. */
+  /** Tests the inspection until it works. Files are sent to it even while the test fails, because only its verdict can accept a file. */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
     const reason = await this.#inspector.test();
@@ -89,7 +89,7 @@ class Inspection {
     void this.#pending.ended().then(() => this.#inspector.close());
   }
 
-  /** Rejects only with the signal's reason. */
+  /** Runs the inspection on a file. Rejects only with the signal's reason. */
   async inspect(content: InspectedContent, account: string, signal: AbortSignal): Promise<Answer> {
     const { maximum_size } = this.options;
     const { clock, onVerdict } = this.#dependencies;
@@ -163,7 +163,7 @@ export class Inspections {
     };
   }
 
-  /** Stops all running inspections. The next start inspects the held uploads again. */
+  /** Stops all running inspections. The next process inspects the held uploads again. */
   stop(): void {
     this.#stop.abort(new Error('The service stops.'));
     for (const inspection of this.#inspections.values()) inspection.stop();
@@ -175,10 +175,11 @@ export class Inspections {
   }
 
   /**
+   *
    * Runs the given inspections on a file in parallel.
    *
-   * @param account account whose place in the queue is used if files have to wait
-   * @param isWaitedFor whether a client waits, so that the file is held if an inspection is late
+   * @param account UUID of the account. Files of one account wait in one queue, so that they do not delay files of others
+   * @param isWaitedFor whether a client waits for the result; if so, the file is held if an inspection takes too long
    * @returns undefined if the service stops meanwhile
    */
   async judge(uuids: readonly string[], content: InspectedContent, account: string, isWaitedFor: boolean): Promise<Judgement | undefined> {

@@ -18,7 +18,7 @@ interface MoveEnd {
   realPath: string;
 }
 
-/** A move whose source and target folders are open. */
+/** A move. The folders of its source and target are open. */
 interface Move {
   paths: AccountPaths;
   from: VirtualPath;
@@ -31,27 +31,27 @@ interface Move {
   intoTrash?: boolean | undefined;
 }
 
-/** Thrown if a move is not possible by a rename, because inspections must accept a copy first. */
+/** Thrown if a rename cannot make the move, because inspections must first accept a copy of the content. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
 
-/** A file or folder that will be renamed. */
+/** A file or folder before its rename to the final name. */
 export interface Unnamed {
-  /** Its path. */
+  /** Its current path. */
   member: string;
-  /** Runs a rename after the last checks. @param rename gets the path from which it renames */
+  /** Checks the move a last time, and then calls `rename`. @param rename gets the path that it has to rename */
   named<T>(rename: (from: string) => T): T;
 }
 
-/** A file that is moved. Its path is relative to the moved folder, and empty when the file itself is moved. */
+/** A file of the move. Its path is relative to the moved folder, and empty if the file itself is moved. */
 type Member = { relativePath: string; isLink: boolean };
 
-/** Whether moved files may need inspections. If all paths have the same inspections, no file is inspected again. */
+/** Whether moved files may need inspections. If the same inspections apply to all paths, no file is inspected again. */
 export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry' | 'from' | 'to' | 'options'>): boolean {
   const { inspections } = move.paths.account;
   return !move.intoTrash && (inspections.hasRules || (!inspections.isEmpty && isNamedOtherwise(move)));
 }
 
-/** Whether an upload with a temporary name gets a different name than the one that inspections saw. */
+/** Whether a file with a temporary name gets another name than the one that inspections saw. */
 function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
   const judgedAs = entry.isFolder ? undefined : options.finalName?.(baseName(from));
   return judgedAs !== undefined && judgedAs !== baseName(to);
@@ -62,27 +62,28 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
   return inspectionsOf(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
 }
 
-/** The inspections that a file must pass at its new path; empty if they all applied to its old path, too. */
+/** Returns the inspections that a file must pass at its new path. The set is empty if all of them also applied to its old path. */
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // An upload may have used any path that leads to the folder, also one through a link. Only the inspections of the real folder's own
-  // virtual paths have applied to all uploads.
+  // A file may have been uploaded through any path that leads to its folder, for example through a link. Only the inspections of the real
+  // folder's own virtual paths applied to every upload.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
   return !isNamedOtherwise(move) && [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
 
-/** Refuses to move a link, because its target cannot be inspected, and a linked folder would become visible under other paths. */
+/** Refuses to move a link. Its target cannot be inspected, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
   throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
 }
 
 /**
- * The source of a move, prepared for its rename.
  *
- * @param name current name in the folder of the source
+ * Prepares the source of a move for its rename.
+ *
+ * @param name current name of the source in its folder
  */
 function unnamed(move: Move, name: string): Unnamed {
   const member = move.source.folder.member(name);
@@ -90,14 +91,14 @@ function unnamed(move: Move, name: string): Unnamed {
     member,
     named(rename) {
       if (mayNeedJudgement(move)) return renameByWay(move, name, rename);
-      // The trash records the former path, so that path must still be correct.
+      // The trash records the former path, so the source must still be at that path.
       if (move.intoTrash) requireSamePlaces(move);
       return rename(member);
     },
   };
 }
 
-/** A copy that is to get a new name. @param hidden name of the copy beside the target */
+/** Prepares a copy for the rename to its final name. @param hidden name of the copy, in the folder of the target */
 export function unnamedCopy(move: Move, hidden: string): Unnamed {
   const { folder } = move.target;
   const member = folder.member(hidden);
@@ -112,8 +113,10 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 }
 
 /**
- * Renames in two steps, with a hidden name in the target's folder between them. The second rename uses the checked path of that folder. If
- * another node moves the folder after the check, that rename fails (ENOENT), and nothing becomes visible.
+ *
+ * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames it there, with the
+ * path of the folder that was checked. If another node moves that folder after the check, the second step fails (ENOENT), and nothing
+ * becomes visible.
  */
 function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {
   const { paths, entry, source, target } = move;
@@ -129,7 +132,7 @@ function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): 
   });
   try {
     const taken = target.folder.member(basename(aside.realPath));
-    // Just before the rename, another node may have moved the source's folder, or put another item at the source path.
+    // Another node may have moved the source's folder just before the rename, or put another item at the source path.
     if (inodeAt(taken) !== inode || lstatSync(taken).isDirectory() !== entry.isFolder) throw moved();
     requireSamePlaces(move);
     const renamed = orMoved(() => rename(aside.realPath));
@@ -141,7 +144,7 @@ function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): 
   }
 }
 
-/** @throws ServiceError `unavailable` if source or destination was moved meanwhile, because other inspections may apply there */
+/** @throws ServiceError `unavailable` if the folder of source or target was moved meanwhile, because other inspections may apply there */
 function requireSamePlaces({ source, target }: Move): void {
   for (const { folder } of [source, target]) if (folder.currentPath() !== folder.realPath) throw moved();
 }
@@ -164,10 +167,11 @@ function check(move: Move, { relativePath, isLink }: Member): void {
 }
 
 /**
- * Renames a file or folder that needs no further inspection. A folder first gets a hidden name, so that nothing is added to it while its
- * members are checked.
  *
- * @param rename gives it the new name
+ * Renames a file or folder that needs no further inspection. A folder gets a hidden name before its members are checked, so that nothing
+ * can be added to it meanwhile.
+ *
+ * @param rename gives the content its new name
  * @throws `needsJudgement` if a member needs an inspection; ServiceError `unprocessable` for a link
  */
 export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => Promise<T>): Promise<T> {
@@ -184,7 +188,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
   const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries, { successor });
   try {
     for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
-      // An item that is set aside may get its name back after this check.
+      // Another request set this item aside, and may give its name back after this check.
       if (isAsideName(basename(relativePath))) throw moved();
       if (isFolder || isHiddenName(basename(relativePath))) continue;
       check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });
@@ -198,7 +202,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
   }
 }
 
-/** The next steps of a move after its inspections. */
+/** The steps of a move that follow its inspections. */
 interface JudgedMove {
   given(): Promise<void>;
   /** Holds a single file for review. @returns the error for the client */
@@ -208,9 +212,10 @@ interface JudgedMove {
 }
 
 /**
- * Inspects the files of a move that is made by a copy. Nothing moves unless all files are accepted.
  *
- * @param hidden name of the copy beside the target
+ * Inspects the files of a move that is made with a copy. Nothing is moved unless all files are accepted.
+ *
+ * @param hidden name of the copy, in the folder of the target
  * @throws ServiceError `unprocessable` if a file is refused, or if a file of a folder would be held
  */
 export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove> {
@@ -279,9 +284,9 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
 }
 
 /**
- * Refuses to copy a folder that has held uploads, for a move to another file system or with inspections. The held uploads would be lost.
  *
- * @throws ServiceError `unprocessable`
+ * Refuses to move a folder that has held uploads, if the move needs a copy (to another file system, or because of inspections). A copy
+ * would lose the held uploads.
  */
 export async function refuseHeldMembers({ paths, entry, source }: Move): Promise<void> {
   if (!entry.isFolder || (await paths.environment.held.store.within(source.realPath)).length === 0) return;

@@ -38,7 +38,7 @@ const httpInspection = z.strictObject({
 });
 export type HttpInspectionOptions = z.infer<typeof httpInspection>;
 
-/** Where a clamd listens. */
+/** The address at which a clamd listens. */
 export type ClamdAddress = { path: string } | { host: string; port: number };
 
 /** Parses `unix:PATH` or `tcp://HOST:PORT`. Returns undefined for any other text. */

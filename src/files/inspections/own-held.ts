@@ -8,15 +8,16 @@ import { type Entry, toEntry } from '../entry.ts';
 import { checkReplaceable, type ReplacementRules } from '../operations/replacement.ts';
 import type { HeldUpload } from './holding.ts';
 
-/** A held upload of the account that makes the request, and the entry of its content. */
+/** A held upload of the account that sends the request, and the entry of its content. */
 export interface OwnHeld {
   upload: HeldUpload;
   entry: Entry;
 }
 
 /**
- * The account's own held upload for a path where nothing exists. Right after an upload, clients inspect the file, set its time or rename
- * it. With `server.held.answer: refuse`, the upload failed for the client, so the result is undefined.
+ *
+ * Finds the account's own held upload for a path at which nothing exists. Right after an upload, clients look at the file, set its time or
+ * rename it. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is undefined.
  */
 export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise<OwnHeld | undefined> {
   const { account, environment, mounts } = paths;
@@ -31,11 +32,12 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 }
 
 /**
- * Gives a held upload another name in its folder, for clients that upload under a temporary name. It is inspected again if it was not
- * inspected under that name, or if more inspections apply.
+ *
+ * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if it was
+ * not inspected under that name, or if more inspections apply to it.
  *
  * @returns the error that tells the client that the file is held; undefined if there is no such upload
- * @throws ServiceError as a move of a file
+ * @throws ServiceError the errors of moving a file
  */
 export async function renameHeld(
   paths: AccountPaths,
@@ -47,7 +49,7 @@ export async function renameHeld(
   const target = paths.mounts.locate(to);
   if (!own || target.kind !== 'real' || target.isFixed) return undefined;
   const realTo = realTarget(paths, paths.writable(target));
-  // The content of a held upload stays in the folder of its final name.
+  // The content of a held upload stays in the folder in which the file will appear.
   if (realTo === undefined || dirname(realTo) !== dirname(own.upload.contentPath))
     throw new ServiceError('unprocessable', 'The file is held for review, and stays in its folder until then.');
   verify?.(own.entry);
@@ -56,7 +58,7 @@ export async function renameHeld(
   return paths.environment.held.rename(own.upload.id, paths, to, rules.mayReplace === 'nothing');
 }
 
-/** The real path with the links of its folder resolved; undefined if the folder is missing. */
+/** Resolves the links of the folder of a path. Returns undefined if the folder is missing. */
 function realTarget({ mounts }: AccountPaths, realPath: string): string | undefined {
   try {
     const folder = openParent(mounts.roots, realPath);

@@ -13,12 +13,13 @@ import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '
 import { inspectionsOf, passedGate, stateAt } from './gate.ts';
 import type { HeldContent, HeldUpload, Place } from './holding.ts';
 
-/** The administrator who released an upload, or the inspections that accepted it. */
+/** The administrator who releases an upload, or the inspections that have accepted it. */
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
- * Gives a held upload its name. Uses the code that completes an upload of several requests, so rights, locks, quota and conditions are
- * checked again.
+ *
+ * Gives a held upload its name. It is completed like an upload of several requests, so rights, locks, quota and conditions are checked
+ * again.
  *
  * @param hold released by this function
  * @throws ServiceError; the upload then stays held
@@ -29,7 +30,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
     paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
-    // The file stays in the folder of its content, even if `path` now leads to another folder.
+    // The file gets its name in the folder of its content, even if `path` now leads to another folder.
     return `${dirname(contentPath)}/${baseName(path)}`;
   };
   const verify = () => {
@@ -37,24 +38,24 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
       throw new ServiceError('destination-exists', 'The name was taken or changed meanwhile, which the conditions of the upload exclude.');
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
-  // A release by an administrator has no gate, because administrators may release a file that no inspection has accepted.
+  // If an administrator releases the upload, there is no gate, because administrators may release a file that no inspection has accepted.
   upload.released = 'administrator' in by ? by : { gate: passedGate(paths, path, by.passed) };
   await upload.open(false);
   try {
     await upload.commit(held.expected === undefined ? undefined : verify);
   } catch (error) {
-    // After `not-durable`, the file has its name, so the release has succeeded.
+    // The error `not-durable` means that the file has its name, so the release has succeeded.
     if (!isServiceError(error, 'not-durable')) throw error;
   }
   await upload.forget();
 }
 
-/** Moves a held file back to the folder from which it was moved. If its name is taken, adds a number. @returns its path */
+/** Moves a held file back to the folder from which it was moved. If its name is taken, a number is added to it. @returns its path */
 export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  // A numbered name, or a link, may make more inspections apply than before.
+  // More inspections than before may apply to a name with a number, or to a path through a link.
   const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -77,12 +78,15 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   }
 }
 
-/** The name of a held upload that inspections see. */
+/** Returns the name of a held upload that inspections see. */
 export function toldName({ path, held }: HeldUpload): string {
   return held.toldAs ?? baseName(path);
 }
 
-/** Removes the content of an upload that was ended before its content got its hidden name. @returns whether it was ended */
+/**
+ *
+ * Removes the content of an upload that was ended before its content got the hidden name. @returns whether the upload was ended
+ */
 export async function dropIfEnded(store: UploadStore, { id, contentPath }: UploadRecord): Promise<boolean> {
   const current = await store.find(id);
   if (current && !isEnding(current) && !current.outcome) return false;
@@ -91,9 +95,10 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
 }
 
 /**
+ *
  * Updates the path of a held upload whose folder was moved.
  *
- * @param moved former paths of the folder; `now` returns its current place, because other requests may move it again
+ * @param moved former paths of the folder. Its `now` returns the current place of the folder, because other requests may move it again
  */
 export async function followFolder(
   hold: UploadHold,
@@ -101,18 +106,18 @@ export async function followFolder(
   { realPath, from, now }: { realPath: string; from: VirtualPath; now: () => Place },
 ): Promise<void> {
   if (!isWithin(contentPath, realPath)) return;
-  // Until this change is recorded, a later move of the folder does not find the upload. So the place is checked again afterwards.
+  // Until this change is recorded, a later move of the folder cannot find the upload. The place is therefore checked again afterwards.
   for (let place = now(), told = ''; place.realPath !== told; place = now()) {
     told = place.realPath;
     const inFolder = told + contentPath.slice(realPath.length);
-    // The upload is not in the folder if another request has created a new folder at this path.
+    // If nothing is found, another request has created a new folder at this path, and the upload is not in it.
     if (inodeAt(inFolder) === undefined) continue;
     const moved = path.startsWith(`${from}/`) ? (`${place.path}${path.slice(from.length)}` as VirtualPath) : path;
     await hold.change({ contentPath: inFolder, path: moved });
   }
 }
 
-/** The path itself if it is free, otherwise the path with the first free number. */
+/** Returns the path if it is free, otherwise the path with the first free number. */
 function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
   for (let number = 1; ; number++) {
@@ -121,7 +126,7 @@ function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
   }
 }
 
-/** The content of a held upload. @throws ServiceError `not-found` if the content is missing */
+/** Returns the content of a held upload. @throws ServiceError `not-found` if the content is missing */
 export function contentOf({ path, contentPath, offsetBytes: sizeBytes }: HeldUpload): HeldContent {
   if (!lstatSync(contentPath, { throwIfNoEntry: false })?.isFile())
     throw new ServiceError('not-found', 'The content of the held upload is gone.');

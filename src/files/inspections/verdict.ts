@@ -1,4 +1,6 @@
-/** The verdict of an inspection: `failure` if it gave no usable answer, `larger` if the file is too large to be sent. */
+/**
+ * The verdict of an inspection. It is `failure` if the inspection gave no usable answer, and `larger` if the file is too large to be sent.
+ */
 export type VerdictKind = 'accept' | 'refuse' | 'hold' | 'failure' | 'larger';
 
 /** The answer of one inspection. */
@@ -6,7 +8,7 @@ export interface Answer {
   verdict: VerdictKind;
   /** Text for people: the name of a signature, the message of the endpoint, or the reason of a failure. */
   message?: string | undefined;
-  /** The body of a refusal, only for the journal. */
+  /** The body of a refusal. It is only for the journal. */
   response?: unknown;
   /** The part of `response` that clients see if `public_error` allows it. */
   shown?: { message?: string; public_response?: unknown } | undefined;
@@ -16,7 +18,7 @@ export interface Answer {
 export interface Verdict extends Answer {
   /** UUID of the inspection. */
   inspection: string;
-  /** The result after `on_failure` and `on_larger` were applied to the verdict. */
+  /** The result of the verdict after `on_failure` and `on_larger` were applied. */
   effect: 'accept' | 'refuse' | 'hold';
   /** Unix time in milliseconds. */
   timeMs: number;
@@ -39,7 +41,8 @@ export type Judgement =
       reason: HoldReason;
       verdicts: readonly Verdict[];
       /**
-       * The final judgement, if inspections are still running; undefined if all have ended. Never rejects; resolves with undefined if the
+       *
+       * The final judgement if inspections are still running; undefined if all have ended. Never rejects. Resolves with undefined if the
        * inspections are stopped.
        */
       rest?: Promise<Judgement | undefined>;
@@ -56,7 +59,7 @@ export function judge(verdicts: readonly Verdict[]): Judgement {
   return { outcome: 'hold', reason: kind === 'failure' || kind === 'larger' ? kind : 'verdict', verdicts };
 }
 
-/** The client of one inspection. */
+/** Sends files to one inspection. */
 export interface Inspector {
   /** Rejects only with the signal's reason. */
   inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer>;
@@ -74,7 +77,7 @@ export interface InspectedContent {
   /** Chunks from the beginning of the file. Each is valid only until the next chunk is read. */
   chunks(): AsyncIterable<Buffer>;
   sha256(): Promise<Buffer>;
-  /** The facts for a request of `type: http`, except for the digest and the facts about the inspection. */
+  /** The facts in a request of `type: http`, except for the digest and the facts about the inspection. */
   facts: FileFacts;
 }
 

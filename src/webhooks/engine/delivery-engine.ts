@@ -18,10 +18,10 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** Interval at which a heartbeat is sent to the store, and operators' requests are read from the store. */
+/** Interval at which the engine sends a heartbeat to the store and reads operators' requests from it. */
 const beatEveryMs = 2000;
 
-/** Maximum age of the stored handler states. */
+/** The stored states of the handlers are read again when they are this old. */
 const maxStateAgeMs = 10_000;
 
 /** The current state of one handler, for statistics. */
@@ -31,13 +31,13 @@ export interface HandlerState {
   state: 'running' | 'stopped' | 'paused';
   /** The reason why the handler does not run. */
   reason?: string | undefined;
-  /** Requests and retries in the last minute, including those that uploads wait for. */
+  /** Requests and retries in the last minute, including those for which uploads wait. */
   deliveriesPerMinute: number;
   /** With several nodes: the server whose process delivers for the handler. */
   node?: string | undefined;
   /** With several nodes: whether this node has the handler's lease. */
   hasLease?: boolean;
-  /** All events before this position are done. */
+  /** All events before this position were handled. */
   position: LogPosition;
   suspendedUrls: number;
   /** With several nodes: the backlog, and the age of this state in milliseconds, which grows while Redis is unreachable. */
@@ -56,13 +56,13 @@ export interface EngineDependencies {
   log: Log;
 }
 
-/** The suspensions and the rate of a handler. They are kept if its options change. */
+/** The suspensions and the request rate of a handler. They are kept if the options of the handler change. */
 interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;
 }
 
-/** Delivers the journal to all event handlers, each from its own position. With several nodes, each handler runs on one of them. */
+/** Delivers the journal to all event handlers. Each handler has its own position. With several nodes, each handler runs on one of them. */
 export class DeliveryEngine {
   readonly #store: DeliveryStore;
   readonly #dependencies: EngineDependencies;
@@ -92,9 +92,10 @@ export class DeliveryEngine {
   }
 
   /**
-   * Runs only the given handlers. A handler whose options are unchanged continues; a stopped handler starts again.
    *
-   * @param known UUIDs of all handlers of the configuration, including disabled ones, whose positions are kept
+   * Runs only the given handlers. A handler whose options are unchanged continues. A stopped handler starts again.
+   *
+   * @param known UUIDs of all handlers of the configuration, including disabled ones; their positions are kept
    * @returns a promise that resolves when the start positions of new handlers are stored, so that they get all later events
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
@@ -112,7 +113,7 @@ export class DeliveryEngine {
     await declared;
   }
 
-  /** The states of the handlers; the last known ones while the store is unreachable. */
+  /** Returns the states of the handlers. While the store is unreachable, these are the last known ones. */
   async figures(): Promise<HandlerState[]> {
     try {
       return await this.#readStates();
@@ -123,12 +124,13 @@ export class DeliveryEngine {
   }
 
   /**
+   *
    * Pauses a handler. Running requests finish, and no further requests are sent. Emits `componentStopped`. The pause survives restarts and
-   * reloads. Other nodes apply it within a few seconds.
+   * reloads. Other nodes follow it within a few seconds.
    *
    * @param by name of the operator
-   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` if
-   *   the pause cannot be stored
+   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` if the
+   *   pause cannot be stored
    */
   async pause(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
@@ -139,7 +141,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Resumes a paused handler. Emits `componentStarted`. @throws as `pause` */
+  /** Resumes a paused handler. Emits `componentStarted`. @throws the errors of `pause` */
   async resume(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     await this.#store.refresh();
@@ -149,7 +151,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Starts a stopped handler again. Emits `componentStarted`. @throws as `pause` */
+  /** Starts a stopped handler again. Emits `componentStarted`. @throws the errors of `pause` */
   async start(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     const state = (await this.#readStates()).find((known) => known.handler === uuid)?.state;
@@ -159,20 +161,21 @@ export class DeliveryEngine {
     handler.wake();
   }
 
-  /** The suspended URLs of a handler. @throws as `pause` */
+  /** Returns the suspended URLs of a handler. @throws the errors of `pause` */
   async suspendedUrls(uuid: string): Promise<Suspension[]> {
     const { options } = this.#find(uuid);
     return this.#findMeters(uuid).health.suspended(options.url);
   }
 
-  /** Lifts the suspension of a URL. @returns whether it was suspended. @throws as `pause` */
+  /** Lifts the suspension of a URL. @returns whether the URL was suspended. @throws the errors of `pause` */
   async liftSuspension(uuid: string, url: string): Promise<boolean> {
     this.#find(uuid);
     return this.#findMeters(uuid).health.lift(url);
   }
 
   /**
-   * Stops all handlers. If there are no other nodes, each handler first delivers all events in the journal, until a delivery fails.
+   *
+   * Stops all handlers. If there are no other nodes, each handler first delivers the rest of the journal, until a delivery fails.
    *
    * @returns whether all running requests finished in time
    */
@@ -231,7 +234,7 @@ export class DeliveryEngine {
       const { health, rate } = this.#findMeters(handler);
       const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
       const nothing = { handler, state: 'stopped' as const, reason, position: journal.end };
-      // The states of handlers on this node are always current.
+      // The states of handlers that run on this node are always current.
       const own = runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
       return {
         ...(this.#known.states.get(handler) ?? nothing),
@@ -291,7 +294,7 @@ export class DeliveryEngine {
       const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= maxStateAgeMs;
       if (this.#store.isShared && (isOld || this.#known.states.size < this.#handlers.size)) await this.#readStates();
     } catch {
-      // Redis is unreachable, which the link logs.
+      // The link logs that Redis is unreachable.
     }
   }
 }

@@ -8,15 +8,15 @@ import type { WebhookHandler } from '../webhook-handler.ts';
 /** An operator's request to pause or run a handler. It applies to all nodes. */
 export interface HandlerOrder {
   state: 'paused' | 'running';
-  /** Reason for events and people. */
+  /** The reason, for events and people. */
   reason: string;
-  /** Time of the request, Unix time in milliseconds; always later than that of the previous request. */
+  /** Time of the request, Unix time in milliseconds. It is always later than the time of the previous request. */
   atMs: number;
 }
 
 /** The progress of a handler on the node that owns it. */
 export interface HandlerProgress {
-  /** All events before this position are done. */
+  /** All events before this position were handled. */
   position: LogPosition;
   deliveriesPerMinute: number;
   /** The reason why the handler stopped; undefined while it runs. */
@@ -32,17 +32,17 @@ export interface KeptProgress extends HandlerProgress {
 export interface KnownHandler extends HandlerProgress {
   /** Whether a node delivers for the handler. */
   isOwned: boolean;
-  /** With several nodes: the server of that node. */
+  /** With several nodes: the server whose process delivers. */
   node?: string | undefined;
 }
 
-/** The number of all handlers, and the number of handlers that this node owns. */
+/** The number of all handlers, and of those that this node owns. */
 export interface NodeShare {
   all: number;
   owned: number;
 }
 
-/** Whether the delivery for which an upload waits was made, or a promise of that result. */
+/** Whether the delivery for which an upload waits was made, or a promise of that. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */
@@ -59,16 +59,17 @@ export interface Ownership {
   readonly uploads: AwaitedDeliveries;
   /** Deliveries that waited for a retry when the previous owner ended. */
   readonly waiting: readonly WaitingRetry[];
-  /** Called before each request, if the right can be lost. */
+  /** Called before each request. Set only if the right can be lost. */
   readonly mayRequest?: DeliverySignals['mayRequest'];
-  /** Records a delivery, and that all events before `position` are done. Never throws. */
+  /** Records a delivery, and that all events before `position` were handled. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
   /**
+   *
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
-   * @returns the number of handlers that this node may own. If it owns more, it should hand this handler over. Undefined if it should keep
-   *   this handler in any case
+   * @returns the number of handlers that this node may own. If it owns more, it should hand this handler over. The result is undefined if
+   *   the node should keep this handler in any case
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;
@@ -77,8 +78,9 @@ export interface Ownership {
 }
 
 /**
- * Stores the positions, records, requests and owners of handlers: in files for one process, or in Redis for several nodes. Every
- * implementation passes test/contracts/delivery-store.ts.
+ *
+ * Stores the positions, records, requests and owners of handlers. One implementation uses files for one process, and another one uses Redis
+ * for several nodes. Both pass test/contracts/delivery-store.ts.
  */
 export interface DeliveryStore {
   /** Whether other nodes continue the deliveries when this node stops. */
@@ -92,7 +94,7 @@ export interface DeliveryStore {
   declare(handlers: readonly string[], known: readonly string[]): Promise<void>;
   /** @returns undefined while another node owns the handler. @throws ServiceError `unavailable` */
   acquire(handler: WebhookHandler, share: NodeShare): Promise<Ownership | undefined>;
-  /** An operator's request for a handler, as of the last `refresh`. */
+  /** Returns an operator's request for a handler, as the last `refresh` read it. */
   order(handler: string): HandlerOrder | undefined;
   /** Reads the requests for all handlers again. @throws ServiceError `unavailable` */
   refresh(): Promise<void>;
@@ -102,7 +104,11 @@ export interface DeliveryStore {
   states(handlers: readonly string[]): Promise<Map<string, KnownHandler>>;
   /** Records a delivery that an upload waited for. Never throws. */
   record(record: DeliveryRecord): void;
-  /** Reports the outcome of a delivery to the upload that waits for it. Never throws. @param isMade false if the upload stops waiting */
+  /**
+   *
+   * Reports the outcome of a delivery to the upload that waits for it. Never throws. @param isMade false if the upload no longer waits for
+   * it
+   */
   settle(handler: string, eventUuid: string, isMade: boolean, position?: LogPosition): void;
   /** Saves positions, or sends a heartbeat to other nodes. Called every two seconds. @throws ServiceError `unavailable` */
   beat(): Promise<void>;

@@ -18,19 +18,19 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
   log: Log;
 }
 
-/** Delay before a failed read of the journal is retried. */
+/** Pause in milliseconds before a failed read of the journal is repeated. */
 const readAgainMs = 1000;
 
-/** Age at which a waiting retry is dropped. It is longer than the largest `retry_for`. */
+/** Age in milliseconds at which a waiting retry is dropped. It is longer than the longest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request of this runner, or one for an upload. The handler's position stays before the oldest running request. */
+/** A running request of this runner or for an upload. The handler's position stays before the oldest running request. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/** Delivers the journal to one handler in order, beginning at its position, with up to `concurrency` requests at the same time. */
+/** Delivers the journal to one handler in order, from its position on. Up to `concurrency` requests run at the same time. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -47,17 +47,19 @@ export class HandlerRunner {
   #requests = 0;
   #isOver = false;
   /**
-   * Deliveries that wait for a retry, by their first event. Includes deliveries of the previous owner that this runner has not reached yet.
+   *
+   * The deliveries that wait for a retry, by their first event. Deliveries of the previous owner are included until this runner reaches
+   * them.
    */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status status of the handler. It outlives this runner, because uploads may still wait for the handler
+   * @param status status of the handler. It may live longer than this runner, because uploads may still wait for the handler
    * @param from position in the journal at which to begin
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // Old entries are dropped: if the filters have changed, this runner may never reach their events.
+    // Old entries are dropped, because after a change of the filters this runner may never reach their events.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
@@ -68,12 +70,12 @@ export class HandlerRunner {
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether this runner takes no more events. Its handler may continue with another runner. */
+  /** Whether this runner takes no more events. Another runner may continue for its handler. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** All events before this position are done. */
+  /** All events before this position were handled. */
   get position(): LogPosition {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
   }
@@ -88,13 +90,17 @@ export class HandlerRunner {
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Ends after delivering all events that are now in the journal, or after the first failure. @param abort cancels running requests */
+  /** Ends when all events that are now in the journal were delivered, or after the first failure. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
-  /** Ends after the running requests. The next owner continues deliveries that wait for a retry. @param abort cancels running requests */
+  /**
+   *
+   * Ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner. @param abort cancels running
+   * requests
+   */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
     await this.#finish(abort);
@@ -144,7 +150,7 @@ export class HandlerRunner {
     }
   }
 
-  /** The events of the next request; undefined if this runner ends. */
+  /** Returns the events of the next request; undefined if this runner ends. */
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
@@ -186,7 +192,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // Retries after an error, because its cause, such as too many open files, may soon be over.
+  // Tries again after an error, because its cause, such as too many open files, may soon be gone.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -201,7 +207,7 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Other work gets a turn here, even if the journal always has more events.
+    // Even if the journal always has more events, other work of the process runs here.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
@@ -214,7 +220,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Until the outcome of a delivery for an upload is known, the position stays before its event. A restart then repeats the delivery.
+  // Until the outcome of a delivery for an upload is known, the position stays before its event, so that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -271,7 +277,7 @@ export class HandlerRunner {
   }
 }
 
-/** The result of a delivery that was never sent. It is reported and recorded as failed, so that the handler continues with the next. */
+/** Creates the result of a delivery that could not be sent. It is reported and recorded as failed, so that the handler continues. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

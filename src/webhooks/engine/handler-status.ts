@@ -6,7 +6,7 @@ import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
-/** Maximum number of a batch's events in one log line. The delivery record has all events. */
+/** Maximum number of events of a batch in one log line. The delivery record has all of them. */
 const maxUuidsInLog = 100;
 
 /** Reports the outcomes of a handler's deliveries as events and in the log. Stops the handler after too many failures. */
@@ -24,12 +24,12 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** Reports that the handler delivers: `componentStarted`. @param reason reason of an operator's request */
+  /** Reports that the handler delivers (`componentStarted`). @param reason reason of an operator's request, if it started the handler */
   began(reason?: string): void {
     this.#emitState(eventIds.componentStarted, { reason });
   }
 
-  /** Reports that an operator paused the handler: `componentStopped`. */
+  /** Reports that an operator paused the handler (`componentStopped`). */
   paused(reason: string): void {
     this.end();
     this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
@@ -51,7 +51,7 @@ export class HandlerStatus {
     if (this.#state === 'running') this.#state = 'ended';
   }
 
-  /** Reports that an internal error stopped the handler: `componentStopped`. */
+  /** Reports that an internal error stopped the handler (`componentStopped`). */
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
@@ -78,7 +78,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Reports a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
+  /** Reports a delivery. Emits `eventDelivered` or `deliveryFailed` for each event, and `urlSuspended` for each suspended URL. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
@@ -86,8 +86,8 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // `eventDelivered` is not emitted for events about deliveries, because that would cause further events without end. It is not emitted
-      // for forwarded files either, because they have a separate event. The delivery record has both.
+      // Events about deliveries cause no `eventDelivered`, because each one would cause another one without end. Forwarded files cause none
+      // either, because they have an event of their own. The delivery record has both.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });
@@ -113,7 +113,7 @@ export class HandlerStatus {
   }
 }
 
-/** The reason of a paused handler, as a message. */
+/** Formats the reason why a handler is paused. */
 export function pausedBy(name: string): string {
   return `paused by ${name}`;
 }

@@ -13,7 +13,7 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** Interval at which this process tries to acquire the handler, or renews the ownership of it. */
+/** Interval at which this process tries to own the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
 /** If a handler starts within this time after an operator's request, it reports the reason of the request. */
@@ -36,7 +36,11 @@ export interface LocalHandlerDependencies {
   acquiring: ReadWriteLock;
 }
 
-/** A handler in this process. It delivers the journal while this process owns the handler, and single events for which uploads wait. */
+/**
+ *
+ * A handler in this process. While the process owns the handler, it delivers the journal. It always delivers the single events for which
+ * uploads wait.
+ */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
@@ -55,8 +59,9 @@ export class LocalHandler implements BlockingHandler {
   #hasTried: () => void = () => {};
 
   /**
-   * @param handler it is closed when this object has ended
-   * @param before resolves when the replaced handler has ended
+   *
+   * @param handler closed when this object has ended
+   * @param before resolves when the handler that this one replaces has ended
    */
   constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: LocalHandlerDependencies) {
     this.options = handler.options;
@@ -85,7 +90,7 @@ export class LocalHandler implements BlockingHandler {
     return (this.#runner ?? this).status.state === 'stopped';
   }
 
-  /** The status of the handler. It counts the deliveries of the runner and those for uploads. */
+  /** The status of the handler. It counts the deliveries of the runner and the deliveries for uploads. */
   get status(): HandlerStatus {
     return this.#status;
   }
@@ -97,7 +102,7 @@ export class LocalHandler implements BlockingHandler {
     this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
-  /** Applies an operator's request. Uploads do not wait for a paused handler, which delivers their events later. */
+  /** Follows an operator's request. Uploads do not wait for a paused handler; it delivers their events later. */
   followOrder(): void {
     if (this.#isEnding || this.#isPaused === (this.#unregister === undefined)) return;
     if (this.#isPaused) this.unregister();
@@ -105,7 +110,7 @@ export class LocalHandler implements BlockingHandler {
     this.wake();
   }
 
-  /** Checks operators' requests immediately. */
+  /** Reads operators' requests at once. */
   wake(): void {
     this.#wake.abort();
   }
@@ -132,7 +137,7 @@ export class LocalHandler implements BlockingHandler {
     this.#status.handler.close();
   }
 
-  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end), unless the handler has stopped. */
+  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Does nothing if the handler has stopped. */
   async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
     const status = this.#status;
     const { handler } = status;
@@ -186,7 +191,7 @@ export class LocalHandler implements BlockingHandler {
     this.#hasTried();
   }
 
-  /** Acquires the handler. A node acquires handlers one after the other, so that it never takes more than its share. */
+  /** Acquires the handler. A node acquires its handlers one after the other, so that it never takes more than its share. */
   #acquire(): Promise<Ownership | undefined> {
     const { store, share, acquiring } = this.#dependencies;
     return acquiring.exclusive(async () => {
@@ -255,14 +260,15 @@ export class LocalHandler implements BlockingHandler {
   /** Keeps the handler until it is ended, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // The time of the last operator's request before the handler stopped. Only a later request starts the handler again.
+    // Time of the last operator's request before the handler stopped. Only a later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // The comparison and the mark must not be interrupted. Otherwise several handlers could leave although only one is too many.
+        // No `await` may stand between the comparison and the assignment. Otherwise several handlers could leave although one would be
+        // enough.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);

@@ -3,12 +3,12 @@ import { eventVariable, isKnownVariable } from '../../events/variables.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
 
-/** A parsed `url` to which files are sent. */
+/** A `url` of the configuration to which files are sent, in parts. */
 export interface TargetUrl {
   /** The text of the configuration. */
   text: string;
   kind: 'put' | 's3' | 'sftp';
-  /** Everything before the path: `https://host:8443`, `s3://bucket`, `sftp://user@host`. */
+  /** The part before the path: `https://host:8443`, `s3://bucket` or `sftp://user@host`. */
   origin: string;
   /** The path, including its first `/`. */
   path: TextTemplate;
@@ -16,10 +16,10 @@ export interface TargetUrl {
   query: string;
 }
 
-/** Variables that may contain several folders. All others are a single name. */
+/** Variables whose value may contain several folders. The value of every other variable must be a single name. */
 const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
 
-/** Maximum length of a name in bytes, as in common file systems. */
+/** Maximum length of a name in bytes, which is that of common file systems. */
 const maxNameBytes = 255;
 
 const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };
@@ -57,9 +57,10 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * The path of a file at the target, as segments that are not encoded. Only a variable with a path may add segments.
  *
- * @throws ServiceError `name-invalid` for a value that would lead outside the folder of the URL, or is not a valid name at the target
+ * Returns the path of a file at the target, as segments that are not encoded. Only a variable with a path may add segments.
+ *
+ * @throws ServiceError `name-invalid` for a value that would lead out of the folder of the URL, or that is not a valid name at the target
  */
 export function targetSegments(template: TextTemplate, event: ServiceEvent): string[] {
   const text = template.render(
@@ -88,7 +89,7 @@ function nameFault(segment: string): string | undefined {
   return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-/** The URL to which the file of an event is sent, as text for people. @param text URL in the configuration */
+/** Returns the URL to which the file of an event is sent, as text for people. @param text URL in the configuration */
 export function shownTarget(text: string, event: ServiceEvent): string {
   const { origin, path } = parseTargetUrl(text);
   try {
@@ -98,7 +99,10 @@ export function shownTarget(text: string, event: ServiceEvent): string {
   }
 }
 
-/** The path of a URL. All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, because S3 signatures require that. */
+/**
+ *
+ * Returns the path of a URL. All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, because S3 signatures require that.
+ */
 export function encodedPath(segments: readonly string[]): string {
   const encode = (segment: string) =>
     encodeURIComponent(segment).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -20,13 +20,15 @@ export interface SignedRequest {
 
 const algorithm = 'AWS4-HMAC-SHA256';
 
-/** A time in the format of signatures, such as `20130524T000000Z`. */
+/** Formats a time for a signature, such as `20130524T000000Z`. @param nowMs Unix time in milliseconds */
 export function amzDate(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '');
 }
 
 /**
- * The `Authorization` header with a version 4 signature (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
+ *
+ * Returns the `Authorization` header with a version 4 signature
+ * (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
  *
  * @param date result of `amzDate`; must equal the header `x-amz-date`
  */
@@ -49,7 +51,7 @@ export function authorization(
   return `${algorithm} Credential=${accessKeyId}/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
 }
 
-/** A query in the form in which it is sent and signed: encoded, and sorted by name and value. */
+/** Returns a query in the form in which it is sent and signed: encoded, and sorted by name and value. */
 export function canonicalQuery(query: SignedRequest['query']): string {
   const encode = (text: string) =>
     encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

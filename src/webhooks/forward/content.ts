@@ -4,7 +4,8 @@ import { FileChanged, type ForwardedFile } from './means.ts';
 const chunkBytes = 256 * 1024;
 
 /**
- * The bytes of a file from `begin` to before `end`. A chunk is valid only until the next one.
+ *
+ * Yields the bytes of a file from `begin` up to, but not including, `end`. A chunk is valid only until the next one is read.
  *
  * @throws FileChanged if the file is shorter
  */
@@ -35,7 +36,7 @@ export async function hashContent(
   for await (const chunk of chunksOf(file, begin, end, signal)) for (const hash of hashes) hash.update(chunk);
 }
 
-/** The SHA-256 of a part of a file. */
+/** Calculates the SHA-256 of a part of a file. */
 export async function digestOf(file: ForwardedFile, begin: number, end: number, signal: AbortSignal | undefined): Promise<Buffer> {
   const hash = createHash('sha256');
   await hashContent([hash], file, begin, end, signal);
@@ -43,9 +44,12 @@ export async function digestOf(file: ForwardedFile, begin: number, end: number, 
 }
 
 /**
- * Like `chunksOf`, for bytes whose digest is sent to the target. The last chunk is returned only if the digest still matches.
  *
- * @throws FileChanged if the digest does not match
+ * Like `chunksOf`, for bytes whose digest was already sent to the target. The last chunk is yielded only if the bytes still match the
+ * digest.
+ *
+ * @param told the digest that was sent
+ * @throws FileChanged if the bytes do not match the digest
  */
 export async function* toldChunks(
   file: ForwardedFile,

@@ -23,7 +23,7 @@ interface ForwardingDependencies {
   component: EventComponent;
   means: ForwardMeans;
   clock: Clock;
-  /** Certificate authorities to trust in addition to those of the system. */
+  /** Certificate authorities to trust in addition to those of the system, as PEM. */
   caPem: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export function createTarget(
 export class Forwarding implements Sender {
   readonly #dependencies: ForwardingDependencies;
   readonly #targets: ReadonlyMap<string, { url: TargetUrl; target: Target }>;
-  /** The action on a file after it was sent. For a move, the path is given as a target URL, because its rules are the same. */
+  /** The action on a file after it was sent. For a move, the path is stored as a target URL, because the same rules apply to it. */
   readonly #after: 'keep' | 'delete' | TargetUrl;
 
   constructor(options: ForwardOptions, dependencies: ForwardingDependencies) {
@@ -105,7 +105,7 @@ export class Forwarding implements Sender {
     const { means, component } = this.#dependencies;
     const after = this.#afterFor(event);
     const opened = await this.#open(event, after, isBackground);
-    // The file was sent before: a process moved or deleted it, and was killed before it recorded the delivery.
+    // The file was sent before. A process moved or deleted it, and was killed before it recorded the delivery.
     if (!opened) return { verdict: { kind: 'valid' }, reason: 'sent before' };
     const { file, isMoved } = opened;
     try {
@@ -121,7 +121,8 @@ export class Forwarding implements Sender {
   }
 
   /**
-   * Opens the file. A replay also opens it at the path to which it was moved.
+   *
+   * Opens the file of an event. A replay also looks for it at the path to which it was moved.
    *
    * @returns undefined if the file is gone because it was sent before
    * @throws ServiceError `not-found` if the file is gone for another reason
@@ -154,16 +155,16 @@ export class Forwarding implements Sender {
       await means.records?.finish(event, file, after, component);
       return undefined;
     } catch (error) {
-      // After `not-durable`, the file is moved or deleted. A separate event reports that a power cut may undo the change.
+      // The error `not-durable` means that the file was moved or deleted. A separate event reports that a power cut may undo that.
       return isServiceError(error, 'not-durable') ? undefined : (error as Error).message;
     }
   }
 }
 
-/** Refuses a file whose size differs from its event. @throws FileChanged */
+/** Refuses a file whose size differs from the size in its event. @throws FileChanged */
 function requireAsTold({ id, data }: ServiceEvent, { sizeBytes }: ForwardedFile): void {
   const toldBytes = Number(data.total_write ?? sizeBytes);
-  // The event of an SFTP upload counts only written bytes, which may be a part of an existing file.
+  // The event of an SFTP upload counts only the bytes that were written, which may be only a part of the file.
   const fits = id === String(eventIds.sftpFileUploaded) ? sizeBytes >= toldBytes : sizeBytes === toldBytes;
   if (!fits) throw new FileChanged(`it has ${sizeBytes} bytes, not the ${toldBytes} that were uploaded`);
 }
@@ -178,7 +179,9 @@ function recordedFile(
 }
 
 /**
- * The outcome for a file that was not sent. A changed or missing file, or an invalid name, is discarded, because a retry would also fail.
+ *
+ * Returns the outcome for a file that was not sent. If the file has changed or is gone, or its name is invalid, the delivery is discarded,
+ * because a retry would fail, too.
  */
 function failure(error: unknown): Pick<Sent, 'verdict' | 'status' | 'reason' | 'headers' | 'reply'> {
   if (error instanceof FileChanged)

@@ -4,14 +4,14 @@ import type { RecordedReply } from '../records/delivery-record.ts';
 /** An opened file that is being sent. */
 export interface ForwardedFile {
   readonly sizeBytes: number;
-  /** Fills a buffer. @returns the bytes that were read; 0 at the end of the file */
+  /** Fills a buffer. @returns the number of bytes that were read; 0 at the end of the file */
   read(buffer: Buffer, position: number): Promise<number>;
-  /** Whether size and modification time have not changed since the file was opened. */
+  /** Whether the size and modification time are the same as when the file was opened. */
   isUnchanged(): boolean;
   close(): void;
 }
 
-/** Facts about a file that was sent, for its event. */
+/** Facts about a file that was sent, for the event about it. */
 export interface Forwarded {
   /** The handler that sent it. */
   component: EventComponent;
@@ -26,7 +26,7 @@ export interface Forwarded {
 /** The action on the file after it was sent. */
 export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readonly string[] };
 
-/** Functions of a running service that record sent files, and move or delete them afterwards. They emit events. */
+/** Records which files were sent, and moves or deletes them afterwards. A running service provides this. The functions emit events. */
 export interface ForwardRecords {
   /**
    * Records in the journal that a file was sent. The record is on disk, and visible to all nodes, when the promise resolves.
@@ -34,12 +34,13 @@ export interface ForwardRecords {
    * @throws ServiceError `storage-full` or `internal`; `unavailable` if the service ends first
    */
   forwarded(event: ServiceEvent, forwarded: Forwarded): Promise<void>;
-  /** Whether the journal has a record that a handler sent the file of an event. */
+  /** Whether the journal records that a handler sent the file of an event. */
   wasForwarded(event: ServiceEvent, handler: string): Promise<boolean>;
   /**
+   *
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if the file stays in its place, after the event for this was emitted
+   * @throws ServiceError if the file stays in its place; the event about that was emitted before
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -59,11 +60,11 @@ export interface SftpLogin {
 
 /** A connection to an SFTP server. All methods reject if the connection is lost. */
 export interface SftpConnection {
-  /** Size of a file in bytes; undefined if it does not exist. */
+  /** Returns the size of a file in bytes; undefined if it does not exist. */
   sizeOf(path: string): Promise<number | undefined>;
   isFolder(path: string): Promise<boolean>;
   makeFolder(path: string): Promise<void>;
-  /** @param how `write` starts an empty file, `resume` keeps existing content */
+  /** @param how `write` empties the file, `resume` keeps its content */
   open(path: string, how: 'read' | 'write' | 'resume'): Promise<Buffer>;
   write(handle: Buffer, position: number, bytes: Uint8Array): Promise<void>;
   /** @returns at least one byte; undefined at the end of the file */
@@ -71,7 +72,7 @@ export interface SftpConnection {
   /** Makes the server sync the file to its disk, if it can. */
   sync(handle: Buffer): Promise<void>;
   close(handle: Buffer): Promise<void>;
-  /** Renames a file, and replaces an existing file with the new name. */
+  /** Renames a file. If a file with the new name exists, it is replaced. */
   replace(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   end(): void;
@@ -88,11 +89,11 @@ export interface ForwardMeans {
   open(event: ServiceEvent, movedTo?: readonly string[]): ForwardedFile;
   /** @throws Error with the reason why there is no connection */
   connectSftp(login: SftpLogin): Promise<SftpConnection>;
-  /** Undefined in commands, which cannot write to the journal. */
+  /** Undefined in commands, because they cannot write to the journal. */
   records?: ForwardRecords | undefined;
 }
 
-/** Thrown if the file changed while it was sent. The target has no file under this name, or still has the old one. */
+/** Thrown if the file changed while it was sent. At the target, nothing has this name, or the old file still has it. */
 export class FileChanged extends Error {}
 
 /** Thrown if the target did not accept the file. */
@@ -108,7 +109,7 @@ export class TargetRefusal extends Error {
   }
 }
 
-/** The confirmation of a target that has a file. */
+/** Confirms that a target has a file. */
 export interface TargetReceipt {
   /** SHA-256 in hexadecimal. */
   digest: string;
@@ -122,7 +123,7 @@ export interface Target {
    * Sends a file. The target has the complete file when the promise resolves.
    *
    * @param segments segments of the path at the target
-   * @param id ID of the event, by which an earlier attempt is found
+   * @param id ID of the event. An earlier attempt to send the file is found by this ID
    * @throws TargetRefusal, FileChanged, or the signal's reason
    */
   send(segments: readonly string[], file: ForwardedFile, id: string, signal: AbortSignal | undefined): Promise<TargetReceipt>;
