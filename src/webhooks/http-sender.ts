@@ -8,16 +8,16 @@ import { recordReply, statusText } from './recorded-reply.ts';
 import { askedWaitMs } from './retries.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
-/** Maximum size of a reply that is read and matched by `expected_response`. */
+/** Maximum number of bytes of a reply that are read and matched against `expected_response`. */
 const largestReplyBytes = 1024 * 1024;
 
-/** The options of a handler that determine how a request is made, and which reply is a success. */
+/** The options of a handler that define a request, and which reply is a success. */
 type RequestOptions = Pick<
   EventHandlerOptions,
   'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'signing_secret'
 >;
 
-/** Sends events by HTTP (docs/spec/delivery.md#requests). */
+/** Sends events over HTTP (docs/spec/delivery.md#requests). */
 export class HttpSender implements Sender {
   readonly #options: RequestOptions;
   readonly #endpoint: RemoteEndpoint;
@@ -76,10 +76,10 @@ export class HttpSender implements Sender {
   }
 }
 
-/** Adds members to the query of a URL. */
+/** Adds parameters to the query of a URL. */
 export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
   if (query.length === 0) return url;
-  // The existing query stays byte for byte, because it may be signed.
+  // The bytes of the existing query are not changed, because they may be signed.
   const [bare = '', fragment] = url.split('#', 2);
   const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
   return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;

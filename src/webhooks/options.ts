@@ -5,7 +5,7 @@ import { commonOptions, retryOptions } from './common-options.ts';
 import { forwardOptions } from './forward/options.ts';
 
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
-  // The secret itself is not part of the message.
+  // The message must not contain the secret.
   for (const [index, secret] of secrets.entries()) {
     if (secret.startsWith('whsec_') && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret))
       context.addIssue({ code: 'custom', message: `secret ${index + 1}: what follows "whsec_" must be base64` });
@@ -70,14 +70,15 @@ const httpHandlerOptions = () =>
     });
 
 /**
- * One entry of `event_handlers`. The schema is created lazily, because it is an eighth of all schemas, and most configurations have no
- * handlers.
+ *
+ * An entry of `event_handlers`. The schema is created only when it is needed, because it is an eighth of all schemas, and most
+ * configurations have no handlers.
  */
 export const eventHandlerOptions = z.lazy(() =>
   z.discriminatedUnion('type', [httpHandlerOptions(), forwardOptions()], { error: 'must have a "type": http or forward' }),
 );
 
-/** An event handler's effective options. */
+/** The options of an event handler, with defaults. */
 export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
 
 function isEmptyExtra(value: string | Record<string, unknown>): boolean {

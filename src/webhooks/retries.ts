@@ -2,7 +2,7 @@ import { parseHttpDate } from '../lib/headers/http-dates.ts';
 import { isObject } from '../lib/json.ts';
 import type { EventHandlerOptions } from './options.ts';
 
-/** A delivery that waits for its next request. It is stored, so that the next owner of the handler can continue it. */
+/** A delivery that waits for its next request. It is stored, so that another owner of the handler can continue it. */
 export interface WaitingRetry {
   /** UUID of the first event of the request. */
   event: string;
@@ -12,11 +12,11 @@ export interface WaitingRetry {
   dueMs: number;
   /** Number of failures so far at the URL that is being tried. */
   failures: number;
-  /** Index of that URL in the handler's list of URLs. */
+  /** Index of that URL in the handler's `url` list. */
   urlIndex: number;
 }
 
-/** Reads stored waiting deliveries. Unreadable ones are left out, so those deliveries start again. */
+/** Parses stored deliveries that wait. Unreadable ones are left out; these deliveries start again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&
@@ -31,18 +31,19 @@ export type RetryOptions = Pick<
   'retry_count' | 'retry_increase' | 'retry_backoff' | 'retry_maximum_wait' | 'retry_for'
 >;
 
-/** Maximum wait that a receiver can request. */
+/** Maximum wait that a receiver can request, in milliseconds. */
 export const longestWaitMs = 86_400_000;
 
-/** Minimum pause with `retry_for`. Without a pause, requests to a receiver that is down would follow each other immediately. */
+/** Minimum pause in seconds with `retry_for`. Without it, requests to a receiver that is down could follow each other at once. */
 const leastIncreaseS = 1;
 
 /**
- * The wait before a retry.
+ *
+ * Returns the wait before a retry.
  *
  * @param failures number of failures so far at the URL, at least 1
- * @param isBackground whether the delivery is made in the background, so that `retry_for` applies
- * @param random number from 0 to below 1, for the jitter of exponential waits
+ * @param isBackground whether the delivery is made in the background; only then does `retry_for` apply
+ * @param random returns a number from 0 to below 1, for the jitter of exponential waits
  * @returns milliseconds; undefined if there is no further retry
  */
 export function retryWaitMs(options: RetryOptions, failures: number, isBackground: boolean, random: () => number): number | undefined {
@@ -59,7 +60,7 @@ function longestExponentialS(increaseS: number, maximumS: number, failures: numb
   return Math.min(maximumS, increaseS * 2 ** (failures - 1));
 }
 
-/** Maximum total wait at one URL, in seconds, for a delivery for which an upload waits. */
+/** Returns the maximum total wait at one URL in seconds, for a delivery for which an upload waits. */
 export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retry_maximum_wait }: RetryOptions): number {
   let seconds = 0;
   for (let failures = 1; failures <= retry_count; failures++)
@@ -68,9 +69,10 @@ export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retr
 }
 
 /**
- * The wait that a receiver requests with `Retry-After` (RFC 9110 §10.2.3).
  *
- * @returns milliseconds, a day at most; undefined if the header is missing or malformed
+ * Returns the wait that a receiver requests with `Retry-After` (RFC 9110 §10.2.3).
+ *
+ * @returns milliseconds, at most a day; undefined if the header is missing or malformed
  */
 export function askedWaitMs(headers: readonly (readonly [string, string])[], nowMs: number): number | undefined {
   const text = headers.find(([name]) => name.toLowerCase() === 'retry-after')?.[1].trim();

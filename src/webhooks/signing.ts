@@ -1,8 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /**
- * The key of a signing secret (Standard Webhooks, "Signature scheme"). Base64, with or without `whsec_`, is decoded; other text is used as
- * is.
+ *
+ * Returns the key of a signing secret (Standard Webhooks, "Signature scheme"). Base64, with or without `whsec_`, is decoded. Other text is
+ * used as it is.
  */
 export function signingKey(secret: string): Buffer {
   const text = secret.replace(/^whsec_/, '');
@@ -11,7 +12,9 @@ export function signingKey(secret: string): Buffer {
 }
 
 /**
- * The `webhook-id` of a request: the event's UUID, or for several events a digest of their UUIDs. The same events always have the same ID.
+ *
+ * Returns the `webhook-id` of a request. It is the event's UUID, or for several events a digest of their UUIDs. The same events always have
+ * the same ID.
  */
 export function messageId(uuids: readonly string[]): string {
   const [only] = uuids;
@@ -20,9 +23,10 @@ export function messageId(uuids: readonly string[]): string {
 }
 
 /**
- * The headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
  *
- * @param secrets during a rotation, the old and the new secret. A receiver accepts a request if any signature matches
+ * Returns the headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
+ *
+ * @param secrets several during a rotation. A receiver accepts a request if any signature matches
  * @param nowMs time of the attempt, Unix time in milliseconds
  */
 export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {

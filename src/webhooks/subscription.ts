@@ -23,7 +23,7 @@ export type SubscriptionOptions = Pick<
 > &
   Partial<Pick<EventHandlerOptions, 'type'>>;
 
-/** Compiles a handler's filters; all of them must hold (docs/spec/delivery.md#subscription). */
+/** Compiles the filters of a handler. An event must pass all of them (docs/spec/delivery.md#subscription). */
 export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
   const ids = new Set(wantedEvents(options).map(({ id }) => String(id)));
   const tests: Subscription[] = [];
@@ -44,7 +44,10 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** The kinds of events that pass `target` and `groups` of a handler. A handler of type `forward` wants only events of finished files. */
+/**
+ * Returns the kinds of events that pass `target` and `groups` of a handler. A handler of type `forward` wants only events of finished
+ * files.
+ */
 export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups' | 'type'>): EventDefinition[] {
   const isWanted = ({ id }: EventDefinition) => options.type !== 'forward' || arrivalIds.includes(id);
   return eventCatalogue.filter((definition) => isWanted(definition) && isTarget(definition, options));
@@ -56,7 +59,7 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
 }
 
 // A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). No handler gets events about the
-// delivery of such events, because otherwise two handlers with failing receivers would cause events for each other without end.
+// delivery of such events. Otherwise two handlers with failing receivers would cause events for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }
@@ -79,7 +82,7 @@ function textMatcher(items: readonly string[]): (text: string) => boolean {
   return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
 }
 
-/** Creates the test of a rule on `data`. A missing member passes only a negated expression. */
+/** Creates the test for a rule on `data`. If the member is missing, only a negated expression passes. */
 export function dataTest({ name, expression }: DataRule): Subscription {
   const { matches } = compileExpression(expression);
   const isNegated = expression.trimStart().startsWith('!');

@@ -16,7 +16,7 @@ import type { RecordedBody } from './records/delivery-record-schema.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
-/** An event to send, with its position in the journal, if any. */
+/** An event to send, with its position in the journal if it has one. */
 export interface SentEvent extends OutgoingEvent {
   position?: LogPosition;
 }
@@ -32,11 +32,11 @@ export interface HandlerDependencies {
   clock: Clock;
   health: UrlSuspensions;
   server: EventServer;
-  /** For handlers of type `forward`. */
+  /** Used by handlers of type `forward`. */
   forward: ForwardMeans;
 }
 
-/** An event handler: its subscription, payload and delivery (docs/spec/delivery.md). */
+/** An event handler with its subscription, payload and delivery (docs/spec/delivery.md). */
 export class WebhookHandler {
   readonly uuid: string;
   readonly options: EventHandlerOptions;
@@ -51,7 +51,7 @@ export class WebhookHandler {
   #underWay = 0;
   #isClosing = false;
 
-  /** @throws ServiceError `unavailable` when `ca_certificates_path` cannot be read */
+  /** @throws ServiceError `unavailable` if `ca_certificates_path` cannot be read */
   constructor(uuid: string, options: EventHandlerOptions, { clock, health, server, forward }: HandlerDependencies) {
     this.uuid = uuid;
     this.options = options;
@@ -130,7 +130,10 @@ function sharedTrace(events: readonly SentEvent[]): string | undefined {
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** Maximum size of a recorded body in characters. A longer body is not recorded, so it can only be rendered again. */
+/**
+ * Maximum size of a recorded body in characters. A longer body is not recorded. It can then only be rendered with the current
+ * configuration.
+ */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

@@ -19,7 +19,7 @@ const afterSending = z
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}: all files would get one name' });
   });
 
-/** The options of an entry of type `forward`, as they are written. */
+/** The options of a `forward` entry before defaults and fixed values are added. */
 const forwardShape = () =>
   z
     .strictObject({
@@ -50,14 +50,14 @@ const forwardShape = () =>
     })
     .describe('Sends finished files.');
 
-/** The options that may be used only with one kind of URL. */
+/** The options that can be used with only one kind of URL. */
 const ofKind = {
   put: ['headers', 'username'],
   s3: ['endpoint', 'access_key_id', 'secret_access_key'],
   sftp: ['key_path', 'known_hosts_path'],
 } as const satisfies Record<TargetUrl['kind'], readonly (keyof z.infer<ReturnType<typeof forwardShape>>)[]>;
 
-/** One entry of type `forward`. Options that apply only to requests with events get fixed values. */
+/** An entry of type `forward`. Options that have a meaning only for requests with events get fixed values. */
 export const forwardOptions = () =>
   forwardShape().transform((options, context) => {
     const issue = (member: string, message: string) => void context.addIssue({ code: 'custom', path: [member], message });
@@ -80,7 +80,7 @@ export const forwardOptions = () =>
     };
   });
 
-/** The effective options of a handler of type `forward`. */
+/** The options of a handler of type `forward`, with defaults and fixed values. */
 export type ForwardOptions = z.infer<ReturnType<typeof forwardOptions>>;
 
 function readTargetUrl(text: string, issue: (member: string, message: string) => void): TargetUrl[] {

@@ -10,7 +10,7 @@ import type { ForwardOptions } from './options.ts';
 
 const largestReplyBytes = 1024 * 1024;
 
-/** Creates the endpoint of a target. @param options the handler's options for the target */
+/** Creates the endpoint of a target. @param options options of the handler */
 export function targetEndpoint(
   { headers, username, password, timeout }: Pick<ForwardOptions, 'headers' | 'username' | 'password' | 'timeout'>,
   { clock, caPem }: { clock: Clock; caPem: string | undefined },
@@ -19,7 +19,10 @@ export function targetEndpoint(
   return new RemoteEndpoint({ headers, username, password, ...limits, caPem, clock });
 }
 
-/** The reply of a target that accepted a request. @throws TargetRefusal for other results, with the pause that the target requested */
+/**
+ * Returns the reply of a target that accepted a request. @throws TargetRefusal for any other result, with the pause that the target
+ * requested
+ */
 export function requireTaken(result: RemoteResult, nowMs: number): Extract<RemoteResult, { kind: 'reply' }> {
   if (result.kind !== 'reply') throw new TargetRefusal(result.message);
   if (result.status >= 200 && result.status < 300) return result;
@@ -27,7 +30,7 @@ export function requireTaken(result: RemoteResult, nowMs: number): Extract<Remot
   throw new TargetRefusal(statusText(result), recordReply(result), mayAsk ? askedWaitMs(result.headers, nowMs) : undefined);
 }
 
-/** Sends files by PUT (RFC 9110 §9.3.4), with their digests (RFC 9530). */
+/** Sends files with PUT (RFC 9110 §9.3.4), together with their digests (RFC 9530). */
 export class PutTarget implements Target {
   readonly #url: TargetUrl;
   readonly #endpoint: RemoteEndpoint;
@@ -65,7 +68,7 @@ export class PutTarget implements Target {
     return { digest: digest.toString('hex'), status: reply.status, reason: reply.reason };
   }
 
-  /** Compares the digests, if the target reports the digest of the stored file. @throws TargetRefusal if they differ */
+  /** If the target reports the digest of the stored file, compares it. @throws TargetRefusal if the digests differ */
   #compare(reply: Extract<RemoteResult, { kind: 'reply' }>, digest: Buffer): void {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];
@@ -73,7 +76,7 @@ export class PutTarget implements Target {
       throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest differs`, recordReply(reply));
   }
 
-  // OPTIONS is used, because it sends no file. Any status shows that the target answers.
+  // The test uses OPTIONS, because it sends no file. Any status shows that the target answers.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#endpoint.request({ url: `${this.#url.origin}/`, method: 'OPTIONS', headers: {}, signal });
     return result.kind === 'no-reply' ? result.message : undefined;

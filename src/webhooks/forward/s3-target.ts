@@ -12,10 +12,10 @@ import { requireTaken, targetEndpoint } from './put-target.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Maximum size of a file that is sent in one request. Larger files are sent in parts. */
+/** Maximum size in bytes of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** Minimum size of a part. S3 accepts 10,000 parts of at least 5 MiB. */
+/** Minimum size of a part in bytes. S3 accepts 10,000 parts of at least 5 MiB. */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -23,7 +23,7 @@ const emptyHash = createHash('sha256').digest('hex');
 
 type Query = readonly (readonly [string, string])[];
 
-/** One request to the storage. */
+/** A request to the storage. */
 interface StorageRequest {
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
   path: string;
@@ -45,17 +45,17 @@ interface Part {
 interface StoredPart {
   etag: string;
   sizeBytes: number;
-  /** SHA-256 in Base64; empty if the storage keeps none. */
+  /** SHA-256 in Base64; empty if the storage has none. */
   checksum: string;
 }
 
-/** Sends files to S3-compatible storage, in one request, or in parts above 64 MiB. Parts of an earlier attempt are not sent again. */
+/** Sends files to S3-compatible storage. A file above 64 MiB is sent in parts. Parts that an earlier attempt sent are not sent again. */
 export class S3Target implements Target {
   readonly #url: TargetUrl;
   readonly #options: ForwardOptions;
   readonly #endpoint: RemoteEndpoint;
   readonly #clock: Clock;
-  /** Beginning of the bucket's URLs, without a `/` at the end. */
+  /** The URL of the bucket, without a `/` at the end. */
   readonly #base: URL;
 
   constructor(url: TargetUrl, options: ForwardOptions, dependencies: { clock: Clock; caPem: string | undefined }) {
@@ -74,7 +74,7 @@ export class S3Target implements Target {
     return { digest: digest.toString('hex'), status, reason };
   }
 
-  /** Sends a part of a file by PUT. @returns the reply @throws as `Target.send` */
+  /** Sends a part of a file with PUT. @returns the reply @throws the errors of `Target.send` */
   async #put(
     path: string,
     query: Query,
@@ -133,7 +133,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A checksum without the number of parts is that of the whole file, which cannot be compared.
+    // A checksum without the number of parts covers the whole file, and cannot be compared with the checksums of the parts.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
@@ -151,13 +151,17 @@ export class S3Target implements Target {
     const body = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join('')}</CompleteMultipartUpload>`;
     const bodyHash = createHash('sha256').update(body).digest('hex');
     const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploadId', upload]], body, bodyHash, signal }));
-    // The storage begins the reply before it joins the parts, so even an error may have status 200.
+    // The storage begins its reply before it joins the parts, so even an error may have status 200.
     const text = reply.body.toString('utf8');
     if (/<Error[\s>]/.test(text)) throw new TargetRefusal(storageFault(reply), recordReply(reply));
     return reply;
   }
 
-  /** The unfinished upload of an earlier attempt, with its parts. Undefined if the storage does not list it, so all parts must be sent. */
+  /**
+   *
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; all parts must
+   * then be sent.
+   */
   async #unfinished(
     path: string,
     key: string,
@@ -202,7 +206,7 @@ export class S3Target implements Target {
     }
   }
 
-  /** Makes one signed request. The path of the request is encoded, and relative to the bucket. */
+  /** Sends a signed request. `path` is encoded, and relative to the bucket. */
   #ask({ method, path, query = [], headers = {}, body, bodyHash = emptyHash, signal }: StorageRequest): Promise<RemoteResult> {
     const date = amzDate(this.#clock.nowMs());
     const whole = `${this.#base.pathname.replace(/\/$/, '')}${path}` || '/';
@@ -217,7 +221,7 @@ export class S3Target implements Target {
     return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
   }
 
-  // Status 403 counts as success: it means only that the bucket may not be listed, which uploads do not need.
+  // Status 403 also counts as success. It only means that the bucket may not be listed, which uploads do not need.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#ask({ method: 'HEAD', path: '', signal });
     if (result.kind !== 'reply') return result.message;
@@ -229,7 +233,7 @@ export class S3Target implements Target {
   }
 }
 
-/** The URL of the bucket. With a configured endpoint, the bucket is part of the path; at AWS, it is part of the host name. */
+/** Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name. */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
   return bucket.includes('.')
@@ -237,7 +241,7 @@ function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'e
     : new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
 }
 
-/** Divides a file into parts. The result depends only on the size, so that parts of an earlier attempt match. */
+/** Divides a file into parts. The parts depend only on the size, so that they match the parts of an earlier attempt. */
 function partsOf(sizeBytes: number): Part[] {
   const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
   return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
@@ -246,7 +250,7 @@ function partsOf(sizeBytes: number): Part[] {
   });
 }
 
-/** Whether a stored part has the same content. Compares the checksum; if there is none, the ETag, which is usually the MD5. */
+/** Whether a stored part has the same content. Compares the checksums. If there is none, compares the ETag, which is usually the MD5. */
 function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
   if (sizeBytes !== end - begin) return false;
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
@@ -258,7 +262,7 @@ function etagOf(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   return etag;
 }
 
-/** The status and the error message of the storage. */
+/** Returns the status of a reply and the error message of the storage. */
 function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   const text = reply.body.toString('utf8');
   const said = [xmlText(text, 'Code'), xmlText(text, 'Message')].filter(Boolean).join(': ');
@@ -267,7 +271,7 @@ function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** The contents of all elements with a name in an S3 reply. In these replies, elements with the same name are never nested. */
+/** Returns the contents of all elements with a name in an S3 reply. Elements with the same name are never nested there. */
 function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {
@@ -279,7 +283,7 @@ function xmlItems(text: string, name: string): string[] {
   }
 }
 
-/** The text of the first element with a name; undefined if there is none. */
+/** Returns the text of the first element with a name; undefined if there is none. */
 export function xmlText(text: string, name: string): string | undefined {
   const begin = text.indexOf(`<${name}>`);
   const end = begin < 0 ? -1 : text.indexOf(`</${name}>`, begin);

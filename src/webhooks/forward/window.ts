@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { clockOf } from '../../lib/time-zones.ts';
 
-/** The part of the day in which files are sent, in minutes since midnight in a time zone. */
+/** The part of the day in which files are sent, as minutes since midnight in a time zone. */
 export interface SendingWindow {
   fromMinute: number;
   toMinute: number;
@@ -11,7 +11,10 @@ export interface SendingWindow {
 const minuteMs = 60_000;
 const dayMinutes = 1440;
 
-/** Parses a text such as `22:00-05:00`. An end that is not after the start belongs to the next day. @returns undefined for other texts */
+/**
+ *
+ * Parses a window such as `22:00-05:00`. If the end is not after the start, it is on the next day. @returns undefined for any other text
+ */
 export function parseWindow(text: string, timeZone: string): SendingWindow | undefined {
   const [, ...parts] = /^([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-4]):([0-5]\d)$/.exec(text.trim()) ?? [];
   if (parts.length === 0) return undefined;
@@ -20,7 +23,7 @@ export function parseWindow(text: string, timeZone: string): SendingWindow | und
   return toMinute > dayMinutes || fromMinute === toMinute % dayMinutes ? undefined : { fromMinute, toMinute, timeZone };
 }
 
-/** Milliseconds until the window opens, if the clock of its time zone does not change; 0 while it is open. */
+/** Returns the milliseconds until the window opens, if the clock of its time zone does not change meanwhile; 0 while it is open. */
 export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
   const wallMs = clockOf(nowMs, timeZone) % (dayMinutes * minuteMs);
   const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];
@@ -28,7 +31,10 @@ export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, n
   return isOpen ? 0 : (fromMs - wallMs + dayMinutes * minuteMs) % (dayMinutes * minuteMs);
 }
 
-/** Resolves when the window is open. Checks every minute, because the clock of the time zone may change. @throws the signal's reason */
+/**
+ *
+ * Resolves when the window is open. Checks this every minute, because the clock of the time zone may change. @throws the signal's reason
+ */
 export async function untilOpen(window: SendingWindow, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   for (;;) {
     const waitMs = msUntilOpen(window, clock.nowMs());

@@ -16,18 +16,18 @@ export interface OutgoingEvent {
   raw: Buffer;
 }
 
-/** The content of one request. */
+/** The parts of one request that depend on its events. */
 export interface RenderedPayload {
   /** Undefined for requests without a body. */
   body: Buffer | undefined;
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
-  /** The body or query for records and displays, without the secrets of `extra_data`. */
+  /** The body or query for records and displays. It does not contain the secrets of `extra_data`. */
   recorded: RecordedBody;
 }
 
-/** Renders events in one of the formats of docs/spec/delivery.md. */
+/** Renders events in a format of docs/spec/delivery.md. */
 export interface Payload {
   /** Whether a request can contain only one event (docs/spec/delivery.md#requests). */
   readonly isSingle: boolean;
@@ -39,17 +39,17 @@ interface ExtraData {
   /** Whether a variable in `extra_data` depends on the event. */
   readonly hasEventVariables: boolean;
   readonly isEmpty: boolean;
-  /** The members for one event, except those that the body itself defines. */
+  /** Renders the members for one event. Leaves out members that the body itself defines. */
   render(event: ServiceEvent | undefined): Record<string, unknown>;
 }
 
-/** Names of members whose values count as secrets. */
+/** Names of members whose values are treated as secrets. */
 export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
-/** Text that replaces a secret. */
+/** Replaces a secret in records and displays. */
 export const mask = '***';
 
-/** Masks the values of secret members of `extra_data`, for records and displays. */
+/** Masks the secrets in `extra_data`, for records and displays. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -95,15 +95,18 @@ function compile(value: unknown, variables: string[]): Render {
   return () => value;
 }
 
-/** Event for a 403 reply of the authentication endpoint. Its `data.response` contains the body of the reply. */
+/** The event about a 403 reply of the authentication endpoint. Its `data.response` is the body of the reply. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
-/** Event for an upload that an inspection refused. Its `data.response` contains the inspection's reply, which only the journal may show. */
+/**
+ * The event about an upload that an inspection refused. Its `data.response` is the inspection's reply, which only the journal may contain.
+ */
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * The part of an event that receivers may see. The members `code` and `extra` of a 403 reply are left out
- * (docs/spec/authentication.md#refusal-by-the-endpoint).
+ *
+ * Returns the part of an event that receivers may see. It has no `code` and `extra` of a 403 reply
+ * (docs/spec/authentication.md#refusal-by-the-endpoint), and no reply of an inspection.
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;
@@ -115,21 +118,21 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // A text that looks like malformed JSON is left out, because it may also contain `code` and `extra`.
+  // Text that looks like malformed JSON is left out, because it may contain `code` and `extra`, too.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
   return members;
 }
 
-/** Namespace of the event elements; `examples/webhooks/events.xsd` describes them. */
+/** Namespace of the event elements. `examples/webhooks/events.xsd` describes them. */
 const eventsNamespace = 'urn:svc:events:1';
 const soapNamespace = 'http://www.w3.org/2003/05/soap-envelope';
 
-// Only ASCII names are used as element names, because every parser accepts them. Names that begin with "xml" are reserved (XML 1.0 §2.3).
+// Every parser accepts ASCII names as element names. Names that begin with "xml" are reserved (XML 1.0 §2.3).
 const xmlName = /^(?!xml)[a-z_][a-z0-9_.-]*$/i;
 
-/** A SOAP 1.2 envelope with `Events` and the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
+/** Creates a SOAP 1.2 envelope with `Events` and the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
 function createSoapPayload(extraData: ExtraData): Payload {
   return {
     isSingle: extraData.hasEventVariables,
@@ -155,7 +158,7 @@ function eventElement(event: ServiceEvent): XmlNode {
     uuid,
     message,
     created: timestamp.timestamp,
-    // The local time is in the time zone of the server that wrote the event.
+    // This local time is in the time zone of the server that wrote the event.
     timestamp: { ...allTimestamps(timestamp.timestamp), cwa_14051: timestamp.cwa_14051 },
     data,
     account,
@@ -186,7 +189,7 @@ const head = '{"events":[';
 const headBytes = Buffer.from(head);
 const comma = Buffer.from(',');
 
-/** A JSON body: `{"events": […], "server": {…}, …extra_data}`. The events are the lines of the journal, byte for byte. */
+/** Creates a JSON body: `{"events": […], "server": {…}, …extra_data}`. The events have the same bytes as the lines of the journal. */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
   const renderTail = (members: Record<string, unknown>) => {
@@ -210,8 +213,9 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 }
 
 /**
- * CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` is the line of the
- * journal, byte for byte.
+ *
+ * Creates CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` has the same bytes
+ * as the line of the journal.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {
@@ -242,9 +246,10 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- * A body from the operator's template. Values are encoded for the content type, so that a file name cannot inject other content.
  *
- * @param headers headers of the handler; Content-Type may be one of them
+ * Creates a body from the operator's template. Values are encoded for the content type, so that a file name cannot inject other content.
+ *
+ * @param headers headers of the handler, which may include Content-Type
  */
 function createCustomPayload(text: string, headers: readonly (readonly [string, string])[]): Payload {
   const template = parseTemplate(text);
@@ -268,8 +273,8 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Within quotes, a value becomes the content of a JSON string. Elsewhere it becomes a JSON value; valid JSON, such as a number, is
-// unchanged.
+// Inside quotes, a value becomes the content of a JSON string. Elsewhere it becomes a JSON value. A value that is valid JSON there, such as
+// a number, is not changed.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -287,7 +292,9 @@ export type PayloadOptions = Pick<
 >;
 
 /**
- * Creates the payload for a handler's options. Requests contain only the public part of events; records contain no secrets of `extra_data`.
+ *
+ * Creates the payload for the options of a handler. Requests contain only the public part of events. Records contain no secrets of
+ * `extra_data`.
  */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = choosePayload(options, server);
@@ -305,7 +312,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  // The content of a forwarded file is not recorded, so the request counts as one without a body.
+  // The content of a forwarded file is not recorded, so the request is treated like one without a body.
   if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':
@@ -322,7 +329,7 @@ function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   }
 }
 
-// A GET request has no body (RFC 9110 §9.3.1), so extra_data is sent in the query.
+// A GET request has no body (RFC 9110 §9.3.1), so `extra_data` is sent in the query.
 function createQueryPayload(extraData: ExtraData): Payload {
   return {
     isSingle: true,
@@ -334,7 +341,7 @@ function createQueryPayload(extraData: ExtraData): Payload {
   };
 }
 
-/** Formats a member for a query. */
+/** Formats the value of a member for a query. */
 export function queryText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

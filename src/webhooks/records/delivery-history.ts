@@ -2,15 +2,16 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** The recorded events of one handler, by position or UUID. */
+/** The events in the records of one handler, each by its position or UUID. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
 }
 
 /**
- * A position in a file is kept as one number, to save memory: 36 bits for the offset in a file of at most 64 GiB, and 17 bits for the
- * number of the file. Positions in Redis streams have a time instead of the file number, so they are kept as strings.
+ *
+ * To save memory, a position in a file is kept as one number. It has 36 bits for the offset in a file of at most 64 GiB, and 17 bits for
+ * the number of the file. A position in a Redis stream has a time instead of a file number, so it is kept as a string.
  */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
@@ -19,18 +20,19 @@ const maxSegments = 2 ** 17;
 export interface HistoryBounds {
   /** Only records of events since this time (Unix time in milliseconds) are read. */
   sinceMs: number | undefined;
-  /** Maximum number of events in memory. An event counts once for each handler. */
+  /** Maximum number of events in memory. An event counts once for each of its handlers. */
   maxEvents: number;
 }
 
-/** The events that were delivered to each handler, automatically or by hand. */
+/** Knows which events were delivered to each handler, automatically or by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
   /**
-   * Reads all records. This takes about 40 bytes of memory for each event and handler, or three times as much with UUIDs.
    *
-   * @param byUuid whether events without a journal position must be found
+   * Reads all records. This takes about 40 bytes of memory for each event and handler, and three times as much with UUIDs.
+   *
+   * @param byUuid whether events without a position in the journal must be found
    * @throws ServiceError `too-large` if `maxEvents` is exceeded
    */
   static async read(
@@ -54,7 +56,7 @@ export class DeliveryHistory {
     return history;
   }
 
-  /** The handlers that have records. */
+  /** The UUIDs of the handlers that have records. */
   get handlers(): string[] {
     return [...this.#handlers.keys()];
   }
@@ -63,7 +65,7 @@ export class DeliveryHistory {
     return this.#has(handler, 'delivered', uuid, position);
   }
 
-  /** Whether the event was recorded, but never delivered. */
+  /** Whether the event has a record, but was never delivered. */
   isUndelivered(handler: string, uuid: string, position: LogPosition | undefined): boolean {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }

@@ -8,19 +8,20 @@ import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { type DeliveryRecord, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
 
-/** Minimum interval between reports of lost records. */
+/** Minimum time between two log entries about lost records, in milliseconds. */
 const reportEveryMs = 1000;
 
 export type DeliveryLogOptions = Pick<SegmentChainOptions, 'folder' | 'maximumFileSizeBytes' | 'retentionDays' | 'clock' | 'log' | 'write'>;
 
-/** The folder with the delivery records in the data folder. */
+/** Returns the folder with the delivery records in the data folder. */
 export function deliveriesFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'deliveries');
 }
 
 /**
- * The delivery records in NDJSON files, with one line for each request. Lines are written at once and synced within 100 ms, so that a
- * restarted process knows which events were delivered. If a record cannot be written, this is counted and logged, and deliveries continue.
+ *
+ * Writes the delivery records to NDJSON files, with one line for each request. Lines are written at once and synced within 100 ms, so that
+ * a restarted process knows which events were delivered. If a record cannot be written, it is counted and logged, and deliveries continue.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;
@@ -34,12 +35,12 @@ export class DeliveryLog {
     this.#segments = new SegmentChain({ ...options, ...segments });
   }
 
-  /** Opens the record of the service, which only one process writes. Its retention also removes records of manual deliveries. */
+  /** Opens the record of the service. Only one process writes it. Its retention also removes the records of manual deliveries. */
   static open(options: DeliveryLogOptions): DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }
 
-  /** Creates a separate file for manual deliveries, which may run while a service writes its record. */
+  /** Creates a file for the records of manual deliveries, which a command may make while a service writes its own record. */
   static create(options: DeliveryLogOptions): DeliveryLog {
     const kind = 'replays';
     makeFolders(options.folder, { mode: 0o700 });
@@ -55,7 +56,7 @@ export class DeliveryLog {
     }
   }
 
-  /** The position of the next record. */
+  /** The position at which the next record begins. */
   get end(): LogPosition {
     return this.#segments.end;
   }
@@ -86,7 +87,10 @@ export class DeliveryLog {
   }
 }
 
-/** Reads records, even while a service writes them. Reports and skips malformed lines. @param from undefined for the oldest record */
+/**
+ *
+ * Yields records, even while a service writes them. Malformed lines are reported and skipped. @param from undefined for the oldest record
+ */
 export async function* readDeliveries(
   folder: string,
   kind: RecordKind,
@@ -111,7 +115,7 @@ export async function* readDeliveries(
   }
 }
 
-/** The position from which records since a time (Unix time in milliseconds) are read. */
+/** Finds the position from which to read the records since a time (Unix time in milliseconds). */
 export function recordsSince(folder: string, kind: RecordKind, sinceMs: number): LogPosition | undefined {
   const first = listSegments(folder, kind).find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs);
   return first && { segment: first.number, offset: 0 };

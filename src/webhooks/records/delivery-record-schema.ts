@@ -1,8 +1,9 @@
 import * as z from 'zod';
 
 /**
- * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text, or as the texts
- * before and after the lines of the journal.
+ *
+ * The body or query of a request in its record. The same bytes can be sent again from it. A body is kept as a text, or as the texts before
+ * and after the lines of the journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -11,14 +12,14 @@ const recordedBody = z.union([
 ]);
 export type RecordedBody = z.infer<typeof recordedBody>;
 
-/** The outcome of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
+/** The outcome of a delivery. It is `failed` after all retries and URLs failed, and `discarded` if the endpoint was busy. */
 export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
 /** An event that was sent, with its position in the journal. */
 export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
-/** One request of a delivery. */
+/** One attempt of a delivery. */
 export const attempt = z.strictObject({
   url: z.string().describe('Without its query, which may hold secrets.'),
   /** ISO 8601, UTC. */
@@ -27,12 +28,12 @@ export const attempt = z.strictObject({
   status: z.int().exactOptional(),
   /** Reason phrase of the reply. */
   reason: z.string().exactOptional(),
-  /** The reason why the attempt failed; missing for a success. */
+  /** The reason why the attempt failed; missing if it succeeded. */
   error: z.string().exactOptional(),
 });
 export type Attempt = z.infer<typeof attempt>;
 
-/** The reply of the last attempt, kept with failed deliveries (docs/spec/delivery.md#records). */
+/** The reply of the last attempt. It is kept with failed deliveries (docs/spec/delivery.md#records). */
 export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),
@@ -51,7 +52,7 @@ export const recordedFile = z.strictObject({
 });
 export type RecordedFile = z.infer<typeof recordedFile>;
 
-/** One line of the record of deliveries: the events of one request, with all attempts. */
+/** A line of the record of deliveries. It has the events of one request, and all attempts to send it. */
 export const deliveryRecord = z.strictObject({
   /** Time at which the outcome was certain (ISO 8601, UTC). */
   time: z.string(),
@@ -67,7 +68,9 @@ export const deliveryRecord = z.strictObject({
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
   /**
-   * `upload` if an upload waited for the delivery, `replay` if it was sent again manually, `test` for a test; missing in the background.
+   *
+   * `upload` if an upload waited for the delivery, `replay` if it was sent again by hand, `test` for a test; missing for a delivery in the
+   * background.
    */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z
@@ -87,7 +90,7 @@ export const shownRequest = z.strictObject({
 });
 export type ShownRequest = z.infer<typeof shownRequest>;
 
-/** The differences between a recorded request and the one that the current configuration makes. */
+/** The differences between a recorded request and the request that the current configuration would make. */
 export const requestDifference = z.strictObject({
   handler: z.string(),
   events: z.array(sentEvent),
@@ -122,6 +125,6 @@ const sentResult = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** A line of the results of a replay: a request, or a part that could not be sent. */
+/** A line of the results of a replay. It describes a request, or an item that could not be sent. */
 const replayResult = z.union([sentResult, dryResult, z.strictObject({ skipped: z.string(), reason: z.string() })]);
 export type ReplayResult = z.infer<typeof replayResult>;

@@ -4,23 +4,25 @@ import type { DeliveryRecord } from './delivery-record-schema.ts';
 
 export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
 
-/** `deliveries` are records of automatic deliveries, `replays` are records of manual ones. */
+/** The kinds of records: `deliveries` for automatic deliveries, and `replays` for manual ones. */
 export const recordKinds = ['deliveries', 'replays'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** Reads records of deliveries, from files or from streams in Redis. */
+/** Reads records of deliveries. One implementation reads files, and another one reads Redis streams. */
 export interface DeliveryRecords {
-  /** Yields the existing records, oldest first. Reports and skips malformed lines. @param from undefined for the oldest record */
+  /** Yields the existing records, oldest first. Malformed lines are reported and skipped. @param from undefined for the oldest record */
   read(
     kind: RecordKind,
     from: LogPosition | undefined,
     onBadLine: (reason: string) => void,
   ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
-  /** The position from which records since a time (Unix time in milliseconds) are read. */
+  /** Finds the position from which to read the records since a time (Unix time in milliseconds). */
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
-  /** The record at a position; undefined if there is none, or if it has been removed. */
+  /** Reads the record at a position; undefined if there is none, or if it has been removed. */
   at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
-  /** Yields the existing records, newest first. Skips malformed lines. The first step has the position where the search begins. */
+  /**
+   * Yields the existing records, newest first. Malformed lines are skipped. The first step has the position at which the search begins.
+   */
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
@@ -28,9 +30,9 @@ export interface DeliveryRecords {
 export interface RecordSearch {
   /** Only records before this position are searched. */
   before: LogPosition | undefined;
-  /** Records older than this Unix time, in milliseconds, may be left out. */
+  /** Records older than this Unix time in milliseconds may be left out. */
   sinceMs: number | undefined;
-  /** Records whose JSON lacks one of these texts may be left out. */
+  /** Records whose JSON does not contain all of these texts may be left out. */
   needles: readonly string[];
 }
 
@@ -39,11 +41,11 @@ export interface SearchStep {
   /** The records from this position on have been searched. */
   position: LogPosition;
   record?: DeliveryRecord;
-  /** Bytes read since the previous step. */
+  /** Number of bytes that were read since the previous step. */
   readBytes: number;
 }
 
-/** Parses one line of the records. @returns undefined if a member is missing that readers need */
+/** Parses a line of the records. @returns undefined if a required member is missing */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

@@ -8,10 +8,10 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Maximum number of bytes of records that are read for one page. The next page continues where the previous one ended. */
+/** Maximum number of bytes of records that are read for one page. The next page continues from there. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
-/** A filter for deliveries. Without members, all deliveries pass. */
+/** A filter for deliveries. Without any member, all deliveries pass. */
 export interface DeliveryFilter {
   handlers?: readonly string[] | undefined;
   outcomes?: readonly DeliveryOutcome[] | undefined;
@@ -21,11 +21,11 @@ export interface DeliveryFilter {
   untilMs?: number | undefined;
   /** UUID of an event. */
   eventUuid?: string | undefined;
-  /** Event ID, for example the number of `fileUploaded`. */
+  /** Event ID as a string, for example the number of `fileUploaded`. */
   eventId?: string | undefined;
 }
 
-/** A delivery with its ID. */
+/** A delivery and its ID. */
 export interface NamedDelivery {
   id: string;
   kind: RecordKind;
@@ -35,13 +35,13 @@ export interface NamedDelivery {
 /** A page of deliveries, newest first. */
 export interface DeliveryPage {
   deliveries: NamedDelivery[];
-  /** Cursor of the next page; undefined at the end. Even a short or empty page may have a next page. */
+  /** Cursor of the next page; undefined at the end. A short or even empty page may have a next page. */
   next: string | undefined;
 }
 
 const letters = { deliveries: 'd', replays: 'r' } as const;
 
-/** The automatic and manual deliveries that pass a filter, newest first. @returns undefined for a malformed cursor */
+/** Finds the automatic and manual deliveries that pass a filter, newest first. @returns undefined for a malformed cursor */
 export async function newestDeliveries(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -67,7 +67,7 @@ export async function newestDeliveries(
   }
 }
 
-/** Finds the delivery with an ID. @returns undefined if it does not exist, or its record was removed */
+/** Finds a delivery by its ID. @returns undefined if it does not exist, or if its record was removed */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));
@@ -79,7 +79,7 @@ class Row {
   readonly kind: RecordKind;
   readonly #steps: AsyncGenerator<SearchStep>;
   readonly #filter: DeliveryFilter;
-  /** The next record that passes the filter. */
+  /** The next record that passes the filter; undefined until it is found. */
   head: { record: DeliveryRecord; position: LogPosition } | undefined;
   #position: LogPosition | undefined;
   #isDone = false;
@@ -91,17 +91,17 @@ class Row {
     this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: filterNeedles(filter) });
   }
 
-  /** Whether the head is known, or the end was reached. */
+  /** Whether `head` is known, or the search has reached the end. */
   get isReady(): boolean {
     return this.#isDone || this.head !== undefined;
   }
 
-  /** All records from this position on have been returned or filtered out. */
+  /** The records from this position on have been returned or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }
 
-  /** Searches one step further back. @returns number of bytes that were read */
+  /** Searches one step further back. @returns the number of bytes that were read */
   async step(): Promise<number> {
     const { value, done } = await this.#steps.next();
     if (done) {
@@ -125,7 +125,7 @@ class Row {
   }
 }
 
-/** Texts that the JSON of each matching record contains. */
+/** Returns texts that the JSON of every matching record contains. */
 function filterNeedles({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
   const needle = (name: string, values: readonly string[] | undefined) =>
     values?.length === 1 ? [`"${name}":${JSON.stringify(values[0])}`] : [];
@@ -146,7 +146,7 @@ function passes(record: DeliveryRecord, { handlers, outcomes, sinceMs, untilMs, 
   return !(sinceMs !== undefined && atMs < sinceMs) && !(untilMs !== undefined && atMs >= untilMs);
 }
 
-/** The ID of the delivery whose record begins at a position. */
+/** Returns the ID of the delivery whose record begins at a position. */
 export function formatDeliveryId(kind: RecordKind, { segment, offset }: LogPosition): string {
   return `${letters[kind]}${segment}-${offset}`;
 }

@@ -43,12 +43,12 @@ export async function* comparedRequests(
   }
 }
 
-/** The ID and UUID of each event, for results. */
+/** Returns the ID and UUID of each event, for results. */
 export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: string }[] {
   return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
 }
 
-/** The differences between the current request and a recorded one. */
+/** Describes how the request of the current configuration differs from a recorded request. */
 function findDifferences(
   { record, events, rendered }: RecordedRequest,
   handler: WebhookHandler,
@@ -68,16 +68,17 @@ function findDifferences(
 /** Maximum number of characters of a body that are shown. */
 const shownBodyCharacters = 32 * 1024;
 
-/** A request that would be made. */
+/** A request that a replay would send. */
 export interface PlannedRequest {
   handler: WebhookHandler;
   events: readonly SentEvent[];
 }
 
 /**
- * Shows the requests that would be made, and how each differs from the newest delivery with the same first event. Sends nothing.
  *
- * @param groups account group of each event, by the event's UUID
+ * Yields the requests that would be sent, and how each differs from the newest delivery with the same first event. Nothing is sent.
+ *
+ * @param groups account group of each event, by the UUID of the event
  * @param nowMs time for the signatures, Unix time in milliseconds
  */
 export async function* dryResults(

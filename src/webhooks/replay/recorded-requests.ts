@@ -10,7 +10,7 @@ import { type DeliveryRecord, recordKinds } from '../records/delivery-record.ts'
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Callbacks that report lines, records and requests that cannot be sent again. */
+/** Receives reports of lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
   /** Called for a malformed line or record. May throw to end the run. */
   add: OnBadLine;
@@ -26,8 +26,9 @@ export interface RecordedRequest {
 }
 
 /**
- * Yields the recorded requests of some events, byte for byte, in the order of the records. If several requests have the same handler and
- * first event, only the newest is yielded.
+ *
+ * Yields the recorded requests of some events, with their original bytes, in the order of the records. If several requests have the same
+ * handler and first event, only the newest is yielded.
  *
  * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
  * @param bad called for malformed records, and for records whose events or body are no longer kept
@@ -66,12 +67,12 @@ async function* records(
       yield { record, place: `${kind} ${formatPosition(position)}` };
 }
 
-/** A key that all requests with the same handler and first event share. */
+/** Returns a key that is the same for all requests with the same handler and first event. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Reads single lines of the journal, block by block. Must be closed. */
+/** Reads single lines of the journal. Keeps the last block, because the next line is usually in it. Must be closed. */
 export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
@@ -109,15 +110,16 @@ export async function readRecordedEvents(record: DeliveryRecord, lines: JournalL
   return events;
 }
 
-/** A request with its secrets masked. */
+/** Returns a request with its secrets masked. */
 export function maskSecrets(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
   return renderMasked(rendered, events);
 }
 
 /**
+ *
  * Inserts the secrets of the current configuration into a recorded request, because records contain no secrets.
  *
- * @param today the request that the current configuration makes for the same events
+ * @param today request that the current configuration makes for the same events
  * @returns undefined if the secrets cannot be inserted
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
@@ -135,12 +137,12 @@ export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): 
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** The members of a query. Lists and objects are parsed as JSON. */
+/** Returns the parameters of a query as members. Lists and objects are parsed as JSON. */
 function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** Replaces masked members by the secrets with the same names. @returns undefined if a secret is missing */
+/** Replaces each masked member by the secret with the same name. @returns undefined if a secret is missing */
 function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
@@ -156,7 +158,7 @@ function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknow
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** The request of a record, with masked secrets. @returns undefined if its body was too long to be recorded */
+/** Restores the request of a record, with its secrets masked. @returns undefined if the body was too long to be recorded */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }

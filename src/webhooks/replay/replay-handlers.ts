@@ -16,7 +16,8 @@ import { maskSecrets } from './recorded-requests.ts';
 type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
 
 /**
- * The options of the named handlers, or of all enabled handlers if none is named.
+ *
+ * Returns the options of the named handlers, or of all enabled handlers if none is named.
  *
  * @throws ServiceError `bad-request` for an unknown handler
  */
@@ -31,7 +32,7 @@ export function chosenHandlers(configured: ConfiguredHandlers, named: readonly s
   });
 }
 
-/** Creates a handler for a replay, with separate URL suspensions. @throws as the constructor of `WebhookHandler` */
+/** Creates a handler for a replay, with its own URL suspensions. @throws the errors of the constructor of `WebhookHandler` */
 export function replayHandler(
   uuid: string,
   options: EventHandlerOptions,
@@ -40,12 +41,12 @@ export function replayHandler(
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
-/** The server that events sent manually name. */
+/** Returns the server that manually sent requests name. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }
 
-/** Maximum time for a test, in seconds. It is short, because an operator waits for the test. */
+/** Maximum duration of a test in seconds. It is short, because an operator waits for the result. */
 const longestS = 30;
 
 export interface TestDependencies {
@@ -57,8 +58,9 @@ export interface TestDependencies {
 }
 
 /**
- * Sends a test event (`testEventSent`) to one handler at once, even if it does not run, with one attempt for each URL. The event is in the
- * journal, and the delivery is in the records of manual deliveries. No handler gets the event in the background.
+ *
+ * Sends a test event (`testEventSent`) to one handler at once, even if the handler does not run. Each URL gets one attempt. The event is
+ * written to the journal, and the delivery to the records of manual deliveries. No handler gets the event in the background.
  *
  * @param by name of the operator
  * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled
@@ -80,7 +82,7 @@ export async function sendTest(
     });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
-    // The whole text is recorded, because the record has no position of the event in the journal.
+    // The record does not have the event's position in the journal, so it contains the whole text.
     const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });

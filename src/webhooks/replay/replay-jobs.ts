@@ -15,10 +15,10 @@ import { chosenHandlers, replayHandler } from './replay-handlers.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Maximum size of the results of one job, in characters. Successes may use half of it. */
+/** Maximum size of the results of one job, in characters. Successes may use only half of it. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** The results of a job as lines of JSON, up to a limit. The delivery records have all results. */
+/** Collects the results of a job as lines of JSON, up to a limit. The delivery records have all results. */
 class ReplayResults {
   readonly #lines: string[] = [];
   #characters = 0;
@@ -29,7 +29,7 @@ class ReplayResults {
     return this.#characters >= maxCharacters;
   }
 
-  /** @param isGood whether the result is a success, which is left out earlier than a failure */
+  /** @param isGood whether the result is a success; successes are left out earlier than failures */
   add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
     if (this.#characters + line.length > (isGood ? maxCharacters / 2 : maxCharacters)) {
@@ -46,7 +46,10 @@ class ReplayResults {
   }
 }
 
-/** The events of deliveries, each event once for its handler. Current filters are ignored. @param ids IDs of deliveries */
+/**
+ *
+ * Yields the events of deliveries, each event once for its handler. The current filters are ignored. @param ids IDs of deliveries
+ */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -78,9 +81,9 @@ async function* deliveredEvents(
   }
 }
 
-/** A request to send events again, to the configured handlers at their own URLs. */
+/** A request to send events again. They go to the URLs of the configured handlers. */
 export interface ReplayRequest {
-  /** IDs of deliveries whose events are sent to their handlers again. If empty, `selection` applies. */
+  /** IDs of deliveries whose events are sent to their handlers again. If the list is empty, `selection` applies. */
   deliveries: readonly string[];
   selection: ReplaySelection;
   /** UUIDs of handlers; empty for all enabled handlers. */
@@ -107,21 +110,21 @@ interface JobProgress {
   delivered: number;
   /** Number of failed or discarded events. */
   failed: number;
-  /** Number of requests. `handlers` is the number of handlers that get them. */
+  /** Number of requests, and number of handlers that get them. */
   requests: number;
   handlers: number;
-  /** The reason why the job failed or was stopped. */
+  /** The reason why the job failed or was stopped; undefined if neither happened. */
   details: string | undefined;
 }
 
-/** Maximum number of recorded events that are kept in memory to find undelivered ones. They need about 100 MB. */
+/** Maximum number of recorded events that are kept in memory to find undelivered ones. They use about 100 MB. */
 const maxRemembered = 2_000_000;
 
 /** Maximum number of requests and events that a dry run shows. */
 const maxShown = 1000;
 const maxShownEvents = 10_000;
 
-/** One replay of a running service, with its progress and results. */
+/** A replay that a running service makes, with its progress and results. */
 export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
@@ -152,11 +155,11 @@ export class ReplayJob {
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
-    // Later events, such as the outcomes of this job, are not sent.
+    // Only earlier events are sent. Later events include those about the outcomes of this job.
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }
 
-  /** The remaining time in seconds, estimated from the rate so far; null while it is unknown. */
+  /** Estimates the remaining time in seconds from the rate so far; null while it is unknown. */
   get secondsLeft(): number | null {
     const { state, total, done } = this.progress;
     if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
@@ -170,7 +173,7 @@ export class ReplayJob {
     if (this.progress.state === 'waiting') this.progress.state = 'cancelled';
   }
 
-  /** Runs the job. Never throws: an error becomes the outcome of the job. */
+  /** Runs the job. Never throws, because an error is part of the job's outcome. */
   async run(): Promise<void> {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
@@ -255,7 +258,7 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // The line is copied, because it is a view of a larger block.
+        // The line is a view of a larger block, which the copy does not keep in memory.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
@@ -300,11 +303,12 @@ export class ReplayJobs {
   #isStopping = false;
 
   /**
+   *
    * Starts a replay, or queues it.
    *
    * @param by name of the operator
    * @returns the ID of the job
-   * @throws ServiceError `too-many-requests` if too many jobs wait, `bad-request` and `unavailable` as `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many jobs wait, and the errors of the constructor of `ReplayJob`
    */
   start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
@@ -317,17 +321,17 @@ export class ReplayJobs {
     return id;
   }
 
-  /** The jobs, newest first. */
+  /** Returns the jobs, newest first. */
   list(): ListedJob[] {
     return [...this.#jobs.values()].reverse();
   }
 
-  /** @returns undefined if the job is unknown, or no longer in memory */
+  /** @returns undefined if the job is unknown or no longer in memory */
   find(id: string): ListedJob | undefined {
     return this.#jobs.get(id);
   }
 
-  /** Cancels all jobs, and resolves when they have ended. */
+  /** Cancels all jobs. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const { job } of this.#jobs.values()) job.cancel();

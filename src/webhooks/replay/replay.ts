@@ -11,10 +11,10 @@ interface LaneOptions {
   /** Maximum number of concurrent requests. */
   concurrency: number;
   signal: AbortSignal;
-  /** Opens the log for records of deliveries; undefined if there is no configured handler. */
+  /** Returns the log for records of deliveries; undefined if the handler is not configured. */
   record: (() => Pick<DeliveryLog, 'append'>) | undefined;
   onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
-  /** Receives each request, which is then not sent. */
+  /** If set, it gets each request instead of the receiver. */
   preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;
 }
 
@@ -31,13 +31,13 @@ export class ReplayLane {
     this.#options = options;
   }
 
-  /** Adds an event. Resolves when the next event can be added. */
+  /** Adds an event. Resolves when the next event may be added. */
   async add(sent: SentEvent): Promise<void> {
     this.#batch.push(sent);
     if (this.#batch.length >= this.handler.batchSize) await this.#flush();
   }
 
-  /** Resolves when all events are sent. @throws the first error that the receiver did not cause */
+  /** Resolves when all events are sent. @throws the first error that a receiver did not cause */
   async finish(): Promise<void> {
     if (this.#batch.length > 0) await this.#flush();
     await Promise.all(this.#underWay);
@@ -51,7 +51,7 @@ export class ReplayLane {
     await this.send(events, this.handler.render(events));
   }
 
-  /** Sends events as one request. Resolves when the request has begun. */
+  /** Sends events in one request. Resolves when the request has begun. */
   async send(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
     if (this.#options.preview) {
       this.#options.preview(this.handler, events, rendered);
@@ -75,7 +75,7 @@ export class ReplayLane {
   }
 }
 
-/** Sends selected events through the lanes of their handlers. @returns the number of events */
+/** Sends selected events to their handlers. @returns the number of events */
 export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
@@ -86,7 +86,7 @@ export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: 
   return matched;
 }
 
-/** Sends recorded requests again to their handlers. @returns the number of events */
+/** Sends recorded requests to their handlers again. @returns the number of events */
 export async function replayRecorded(
   journal: ReplayedJournal,
   lanes: readonly ReplayLane[],

@@ -13,19 +13,21 @@ import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { BadLineReport } from './recorded-requests.ts';
 import { type ReplayedJournal, readUndelivered } from './undelivered-events.ts';
 
-/** An event to show or to send again. `group` is known only for events of the journal. */
+/** An event to show or to send again. Its `group` is known only if it comes from the journal. */
 interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** The limits of a request body. It contains events two levels deep. */
+/** Limits for parsing a request body. Its events are two levels deep in it. */
 const bodyLimits = { deepest: deepestEvent + 2 };
 
-/** Maximum size of a document of several lines, which is one pretty-printed request body, in bytes. */
+/** Maximum size in bytes of a document of several lines, which is one formatted request body. */
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
- * The events of a file or stdin. Each line is an event or a request body (`{"events": […]}`), or all lines together are one such document.
+ *
+ * Yields the events of a file or stdin. Each line is an event or a request body (`{"events": […]}`), or all lines together are one event or
+ * body.
  *
  * @param name path of the file, or `-` for stdin
  * @throws ServiceError `bad-request` if it cannot be read
@@ -40,12 +42,12 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
   for await (const line of readLines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
-    // A first line that is not JSON begins a document of several lines.
+    // If the first line is not JSON, it begins a document of several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;
       if (head.length <= largestDocumentBytes) continue;
-      // The text is too large for one body. So each line is parsed separately, and the first one is reported as malformed.
+      // The text is too large for one body, so each line is parsed separately. The first line is then reported as malformed.
       yield* parseLines(head, place, onBadLine);
       head = '';
       isDocument = false;
@@ -83,7 +85,7 @@ function* parseText(text: string, place: string, onBadLine: OnBadLine): Generato
   }
 }
 
-/** Gives an event without a UUID one that depends only on its content, so that receivers can detect repetitions. */
+/** Adds a UUID to an event without one. It depends only on the content of the event, so that receivers can detect repetitions. */
 function withUuid(item: unknown): unknown {
   if (!isObject(item)) return item;
   const { id, uuid, ...rest } = item;
@@ -132,8 +134,9 @@ async function* readLines(stream: Readable, name: string, signal: AbortSignal | 
 }
 
 /**
- * A UUID for a JSON value (version 8, RFC 9562 §5.8), made of the first bits of a SHA-256. Spacing and the order of members do not change
- * it.
+ *
+ * Calculates a UUID from a JSON value (version 8, RFC 9562 §5.8). It consists of the first bits of a SHA-256. Spacing and the order of
+ * members do not change it.
  */
 function contentUuid(value: unknown): string {
   const digits = hash('sha256', JSON.stringify(value, sortMembers));
@@ -147,16 +150,16 @@ function sortMembers(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The UUID of the handler that stands for a URL given on the command line. It accepts every event. */
+/** The UUID of the handler for a URL that was given on the command line. It accepts every event. */
 export const plainHandler = 'url';
 
 /** Selects the events to send again. */
 export interface ReplaySelection extends EventSelection {
-  /** Only events before this position of the journal. */
+  /** Only events before this position of the journal are selected. */
   end?: LogPosition;
   /** Whether only events that were not delivered are selected. */
   failed?: boolean;
-  /** Limits for reading the records, for `failed`. */
+  /** Limits for reading the records; used with `failed`. */
   history?: HistoryBounds;
   /** Maximum number of events. */
   limit?: number;
@@ -171,7 +174,8 @@ export interface SelectedEvent {
 }
 
 /**
- * The selected events of the journal or of a file that at least one handler gets.
+ *
+ * Yields the selected events of the journal or of a file that at least one handler gets.
  *
  * @param source path of the file, or `-` for stdin; undefined for the journal
  */

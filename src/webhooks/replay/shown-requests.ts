@@ -11,7 +11,7 @@ import { messageId, signatureHeaders, signingKey } from '../signing.ts';
 import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** The request that a handler would make, with masked secrets. @param nowMs time for the signature, Unix time in milliseconds */
+/** Describes the request that a handler would send, with masked secrets. @param nowMs time for the signature, Unix time in milliseconds */
 export function describeRequest(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
   events: readonly OutgoingEvent[],
@@ -32,7 +32,7 @@ export function describeRequest(
   };
 }
 
-/** The headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of its events */
+/** Returns the headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of its events */
 function shownHeaders(
   options: EventHandlerOptions,
   uuids: readonly string[],
@@ -49,7 +49,7 @@ function shownHeaders(
   return headers;
 }
 
-/** The text of a request that `--diff` compares. JSON is formatted in many lines, so that differences are small. */
+/** Returns the text of a request that `--diff` compares. JSON is formatted in many lines, so that differences are small. */
 export function comparedText(method: string, rendered: Pick<RenderedPayload, 'contentType' | 'query' | 'body'>): string {
   const query = rendered.query.map(([name, value]) => `?${name}=${value}\n`).join('');
   const type = rendered.contentType === undefined ? '' : `content-type: ${rendered.contentType}\n`;
@@ -72,10 +72,12 @@ export interface ShownSending {
   method: string;
   /** URL of the last attempt, without the query of the configuration. */
   url: string;
-  /** Headers with names in lower case. Records contain no headers, so these usually come from the current configuration. */
+  /** Headers, with names in lower case. Records contain no headers, so they usually come from the current configuration. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
   /**
-   * The recorded body, or the body that the current configuration renders, without secrets of `extra_data`; null if neither is possible.
+   *
+   * The recorded body, or the body that the current configuration renders. It does not contain secrets of `extra_data`. Null if neither
+   * body is available.
    */
   body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
 }
@@ -85,7 +87,7 @@ export interface ShownDependencies {
   server: Parameters<typeof createPayload>[1];
 }
 
-/** Shows the request of a delivery, from its record or rendered with the current configuration. */
+/** Shows the request of a delivery. It comes from the record, or is rendered with the current configuration. */
 export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;

@@ -11,23 +11,24 @@ import { createSubscription } from '../subscription.ts';
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;
-  /** The positions of running and paused handlers, which will still deliver all later events. */
+  /** Returns the positions of running and paused handlers. These handlers will still deliver all later events. */
   waitingPositions(): Promise<ReadonlyMap<string, LogPosition>>;
 }
 
-/** Decides which events `--failed` selects. */
+/** Decides which events the option `--failed` selects. */
 export interface UndeliveredEvents {
-  /** Whether a handler that wants an event has not received it. */
+  /** Whether the handler did not receive the event, although it wants it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether a configured handler wants an event and has not received it, or a removed handler failed to deliver it. */
+  /** Whether a configured handler wants the event but did not receive it, or a removed handler failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
 }
 
 /**
- * Finds events whose delivery failed, was discarded or was never tried. Leaves out events that a running service will still send, so that
+ *
+ * Finds events whose delivery failed, was discarded or was never tried. Events that a running service will still send are left out, so that
  * they are not sent twice.
  *
- * @param isFile whether the events come from a file and therefore have no position in the journal
+ * @param isFile whether the events come from a file; such events have no position in the journal
  */
 export async function readUndelivered(
   journal: ReplayedJournal,
