@@ -4,8 +4,8 @@
 //   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads;
 //   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
 //   --node adds an interpreter for `memory`;
-//   --smoke only checks that everything works; --write puts the tables of completely measured parts into docs/operate/performance.md,
-//   that of `pages` into docs/design/costs.md
+//   --smoke only checks that everything works; --write puts the tables of completely measured parts into docs/operate/performance.md, and
+// the table of `pages` into docs/design/costs.md
 import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -287,7 +287,7 @@ export function effectiveAccount(
  * behalf of such an account object, so the narrowing holds for all protocols. The holder can neither change the password nor see
  * expectations, because these concern the account as a whole.
  *
- * @param narrowings the narrowing of the token or link, and those of the tokens with which it was created
+ * @param narrowings the narrowing of the token or link, and the narrowings of the tokens with which it was created
  * @param grant names the token or link
  */
 export function narrowAccount(account: Account, narrowings: readonly Narrowing[], grant: GrantName): Account {

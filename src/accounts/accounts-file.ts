@@ -26,7 +26,8 @@ const overrideOptions = z.strictObject({
 /** Records that the hash of another system was replaced by svc's own hash of the same password. */
 const replacedOptions = z.strictObject({
   /**
-   * SHA-256 in base64url of the earlier hash (`from`) and of its replacement (`to`). The record counts while the account has the latter.
+   * SHA-256 in base64url of the earlier hash (`from`) and of its replacement (`to`). The record counts while the account has the
+   * replacement.
    */
   from: z.string(),
   to: z.string(),
@@ -92,7 +93,7 @@ export class AccountsFile {
     this.#content = this.#read();
   }
 
-  /** The account with this name. If the configuration and the file both have one, it is that of the configuration. */
+  /** The account with this name. If the configuration and the file both have one, returns the account of the configuration. */
   find(name: string): LocalAccount | undefined {
     this.#refresh();
     return this.#content.accounts.get(name);
@@ -263,7 +264,8 @@ export class AccountsFile {
   #versionOnDisk(): string {
     let fd: number;
     try {
-      // The file is opened first, because that makes an NFS client ask its server. stat(2) alone may return data that is a minute old.
+      // The file is opened first, because that makes an NFS client ask its server. Without that, stat(2) may return data that is a minute
+      // old.
       fd = openSync(this.#path, 'r');
     } catch {
       return '';

@@ -35,7 +35,7 @@ interface Format {
 const largestBcryptCost = 14;
 const largestShaRounds = 300_000;
 const largestIterations = 2_000_000;
-/** Limits for Argon2 in KiB: for the memory times the number of passes, and for the memory alone. */
+/** Limits for Argon2 in KiB: for the product of memory and number of passes, and for the memory. */
 const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 

@@ -32,7 +32,7 @@ export function userForPath(name: string): string {
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;
   const segment = userForPath(name);
-  // The names `:` and `?*` become `.` and `..`. The home folder of such an account would contain those of all others.
+  // The names `:` and `?*` become `.` and `..`. The home folder of such an account would contain the home folders of all others.
   if (/^\.+$/.test(segment)) throw new ServiceError('never-allowed', 'The account name cannot be used as a folder name.');
   return path.replaceAll(userVariable, () => segment);
 }

@@ -40,7 +40,7 @@ export interface GrantOrderParts {
   parts: () => RequestParts;
 }
 
-/** Carries out operators' commands about tokens and links: `svc tokens`, `svc links` and those of the console. */
+/** Carries out operators' commands about tokens and links: `svc tokens`, `svc links`, and the same commands of the console. */
 export class OperatorGrants {
   readonly #grants: Grants;
   readonly #server: EventComponent;

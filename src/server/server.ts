@@ -35,7 +35,7 @@ import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 /** The parts of one configuration, except the listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
-  /** Replaces the inspections of the running server by those of this configuration. */
+  /** Replaces the inspections of the running server by the inspections of this configuration. */
   applyInspections: () => void;
 }
 

@@ -41,7 +41,7 @@ interface ConnectionState {
   countRequest(): void;
 }
 
-/** A logged-in client, as its channels see it. Account, files and options are those of the current configuration. */
+/** A logged-in client, as its channels see it. Account, files and options come from the current configuration. */
 export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 'options' | 'observe' | 'clock' | 'log' | 'handles'> {
   /** The ID of the connection in events and in the log. */
   readonly connectionId: string;

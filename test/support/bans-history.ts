@@ -114,7 +114,7 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
       const bans = new MemoryBans(clock, () => policy);
       const model = new History(policy);
       const underWay: { attempt: LoginAttempt; hasSlotUntilMs: number }[] = [];
-      // Such a check may fail once too often: it took longer than its slot, or had none because its credentials were known.
+      // A failed check that outlasted its slot, or had none because its credentials were known, may exceed the limit.
       let isBounded = true;
       for (const step of history) {
         const nowMs = clock.nowMs();

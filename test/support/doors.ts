@@ -52,7 +52,7 @@ export function beginDraft(client: Client, at: DoorTarget): Promise<TestReply> {
   return client.send('PUT', urlOf(pathOf(at)), { body: 'ne', headers: { ...draft, 'upload-complete': '?0', ...at.headers } });
 }
 
-/** Sends the last byte of such an upload. */
+/** Sends the last byte of an upload that `beginDraft` began. */
 export function completeDraft(client: Client, url: string, headers: Record<string, string> = {}): Promise<TestReply> {
   const own = { ...draft, 'upload-offset': '2', 'upload-complete': '?1', 'content-type': 'application/partial-upload' };
   return client.send('PATCH', url, { body: 'w', headers: { ...own, ...headers } });

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { start } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A run of each command: arguments, exit code, and output. `URL` stands for that of a mock. */
+/** A run of each command: arguments, exit code, and output. `URL` stands for the URL of a mock. */
 const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['import', 'htpasswd nowhere', 2, /^$/],
   ['ssh', 'host-key import nowhere', 3, /^$/],

@@ -47,8 +47,8 @@ interface TourShell {
 }
 
 /**
- * Starts a shell like that of a reader: `svc` is installed, and both outputs are one. It is ended with the test, including everything that
- * runs in it.
+ * Starts a shell as a reader has it: `svc` is installed, and stdout and stderr are one output. It is ended with the test, including
+ * everything that runs in it.
  */
 async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();

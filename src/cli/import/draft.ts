@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A setting of the old server that the new configuration does not have. The names are those of `--json`. */
+/** A setting of the old server that the new configuration does not have. Its members have the names of the output with `--json`. */
 export const note = z.strictObject({
   file: z.string().describe('As it was given or found; empty for the whole.'),
   line: z.int().describe('From 1; 0 where there is none.'),

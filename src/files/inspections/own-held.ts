@@ -32,7 +32,6 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 }
 
 /**
- *
  * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if it was
  * not inspected under that name, or if more inspections apply to it.
  *

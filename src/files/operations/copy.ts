@@ -34,8 +34,9 @@ export interface CopyOptions extends ReplacementRules {
  * Copies a file. The destination always has either its old content or the complete copy, which is on disk when the promise resolves. If a
  * folder is to be replaced and the copy fails, the folder is restored.
  *
- * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and those of `checkReplaceable`.
- * Emits `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
+ * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and the permissions that
+ * `checkReplaceable` requires. Emits `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise
+ * resolves; or `copyFailed`.
  *
  * @returns whether the destination was free before, or is not visible to the account
  * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a

@@ -43,7 +43,7 @@ export class AccountTrash {
   /**
    * Restores an item, and creates missing parent folders. Emits `trashRestored`.
    *
-   * Permissions: those of the deletion; also `create-folder` for each restored folder and `write` for each restored file.
+   * Permissions: the same as for the deletion; also `create-folder` for each restored folder and `write` for each restored file.
    *
    * @param verify called with the new path; refuses it by throwing
    * @param wanted another path, or another name in the former folder; by default the former path

@@ -222,7 +222,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
- * @param realm the realm in which the address may be banned; by default that of guesses at accounts
+ * @param realm the realm in which the address may be banned; by default the realm of guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
 export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {

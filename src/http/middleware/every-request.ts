@@ -87,7 +87,8 @@ function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
 
 /**
  * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests). The origin of a request is its `Origin`
- * or, without that, its `Referer`. It must be the service's own or one of `cors_origins`. For the latter, cookies are ignored.
+ * or, without that, its `Referer`. It must be the service's own origin or one of `cors_origins`. Cookies of requests from `cors_origins`
+ * are ignored.
  * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {

@@ -234,7 +234,7 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
   }
 });
 
-/** @throws ServiceError `media-type-unsupported` for content whose type is not that of tus */
+/** @throws ServiceError `media-type-unsupported` for content of another type than tus requires */
 export function checkTusContentType(exchange: Exchange): void {
   if (mediaTypeOfRequest(exchange) !== tusContentType)
     throw new ServiceError('media-type-unsupported', `The content of a request is ${tusContentType}.`);

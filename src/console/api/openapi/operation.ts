@@ -10,7 +10,7 @@ export interface Operation {
   /** The parameters of the query. None of them is required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The description of a success, then the schema of its JSON or the type of another body. Without the latter, there is no body. */
+  /** The description of a success, then the schema of its JSON or the type of another body. Without that second item, there is no body. */
   reply: readonly [
     description: string,
     ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],

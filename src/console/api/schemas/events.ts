@@ -8,7 +8,9 @@ import { deliveryView } from './deliveries.ts';
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
 
-/** An event of the journal. For its objects, the API description refers to docs/spec/events.md. The type is that of the journal. */
+/**
+ * An event of the journal. For its objects, the API description refers to docs/spec/events.md. The TypeScript type is the journal's own.
+ */
 export const eventView = z.looseObject({
   id: text,
   uuid: text,

@@ -164,7 +164,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Extends a range from one row to another, and focuses the latter. If no range ends at the first row, a new one begins there. */
+/** Extends a range from one row to another, and focuses the second one. If no range ends at the first row, a new one begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
