@@ -41,7 +41,7 @@ ${lines.join('\n')}
 `;
 }
 
-// Replaces characters that XML does not allow by U+FFFD, so that the tester sees where they were.
+// Puts U+FFFD in place of each character that XML does not allow, so that the tester sees where it was.
 function attributeText(text: string): string {
   return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }

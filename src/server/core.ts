@@ -332,7 +332,8 @@ function forwardMeans({ journal, events, files, findAccount }: Dependencies): Fo
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };
-        // This must happen before the file is moved, so that after a kill, the node that takes over finds that the file was sent.
+        // The event is written before the file is moved. If this node is killed, the node that takes over learns from the event that the
+        // file was sent.
         await events.emitShared({
           id: eventIds.fileForwarded,
           context: { account: processAccount(), component },

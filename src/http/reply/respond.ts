@@ -34,9 +34,9 @@ export function failRequest(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * Returns the response to a request, with the headers of every reply. It writes replies that a `Response` cannot express to the socket
- * directly: the length of the body that HEAD omits, several lines of one header, and all HTTP/2 replies, which have no adapter. Never
- * rejects.
+ * Returns the response to a request, with the headers of every reply. Replies that a `Response` cannot express are written directly to the
+ * socket: replies to HEAD with the length of the omitted body, replies with several lines of one header, and all HTTP/2 replies, which have
+ * no adapter. Never rejects.
  */
 export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;

@@ -229,7 +229,7 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
   return propstat(own, 200) + propstat(extra, 200);
 }
 
-// Writes the properties that are unknown or that an entry does not have to a separate propstat with 404 (RFC 4918 §9.1.1).
+// Writes a separate propstat with 404 for unknown properties, and for properties that an entry does not have (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
   const wanted = names.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
   const unknown = names
