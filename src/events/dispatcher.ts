@@ -58,7 +58,6 @@ export class JournalledDispatcher {
   }
 
   /**
-   *
    * Like `emit`, but writes the event together with the other events of this turn of the event loop. A reply that depends on the event must
    * wait for `grouped`.
    */

@@ -21,7 +21,6 @@ export interface DroppedSelection {
 }
 
 /**
- *
  * Finds the events of files that were uploaded through a link, oldest first.
  *
  * @throws ServiceError `unavailable` if the journal cannot be read, or if too many searches wait

@@ -88,7 +88,6 @@ function stringifyShared(part: object): string {
 }
 
 /**
- *
  * Returns the JSON of an event, with the same bytes as `JSON.stringify`. It takes half the time, because objects that events share are
  * serialised only once.
  *

@@ -6,7 +6,6 @@ import type { EventContext } from './event.ts';
 import { eventIds } from './event-ids.ts';
 
 /**
- *
  * Logs an internal error, and emits event `internalError`. Never throws.
  *
  * @param details.logged fields of the log line

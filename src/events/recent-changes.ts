@@ -40,7 +40,6 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
 ]);
 
 /**
- *
  * Finds the recent changes of an account's files, newest first. If a path has several changes of the same kind, only the newest is
  * returned.
  *

@@ -22,7 +22,6 @@ export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: s
 }
 
 /**
- *
  * Returns all forms of an event's timestamp (docs/spec/events.md#timestamps). `iso_8601_local`, `cwa_14051` and the single parts are local
  * time. The other `iso_8601*` are UTC.
  *

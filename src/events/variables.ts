@@ -26,7 +26,6 @@ const timestampNames = new Set(Object.keys(allTimestamps('0')));
 const dataNames = new Set([...pathMembers, ...eventCatalogue.flatMap(({ data }) => data)]);
 
 /**
- *
  * Returns the value of a template variable for an event.
  *
  * @param name name without braces, in upper or lower case. In `data.<path>`, each part of the path is the name of a member or a list index

@@ -51,7 +51,6 @@ export interface DeliverySignals {
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
   /**
-   *
    * Called before each request and retry. If the promise resolves with false, the delivery ends. @param isOver aborts the wait for the
    * result
    */
@@ -74,7 +73,6 @@ interface Progress {
 }
 
 /**
- *
  * The result of one request. A message is discarded if it can never succeed, or if the receiver does not want it now. `askedWaitMs` is the
  * pause in milliseconds that the receiver requested.
  */
@@ -184,7 +182,6 @@ export class Delivery {
   }
 
   /**
-   *
    * Returns the time at which a retry is due; undefined if there is no retry, because `retry_for` has ended. A wait is shortened to the end
    * of `retry_for`, unless the receiver requested the wait.
    */

@@ -131,7 +131,6 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   *
    * Like `append`, but writes all events of this turn of the event loop at once, because reads cause many events. A reply that depends on
    * the events must wait for `grouped`.
    *
@@ -149,12 +148,10 @@ export interface EventSink {
    */
   appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
   /**
-   *
    * Resolves when every node can read all events so far. While the shared journal cannot be reached, it waits without limit.
    */
   untilShared(): Promise<void>;
   /**
-   *
    * Must be called before a change is made. @throws ServiceError `storage-full` or `internal` if the journal could not record the change
    */
   assertWritable(): void;
@@ -165,7 +162,6 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   /** Position at which the next event will begin. */
   readonly end: LogPosition;
   /**
-   *
    * Like `end`, but includes the events of other nodes. @throws ServiceError `unavailable` if the shared journal cannot be read
    */
   findEnd(): Promise<LogPosition>;

@@ -103,7 +103,6 @@ export class JournalEvidence {
   }
 
   /**
-   *
    * Resolves when a checkpoint states that retention removes the segments up to this one. @throws Error if that checkpoint cannot be
    * written
    */

@@ -44,7 +44,6 @@ interface OpenSegment extends Segment {
 }
 
 /**
- *
  * Reads the lines of consecutive files, even while another process writes them. It uses memory for one block or for the longest line. A
  * line that has no newline yet is left for the next call.
  */
@@ -120,7 +119,6 @@ export class LineReader {
   }
 
   /**
-   *
    * Skips a line that is longer than any line that svc writes. @returns the offset after the line, or the offset of its start if it has no
    * newline yet
    */

@@ -23,7 +23,6 @@ export class RecentBlocks {
   readonly #readers = new Set<symbol>();
 
   /**
-   *
    * Adds a reader. Blocks are kept while there is at least one reader.
    *
    * @param end current end of the journal
@@ -62,7 +61,6 @@ export class RecentBlocks {
   }
 
   /**
-   *
    * Returns the first block that begins at or after a position. The block does not grow any more.
    *
    * @returns undefined if the position is unknown or inside a block
@@ -80,7 +78,6 @@ export class RecentBlocks {
 const newline = 0x0a;
 
 /**
- *
  * Reads the lines of the journal's files. For the newest lines, it only determines their position and number.
  *
  * @param end returns the current end of the journal

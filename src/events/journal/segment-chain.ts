@@ -80,7 +80,6 @@ export class SegmentChain {
   }
 
   /**
-   *
    * Starts a new file if the current one failed or would become too large. If no new file can be created, the large file continues, because
    * an oversized file is better than a lost line.
    *
@@ -176,7 +175,6 @@ export class SegmentChain {
   }
 
   /**
-   *
    * Returns the segments past their retention, newest first. Segments that a handler needs are kept up to a limit, so that a receiver that
    * stays down cannot fill the disk. If they exceed the limit, the oldest ones are removed.
    */

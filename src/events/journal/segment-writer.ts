@@ -47,7 +47,6 @@ export class SegmentWriter {
   }
 
   /**
-   *
    * The error after which nothing more may be written to this segment. Linux reports a failed sync only once, and drops the pages that it
    * could not write. A later sync of the file would therefore succeed although data is lost.
    */
@@ -155,7 +154,6 @@ export function journalFault(cause: unknown): ServiceError {
 }
 
 /**
- *
  * Runs a step of the journal writer and rethrows its errors. The caller handles system errors, such as a full or broken disk. After any
  * other error the state of the journal is unknown, so that error also ends the process.
  */

@@ -55,7 +55,6 @@ function listNames(folder: string): string[] {
 }
 
 /**
- *
  * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off, which is safe because no
  * client was told that its event was recorded.
  */

@@ -8,14 +8,12 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 const longestReplyCharacters = 4096;
 
 /**
- *
  * clamd may reply and close the connection before it has all content. If the client is still writing then, the connection breaks and the
  * reply is lost. The content is then sent again, with pauses near the place where the connection broke, so that the reply can be read.
  */
 const maxAttempts = 6;
 
 /**
- *
  * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, clamd has read all sent bytes except at most
  * this many.
  */

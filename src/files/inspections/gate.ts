@@ -16,7 +16,6 @@ export function isHeld(error: unknown): error is ServiceError {
 }
 
 /**
- *
  * Returns the UUIDs of the inspections that apply to a file, from the rules for all virtual paths that lead to it.
  *
  * @param realPath real path of the file, with links of its folder resolved
@@ -67,7 +66,6 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
 }
 
 /**
- *
  * Returns a check that refuses a name if an inspection applies to it that the file has not passed.
  *
  * @param uuids UUIDs of the inspections that the file has passed

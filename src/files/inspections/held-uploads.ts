@@ -240,7 +240,6 @@ export class HeldUploads implements Holding {
   }
 
   /**
-   *
    * Inspects the uploads again whose inspecting process has stopped, and ends the uploads whose content is lost.
    */
   async resume(): Promise<void> {

@@ -105,13 +105,11 @@ export interface Holding {
   start(): void;
   stop(): Promise<void>;
   /**
-   *
    * Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; the content is not held in that
    * case
    */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
-   *
    * Ends the held uploads for a name, because there is a newer upload for it.
    *
    * @param target real path of the name

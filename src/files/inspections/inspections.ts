@@ -175,7 +175,6 @@ export class Inspections {
   }
 
   /**
-   *
    * Runs the given inspections on a file in parallel.
    *
    * @param account UUID of the account. Files of one account wait in one queue, so that they do not delay files of others

@@ -80,7 +80,6 @@ function refuseLink(): never {
 }
 
 /**
- *
  * Prepares the source of a move for its rename.
  *
  * @param name current name of the source in its folder
@@ -113,7 +112,6 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 }
 
 /**
- *
  * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames it there, with the
  * path of the folder that was checked. If another node moves that folder after the check, the second step fails (ENOENT), and nothing
  * becomes visible.
@@ -167,7 +165,6 @@ function check(move: Move, { relativePath, isLink }: Member): void {
 }
 
 /**
- *
  * Renames a file or folder that needs no further inspection. A folder gets a hidden name before its members are checked, so that nothing
  * can be added to it meanwhile.
  *
@@ -212,7 +209,6 @@ interface JudgedMove {
 }
 
 /**
- *
  * Inspects the files of a move that is made with a copy. Nothing is moved unless all files are accepted.
  *
  * @param hidden name of the copy, in the folder of the target
@@ -284,7 +280,6 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
 }
 
 /**
- *
  * Refuses to move a folder that has held uploads, if the move needs a copy (to another file system, or because of inspections). A copy
  * would lose the held uploads.
  */

@@ -15,7 +15,6 @@ export interface OwnHeld {
 }
 
 /**
- *
  * Finds the account's own held upload for a path at which nothing exists. Right after an upload, clients look at the file, set its time or
  * rename it. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is undefined.
  */

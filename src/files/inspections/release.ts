@@ -17,7 +17,6 @@ import type { HeldContent, HeldUpload, Place } from './holding.ts';
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
- *
  * Gives a held upload its name. It is completed like an upload of several requests, so rights, locks, quota and conditions are checked
  * again.
  *
@@ -84,7 +83,6 @@ export function toldName({ path, held }: HeldUpload): string {
 }
 
 /**
- *
  * Removes the content of an upload that was ended before its content got the hidden name. @returns whether the upload was ended
  */
 export async function dropIfEnded(store: UploadStore, { id, contentPath }: UploadRecord): Promise<boolean> {
@@ -95,7 +93,6 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
 }
 
 /**
- *
  * Updates the path of a held upload whose folder was moved.
  *
  * @param moved former paths of the folder. Its `now` returns the current place of the folder, because other requests may move it again

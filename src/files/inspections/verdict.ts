@@ -41,7 +41,6 @@ export type Judgement =
       reason: HoldReason;
       verdicts: readonly Verdict[];
       /**
-       *
        * The final judgement if inspections are still running; undefined if all have ended. Never rejects. Resolves with undefined if the
        * inspections are stopped.
        */

@@ -22,7 +22,6 @@ import { type HandlerPositions, Pauses } from './handler-positions.ts';
 const maxRemembered = 20_000;
 
 /**
- *
  * Knows the outcome of deliveries for which uploads wait, for one handler. Background delivery skips an event whose delivery was made for
  * an upload.
  */

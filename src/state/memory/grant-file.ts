@@ -21,7 +21,6 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
- *
  * Stores the grants of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a grant and its changes. A
  * request is answered only after its line is on disk. A line that a crash has cut short therefore belongs to a request that got no answer.
  */
@@ -39,7 +38,6 @@ export class GrantFile {
   #isDoubtful = false;
 
   /**
-   *
    * Reads the file into the index. Lines that cannot be read are logged and skipped.
    *
    * @throws system errors of opening and reading the file
@@ -55,7 +53,6 @@ export class GrantFile {
   }
 
   /**
-   *
    * Writes grants or changes. They are on disk when the promise resolves.
    *
    * @throws ServiceError `storage-full` or `internal`
@@ -144,7 +141,6 @@ export class GrantFile {
 }
 
 /**
- *
  * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
  *
  * @returns total size and number of the complete lines; `isTorn` if a line that a crash has cut short follows them

@@ -89,7 +89,6 @@ function pausesPath(folder: string): string {
 }
 
 /**
- *
  * Keeps the position of each handler in the journal. The file is written at intervals, and the record of deliveries with each delivery.
  * Progress after the last write is therefore read from that record. To know where to begin, the file contains the end of the record at the
  * time of the write.

@@ -53,7 +53,6 @@ end
 `;
 
 /**
- *
  * ARGV: source, name, credential, whether the username is not empty, limit of failures, lease in ms, whether the attempt may take a slot.
  * Returns the decision, and the remaining ms of a ban or refusal.
  */
@@ -75,7 +74,6 @@ if isNamed and not isCountedForName then add(nameUnderWay, credential, ARGV[6]) 
 return {'admitted', 0}`);
 
 /**
- *
  * ARGV: source, name, credential, whether the username is not empty, outcome, limit of failures, ban in ms, window in ms, folded name.
  * Returns whether the source is now banned.
  */

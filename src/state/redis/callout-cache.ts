@@ -26,7 +26,6 @@ const acceptedResult = z.object({
 });
 
 /**
- *
  * Stores which credentials the callout accepted, for all nodes. Each key is an HMAC under `server.state.secret`, which is not in Redis, so
  * somebody who can read Redis cannot test passwords against the keys. While Redis is unreachable, each validation asks the endpoint.
  */

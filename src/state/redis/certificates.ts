@@ -10,7 +10,6 @@ const leaseMs = 20_000;
 const [ivBytes, tagBytes] = [12, 16];
 
 /**
- *
  * Stores the certificates, private keys and challenges of all nodes. Each value is encrypted with AES-256-GCM and bound to its name. The
  * key is derived from `server.state.secret`, which is not in Redis: somebody who can read Redis learns no private key, and somebody who can
  * write to it cannot forge a value.
@@ -73,7 +72,6 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- *
  * Takes or extends the lease of a task that one node does for all nodes. Two nodes may do the task at the same time for a moment, so the
  * task must tolerate that.
  */

@@ -34,7 +34,6 @@ end
 `;
 
 /**
- *
  * KEYS: own heartbeat, nodes. ARGV: server (empty if it takes no more handlers), ms. The score of each node is the time at which its
  * heartbeat expires.
  */

@@ -184,7 +184,6 @@ function awaitedDeliveries(
 const marginMs = 1500;
 
 /**
- *
  * A node that has its share takes another handler only if no node has taken it for `freeMs`. The node then keeps it for at least
  * `keepBeyondShareMs`.
  */

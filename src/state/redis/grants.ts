@@ -21,7 +21,6 @@ const pageGrants = 500;
 const addAttempts = 50;
 
 /**
- *
  * The grants of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is durable. If Redis loses
  * data, the nodes restore their grants before they use it, so that no ended grant becomes valid again. While Redis is unreachable, no grant
  * is accepted.
@@ -260,7 +259,6 @@ end
 `;
 
 /**
- *
  * KEYS: grants, changes, sequence. ARGV: ID, JSON, the number of the last change that the caller knows. Returns 0 if there were later
  * changes.
  */
@@ -269,7 +267,6 @@ if (redis.call('GET', KEYS[3]) or '0') ~= ARGV[3] then return 0 end
 return put(ARGV[1], ARGV[2])`);
 
 /**
- *
  * KEYS: grants, changes, sequence. ARGV: for each grant its ID, the JSON of its `end` or '', and its expiry or ''. If a grant has already
  * ended, its `end` stays. An expiry can only become earlier. Returns the IDs of the grants that this call ended.
  */
@@ -323,7 +320,6 @@ if count >= tonumber(ARGV[2]) then return 0 end
 return redis.call('HINCRBY', KEYS[1], field, 1)`);
 
 /**
- *
  * KEYS: counts, grants, visit. ARGV: ID, ms. Returns the new count of visits, or 0 if the visit was counted before or the grant is unknown.
  * Also returns the milliseconds until the next visit counts.
  */

@@ -10,7 +10,6 @@ const maxReports = 100;
 const maxWaiting = 100;
 
 /**
- *
  * KEYS: reports, times. ARGV: node, report, ms that reports are kept. Also removes reports with a time in the future, because the clock may
  * have been set back.
  */
@@ -26,7 +25,6 @@ end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
 /**
- *
  * KEYS: reports, times. ARGV: maximum bytes, ms that reports are kept. Returns a flat list with three items for each node: its name, the
  * age of its report in milliseconds, and the report. The latest report comes first. A report that is too long is returned as an empty text.
  */
@@ -62,7 +60,6 @@ local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /**
- *
  * Transfers messages between nodes: one report of each node, and a queue for each reader. All methods except `silence` throw ServiceError
  * `unavailable`.
  */

@@ -27,7 +27,6 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 `;
 
 /**
- *
  * KEYS: session, sessions, account. ARGV: key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum number of sessions
  * of the account, address, fingerprints, client. If the account already has its maximum, the session that expires first is ended. Returns
  * the logins of ended sessions.
@@ -64,7 +63,6 @@ ${begin}
 return 1`);
 
 /**
- *
  * KEYS: session, sessions. ARGV: key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
  * alive. Records the use of the session. Returns its start time, login and fingerprints.
  */
@@ -91,7 +89,6 @@ export const renewScript = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
 
 /**
- *
  * KEYS: sessions. ARGV: prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed is
  * kept, because it was renewed. Returns the keys of the ended sessions.
  */
@@ -112,7 +109,6 @@ for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
 return ended`);
 
 /**
- *
  * KEYS: sessions, account. ARGV: prefix of the keys, key to keep, time. Ends the other sessions of the account that began until this time.
  * Returns the keys of those that were still active.
  */
@@ -140,7 +136,6 @@ end
 return over`);
 
 /**
- *
  * KEYS: sessions. ARGV: prefix of the keys, then keys. Returns for each active session its key, login, start, address, end, fingerprints,
  * client and last use.
  */

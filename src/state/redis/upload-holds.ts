@@ -38,7 +38,6 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
 
 /**
- *
  * KEYS: hold. ARGV: ticket or ''. If an owner with an earlier ticket has the hold, records a wish for it. An owner whose lease has expired
  * loses the hold. Returns the ticket, and whether no owner with an earlier ticket has the hold.
  */

@@ -42,7 +42,6 @@ end
 return 1`);
 
 /**
- *
  * KEYS: record, all, paths, of the account, completing, hold. ARGV: ID, record, expiry, path, life in ms, state ('open', 'completing' or
  * 'over'), token, previous path, whether the content is new. Returns 'lost', 'gone' or 'done'.
  */

@@ -92,7 +92,6 @@ export class DeliveryEngine {
   }
 
   /**
-   *
    * Runs only the given handlers. A handler whose options are unchanged continues. A stopped handler starts again.
    *
    * @param known UUIDs of all handlers of the configuration, including disabled ones; their positions are kept
@@ -124,7 +123,6 @@ export class DeliveryEngine {
   }
 
   /**
-   *
    * Pauses a handler. Running requests finish, and no further requests are sent. Emits `componentStopped`. The pause survives restarts and
    * reloads. Other nodes follow it within a few seconds.
    *
@@ -174,7 +172,6 @@ export class DeliveryEngine {
   }
 
   /**
-   *
    * Stops all handlers. If there are no other nodes, each handler first delivers the rest of the journal, until a delivery fails.
    *
    * @returns whether all running requests finished in time

@@ -64,7 +64,6 @@ export interface Ownership {
   /** Records a delivery, and that all events before `position` were handled. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
   /**
-   *
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
@@ -78,7 +77,6 @@ export interface Ownership {
 }
 
 /**
- *
  * Stores the positions, records, requests and owners of handlers. One implementation uses files for one process, and another one uses Redis
  * for several nodes. Both pass test/contracts/delivery-store.ts.
  */
@@ -105,7 +103,6 @@ export interface DeliveryStore {
   /** Records a delivery that an upload waited for. Never throws. */
   record(record: DeliveryRecord): void;
   /**
-   *
    * Reports the outcome of a delivery to the upload that waits for it. Never throws. @param isMade false if the upload no longer waits for
    * it
    */

@@ -47,7 +47,6 @@ export class HandlerRunner {
   #requests = 0;
   #isOver = false;
   /**
-   *
    * The deliveries that wait for a retry, by their first event. Deliveries of the previous owner are included until this runner reaches
    * them.
    */
@@ -97,7 +96,6 @@ export class HandlerRunner {
   }
 
   /**
-   *
    * Ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner. @param abort cancels running
    * requests
    */

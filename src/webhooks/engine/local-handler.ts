@@ -37,7 +37,6 @@ export interface LocalHandlerDependencies {
 }
 
 /**
- *
  * A handler in this process. While the process owns the handler, it delivers the journal. It always delivers the single events for which
  * uploads wait.
  */
@@ -59,7 +58,6 @@ export class LocalHandler implements BlockingHandler {
   #hasTried: () => void = () => {};
 
   /**
-   *
    * @param handler closed when this object has ended
    * @param before resolves when the handler that this one replaces has ended
    */

@@ -57,7 +57,6 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- *
  * Returns the path of a file at the target, as segments that are not encoded. Only a variable with a path may add segments.
  *
  * @throws ServiceError `name-invalid` for a value that would lead out of the folder of the URL, or that is not a valid name at the target
@@ -100,7 +99,6 @@ export function shownTarget(text: string, event: ServiceEvent): string {
 }
 
 /**
- *
  * Returns the path of a URL. All characters except unreserved ones (RFC 3986 §2.3) are percent-encoded, because S3 signatures require that.
  */
 export function encodedPath(segments: readonly string[]): string {

@@ -26,7 +26,6 @@ export function amzDate(nowMs: number): string {
 }
 
 /**
- *
  * Returns the `Authorization` header with a version 4 signature
  * (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
  *

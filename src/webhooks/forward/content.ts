@@ -4,7 +4,6 @@ import { FileChanged, type ForwardedFile } from './means.ts';
 const chunkBytes = 256 * 1024;
 
 /**
- *
  * Yields the bytes of a file from `begin` up to, but not including, `end`. A chunk is valid only until the next one is read.
  *
  * @throws FileChanged if the file is shorter
@@ -44,7 +43,6 @@ export async function digestOf(file: ForwardedFile, begin: number, end: number, 
 }
 
 /**
- *
  * Like `chunksOf`, for bytes whose digest was already sent to the target. The last chunk is yielded only if the bytes still match the
  * digest.
  *

@@ -121,7 +121,6 @@ export class Forwarding implements Sender {
   }
 
   /**
-   *
    * Opens the file of an event. A replay also looks for it at the path to which it was moved.
    *
    * @returns undefined if the file is gone because it was sent before
@@ -179,7 +178,6 @@ function recordedFile(
 }
 
 /**
- *
  * Returns the outcome for a file that was not sent. If the file has changed or is gone, or its name is invalid, the delivery is discarded,
  * because a retry would fail, too.
  */

@@ -37,7 +37,6 @@ export interface ForwardRecords {
   /** Whether the journal records that a handler sent the file of an event. */
   wasForwarded(event: ServiceEvent, handler: string): Promise<boolean>;
   /**
-   *
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
    * @throws ServiceError if the file stays in its place; the event about that was emitted before

@@ -15,7 +15,6 @@ interface PartCounts {
 type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
- *
  * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
  * between blocks of some hundred events.
  *

@@ -28,7 +28,6 @@ export interface LastLogin {
 const selection = { id: [eventIds.authenticationAccepted], uuid: [] };
 
 /**
- *
  * Finds the last login of each account in the journal (events `authenticationAccepted`). The first call of `refresh` reads the journal in
  * the background, newest events first. Later calls read only new events.
  */
@@ -65,7 +64,6 @@ export class LastLogins {
   }
 
   /**
-   *
    * Reads new events.
    *
    * @param withinMs maximum time to wait in milliseconds; after it, the reading continues in the background

@@ -141,7 +141,6 @@ interface Reading {
 }
 
 /**
- *
  * Delivers the live events of a journal to any number of followers. One reader serves all followers, and the newest events are kept only
  * once, even if a follower is slow. Without followers, the journal is not read.
  */
@@ -178,7 +177,6 @@ export class LiveEvents {
   }
 
   /**
-   *
    * Follows the journal until the signal aborts. A batch is created only when the caller asks for it, so no events are queued for a slow
    * follower.
    *

@@ -10,7 +10,6 @@ import { selectionNeedles } from './selection-keys.ts';
 import { readSummary } from './summary.ts';
 
 /**
- *
  * Searches the files of a journal, newest first, for events that may be selected. Skips the parts that cannot contain selected events
  * according to the summary of their file. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *

@@ -50,7 +50,6 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- *
  * Returns lists of byte strings for a selection. The JSON of a selected event contains at least one string of each list, so other lines
  * need not be parsed. The strings that are probably rarest come first. `JSON.stringify` writes all events, so equal values have equal
  * bytes.

@@ -14,7 +14,6 @@ import { addKeys, noKeys } from './selection-keys.ts';
 import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
- *
  * Writes the summary of a journal file that is no longer appended to, for example `events-00000001.summary` for `events-00000001.ndjson`.
  *
  * @param pause called after each block of some hundred events; the next block waits for its promise
@@ -84,7 +83,6 @@ const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
- *
  * Writes the missing, torn or outdated summaries of journal files that are no longer appended to, newest first. It works for a few
  * milliseconds at a time and rests in between. This is not urgent, because searches without summaries are only slower.
  */

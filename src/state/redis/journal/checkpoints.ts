@@ -5,7 +5,6 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- *
  * Up to `position`, the stream has all events of the node's files. Each later event is either missing in the stream, or has an ID above
  * `id`. If `id` is `0-0`, nothing is known about the stream.
  */

@@ -222,7 +222,6 @@ export class EventForwarder {
   }
 
   /**
-   *
    * Returns to the last position up to which the stream is known to be complete, and finds which later events the stream has. A connection
    * may have failed during a command, and Redis may have lost its last second or all its data.
    */

@@ -64,7 +64,6 @@ const trimEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /**
- *
  * KEYS: stream. ARGV: ID. Ensures that later entries get larger IDs. Otherwise a replica with a slow clock could give new entries IDs that
  * handlers have already passed.
  */
@@ -104,7 +103,6 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- *
  * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files, so that it is on disk before the
  * request is answered. Then it is forwarded to the stream. If Redis loses it, it is forwarded again. While Redis is unreachable, events
  * wait in the files.
@@ -285,7 +283,6 @@ export class RedisEventLog implements EventLog {
   }
 
   /**
-   *
    * Notes the position up to which all handlers have delivered. Earlier events may be removed from the files, because they need not be
    * forwarded to an emptied Redis.
    */
