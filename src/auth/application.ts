@@ -11,8 +11,9 @@ import type { HashReplacement } from './hash-replacement.ts';
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
 /**
- * Authenticates local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get the same answer after
- * the same work.
+ *
+ * Authenticates local accounts (docs/spec/authentication.md#local-accounts). An unknown name gets the same answer as a wrong password,
+ * after the same work.
  */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
@@ -22,7 +23,7 @@ export class ApplicationMethod implements AuthMethod {
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   readonly #replacement: HashReplacement | undefined;
-  /** The account with which a login was last confirmed. */
+  /** The account for which a login was last confirmed. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
@@ -108,13 +109,13 @@ function hasKey(account: LocalAccount | undefined, key: string): boolean {
   return (account?.sshKeys ?? []).some((line) => parseKeyBlob(line) === key.trim());
 }
 
-/** The credential with which the account logged in. */
+/** Returns the proof of the credential with which the account logged in. */
 function makeProof({ passwordHash = '' }: LocalAccount, { type, content }: Credentials): Proof {
   if (type === 'ssl-certificate') return { type, fingerprints: [fingerprintCertificate(content) ?? ''] };
   return { type, fingerprints: [fingerprintCredential(type === 'password' ? passwordHash : content.trim())] };
 }
 
-/** The fingerprints of an account's credentials of one type. */
+/** Returns the fingerprints of an account's credentials of one type. */
 function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
   switch (type) {
     case 'password':

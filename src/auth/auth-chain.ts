@@ -28,7 +28,7 @@ export type ChainResult =
   /** Refused, because no method could check the credentials. This does not count as a guess. */
   | { outcome: 'unanswered' };
 
-/** User name of clients that present a token without the name of its account. */
+/** User name of a client that presents a token without the name of its account. */
 export const tokenUserName = 'token';
 
 const failedMethod = `The authentication method failed; see its event ${eventIds.componentStopped}.`;
@@ -39,7 +39,7 @@ interface Question {
   request?: RequestTrace | undefined;
 }
 
-/** Asks the methods of one service in order until one accepts or rejects (docs/spec/authentication.md#chain). */
+/** Asks the methods of one service one after the other, until one accepts or rejects (docs/spec/authentication.md#chain). */
 export class AuthChain {
   readonly #methods: readonly AuthMethod[];
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
@@ -47,17 +47,18 @@ export class AuthChain {
   readonly #service: EventComponent;
   /** Undefined if the service accepts neither tokens nor links. */
   readonly #grants: GrantLogins | undefined;
-  /** Accounts by their configuration. Entries cannot go stale: a reload creates a new chain, a changed accounts file new configurations. */
+  /**
+   *
+   * Accounts by their configuration. The entries are always current, because a reload creates a new chain, and a changed accounts file new
+   * configurations.
+   */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
   /** Accounts whose home folder was prepared at any time. */
   readonly #welcomed = new WeakSet<Account>();
 
-  /**
-   * @param service the component that the chain's events name
-   * @param grants the tokens and links; if undefined, none are accepted
-   */
+  /** @param service the component that the events of the chain name */
   constructor(
     methods: readonly AuthMethod[],
     groups: ReadonlyMap<string, GroupConfiguration>,
@@ -72,7 +73,7 @@ export class AuthChain {
     this.#service = service;
   }
 
-  /** Maximum time of an answer in milliseconds. */
+  /** The maximum time for an answer, in milliseconds. */
   get longestAnswerMs(): number {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
@@ -83,7 +84,7 @@ export class AuthChain {
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client should sign with a key. It should if a method knows the key, or may accept any key. */
+  /** Whether a client should sign with a key. That is so if a method knows the key, or may accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
@@ -92,7 +93,7 @@ export class AuthChain {
   /** Checks the credentials that a client presented. A refusal is a result, not an exception. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
-    // A password in the form of a token is not passed to any method, nor compared with any password hash.
+    // A password that has the form of a token is never passed to a method or compared with a password hash.
     if (credentials.type === 'password' && hasSecretForm(credentials.content)) return this.#authenticateToken(credentials);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
@@ -112,7 +113,8 @@ export class AuthChain {
   }
 
   /**
-   * Authenticates the holder of a token or link whose secret is right, by a look-up of the account's current state.
+   *
+   * Authenticates the holder of a token or link whose secret is right. Asks the method for the current state of the account.
    *
    * @param asked the address of the holder, and the service that received the request
    */
@@ -144,16 +146,17 @@ export class AuthChain {
     return { ...accepted, account };
   }
 
-  /** Emits the event for a link that was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
+  /** Emits the event about a link that was refused because it has no downloads left. @returns the refusal as a sentence for the visitor */
   refuseUsedUp(link: Grant, context: EventContext): string {
     this.#grants?.tellRefusal(link, 'used-up', context);
     return refusalText(link, 'used-up');
   }
 
   /**
-   * Returns the identity of a token that was accepted from the same address within the last minute. This is as fast as a session.
    *
-   * @returns undefined for any other token; `authenticate` must check it
+   * Returns the identity for a token that was accepted from the same address within the last minute. This is as fast as a session.
+   *
+   * @returns undefined for any other token, which `authenticate` must check
    * @throws ServiceError `unavailable` while the store cannot be reached
    */
   recallToken(secret: string, address: string): Promise<Identity | undefined> | Identity | undefined {
@@ -181,10 +184,11 @@ export class AuthChain {
   }
 
   /**
-   * Returns the current account of a login, narrowed by its token or link. This is fast while nothing has changed.
    *
-   * @param address the client's address, for tokens that are limited to some addresses
-   * @returns undefined if the login would fail now, because the account or its group was deleted or disabled, the credential changed, or the
+   * Returns the current account of a login, narrowed by its token or link. This is fast if nothing has changed.
+   *
+   * @param address the client's address, to check tokens that are limited to some addresses
+   * @returns undefined if the login would fail now: the account or its group was deleted or disabled, the credential has changed, or the
    *   service no longer asks the method
    */
   inForce(identity: Identity, address?: string): Account | undefined {
@@ -204,7 +208,7 @@ export class AuthChain {
     }
   }
 
-  /** Prepares the home folder of an account that has changed since the login. A failure emits an event, but ends no session. */
+  /** Prepares the home folder of an account that has changed since the login. If that fails, an event is emitted, but no session ends. */
   welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
     if (this.#welcomed.has(account)) return;
     const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
@@ -259,13 +263,13 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // An endpoint sends the configuration only at the login, so it must be kept. Methods with their own accounts can be asked again.
+    // An endpoint sends the configuration only at the login, so it is kept. Methods with local accounts can be asked again.
     const { uuid, type } = method;
     const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 
-  /** Prepares the home folder; emits `homeFolderCreated` or `homeFolderUnavailable`. @returns the reason of a failure */
+  /** Prepares the home folder. Emits `homeFolderCreated` or `homeFolderUnavailable`. @returns the reason if it fails */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);
     try {
@@ -286,7 +290,7 @@ export class AuthChain {
     }
   }
 
-  // The folder is checked once for all logins of an account in the same turn of the event loop.
+  // If several clients log in to an account in the same turn of the event loop, the folder is checked only once.
   #prepare(account: Account, onUnsynced: (fault: unknown) => void): string[] {
     if (this.#prepared.has(account)) return [];
     const created = prepareHomeFolder(account, onUnsynced);
@@ -295,7 +299,7 @@ export class AuthChain {
     return created;
   }
 
-  // Clients with Basic authentication log in with each request, so the account is built only once for each configuration.
+  // Clients with Basic authentication log in with each request, so the account of a configuration is built only once.
   #effectiveAccount(username: string, configuration: AccountConfiguration, method: AuthMethod): Account {
     const known = this.#accounts.get(configuration);
     if (known?.name === username && known.method.uuid === method.uuid) return known;
@@ -344,5 +348,5 @@ export function eventAccount(account: NamedAccount, peer: Credentials['peer']): 
   return shown;
 }
 
-/** The last account of each connection. It is kept because most connections serve many requests of one account. */
+/** The last account of each connection. It is kept, because most connections serve many requests of one account. */
 const eventAccounts = new WeakMap<Credentials['peer'], { account: NamedAccount; shown: EventAccount }>();

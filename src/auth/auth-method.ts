@@ -2,13 +2,13 @@ import type { AccountConfiguration } from '../accounts/account.ts';
 import type { eventIds } from '../events/event-ids.ts';
 import type { Credentials, Identity, Proof } from './credentials.ts';
 
-/** The part of a refusal that clients see when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/** The part of a refusal that clients see if the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface PublicFailure {
   message?: string;
   public_response?: unknown;
 }
 
-/** A method's answer (docs/spec/authentication.md#callout-outcome). */
+/** The answer of a method (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
   | { outcome: 'authenticated'; account: AccountConfiguration; proof?: Proof }
   /** The method does not know the credentials. The next method of the chain is asked. */
@@ -18,13 +18,15 @@ export type AuthResult =
       outcome: 'rejected';
       reason: string;
       /**
-       * `forbidden` if the method itself refused (event `authenticationForbidden`); `no-reply` or `invalid` for any other reason (event
-       * `authenticationRejected`).
+       *
+       * `forbidden` if the method itself refused the client (event `authenticationForbidden`). `no-reply` or `invalid` for any other reason
+       * (event `authenticationRejected`).
        */
       kind: 'forbidden' | 'invalid' | 'no-reply';
       /**
-       * Errors in the account configuration of an accepting answer. They also cause the event `accountConfigurationUnknownKeys` or
-       * `accountConfigurationBad`.
+       *
+       * Errors in the account configuration of a reply that would accept the client. They also cause the event
+       * `accountConfigurationUnknownKeys` or `accountConfigurationBad`.
        */
       configurationFault?: {
         event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
@@ -36,12 +38,13 @@ export type AuthResult =
     };
 
 /**
- * The chain skips a method that is `stopped` by an administrator. It rejects every login that reaches a `failed` method, so that it fails
- * closed (docs/spec/authentication.md#chain).
+ *
+ * The state of a method. The chain skips a method that an administrator has `stopped`. If a method has `failed`, the chain rejects every
+ * login that reaches it, so that it fails closed (docs/spec/authentication.md#chain).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 
-/** One way to find out who a client is. */
+/** A way to find out who a client is. */
 export interface AuthMethod {
   readonly uuid: string;
   readonly name: string;
@@ -50,23 +53,24 @@ export interface AuthMethod {
   readonly state: MethodState;
   /** The current fault in words; undefined if there is none. */
   readonly fault?: string | undefined;
-  /** Maximum time of an answer in milliseconds. */
+  /** Maximum time for an answer, in milliseconds. */
   readonly longestAnswerMs: number;
-  /** Starts the method. A failure sets `state` and throws nothing. */
+  /** Starts the method. If that fails, `state` is `failed`, and nothing is thrown. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Checks the credentials of one client. A refusal is a result, not an exception. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
-  /** Returns the current configuration of an account that the method accepted; undefined if it would not accept the login now. */
+  /** Returns the current configuration of an account that the method accepted; undefined if the method would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
   /**
-   * Returns the current configuration of the account of a token or link; undefined if the account was deleted or disabled, or the method
-   * accepts no tokens. A method without this function accepts none.
+   *
+   * Returns the current configuration of the account of a token or link. Returns undefined if the account was deleted or disabled, or if
+   * the method accepts no tokens. A method without this function accepts none.
    *
    * @param configuration the account that `authenticate` returned for the token (`type` `token`)
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
-  /** Whether an account has a key. Methods that ask a remote endpoint do not have this function, so they may accept any key. */
+  /** Whether an account has a key. Methods that ask a remote endpoint do not have this function, because they may accept any key. */
   listsKey?(username: string, key: string): boolean;
   /** The account for requests without credentials. Only the method `anonymous` has one. */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { ServiceError } from '../lib/errors.ts';
 
-/** Returns the source under which guesses are counted. It is an IPv4 address, or the /64 network of an IPv6 client. */
+/** Returns the source under which guesses are counted: an IPv4 address, or the /64 network of an IPv6 address. */
 export function loginSource(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.split('::');
@@ -18,17 +18,19 @@ export function loginSource(address: string): string {
 export type GuessRealm = 'administrator' | 'link';
 
 /**
- * Returns the source of an attempt. Each realm has its own bans. Any web page can make a browser guess at links, and a ban for that must
- * not prevent logins.
+ *
+ * Returns the source of an attempt. Each realm has its own bans, because any web page can make a browser guess at links. A ban for that
+ * must not prevent logins.
  */
 export function attemptSource(address: string, realm: GuessRealm | undefined): string {
   return realm === undefined ? loginSource(address) : `${realm}/${loginSource(address)}`;
 }
 
 /**
- * Whether an attempt names an account. Wrong tokens and links name none, and must not count against each other.
  *
- * @param username as in `LoginAttempt`
+ * Whether an attempt names an account. Wrong tokens and wrong links name none, and must not count against each other.
+ *
+ * @param username the member of `LoginAttempt`
  */
 export function namesSomebody(username: string): boolean {
   return username !== '' && !username.endsWith('/');
@@ -46,15 +48,16 @@ export interface SecurityPolicy {
 export interface LoginAttempt {
   /** The return value of `attemptSource`. */
   readonly source: string;
-  /** The name, after the realm (if any) and a slash. The name is empty if no account can have it. */
+  /** The name, after the realm (if any) and a slash. The name is empty if no account can have the name that was sent. */
   readonly username: string;
-  /** Keyed hash of the credentials, including the name (`AddressBans.keyFor`). */
+  /** Keyed hash of the credentials and the name (`AddressBans.keyFor`). */
   readonly credential: string;
 }
 
 /**
+ *
  * Whether credentials may be checked. `busy` means not yet, because the source has as many running attempts as failures left before a ban.
- * `isKnown` means that the credentials were accepted from the source within the window, so they took no slot.
+ * `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
@@ -79,19 +82,20 @@ export interface ListedBan extends Ban {
   readonly leftMs: number;
 }
 
-/** Bans as administrators list and lift them. */
+/** Lists and lifts bans for administrators. */
 export interface BanOverview {
   /** The current bans, including those of names. */
   list(): Promise<ListedBan[]>;
-  /** Ends bans and forgets the failures that led to them. After the promise has resolved, no process enforces them. */
+  /** Lifts bans and forgets the failures that caused them. When the promise has resolved, no process enforces the bans. */
   lift(bans: readonly Ban[]): Promise<void>;
 }
 
 /**
+ *
  * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
- * window; running attempts count towards that number. A name with too many failures within a minute is refused, except from sources where
- * it was accepted before. Attempts that name no account (`namesSomebody`) have no limit by name. state/memory implements it, and for several
- * nodes state/redis.
+ * window. Running attempts count towards that number. A name with too many failures within a minute is refused, except from sources from
+ * which it was accepted before. Attempts that name no account (`namesSomebody`) have no limit by name. There is an implementation in
+ * state/memory, and one for several nodes in state/redis.
  *
  * All methods throw ServiceError `unavailable` if the store cannot be reached.
  */
@@ -103,35 +107,36 @@ export interface AddressBans extends BanOverview {
   /**
    * Asks whether an attempt may begin. The caller must call `end` after an admitted attempt.
    *
-   * @param leaseMs a slot is released after this time at the latest
-   * @param isInLine whether the attempt may take a slot; otherwise it is admitted only if it needs none
+   * @param leaseMs maximum time after which a slot is released, in milliseconds
+   * @param isInLine whether the attempt may take a slot; if not, it is admitted only if it needs no slot
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
-  /** Counts the outcome and frees the slot. The failure that reaches the limit bans the source. */
+  /** Counts the outcome and releases the slot. The failure that reaches the limit bans the source. */
   end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
 }
 
-/** Maximum number of remembered sources and names. More replace the oldest, so an attacker with many addresses cannot fill the memory. */
+/** Maximum number of sources and names that are kept. The oldest ones are dropped, so that an attacker cannot fill the memory. */
 export const maxAddresses = 100_000;
 
-/** Maximum number of accepted credentials remembered for one source. */
+/** Maximum number of accepted credentials that are kept for one source. */
 export const maxAcceptedPerSource = 1000;
 
 /** Maximum number of failures of a name within a minute, from all sources together. */
 export const nameFailures = { most: 10, windowMs: 60_000 };
 
-/** How long the sources from which a name was accepted are remembered, and how many for each name. */
+/** For each name, the sources from which it was accepted: how long they are kept, and how many. */
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
 /**
- * Returns the form of a name under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may
- * ignore blanks, accents and invisible characters. Without folding, each spelling of an account's name would allow more guesses.
  *
- * @param username the name, after a realm and a slash if it does not belong to an account
+ * Returns the form of a name under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may
+ * ignore blanks, accents and invisible characters. Without this form, each spelling of an account's name would allow more guesses.
+ *
+ * @param username the name; if it does not belong to an account, the realm and a slash are before it
  */
 export function foldedName(username: string): string {
   const nameAt = username.lastIndexOf('/') + 1;
-  // Some characters, such as `／`, decompose to a slash. An account's name could thus look like a name with a realm.
+  // Some characters, such as `／`, decompose to a slash. With them, an account's name could look like a name with a realm.
   const letters = username
     .slice(nameAt)
     .normalize('NFKD')
@@ -139,17 +144,17 @@ export function foldedName(username: string): string {
   return username.slice(0, nameAt) + letters.toUpperCase().toLowerCase();
 }
 
-/** Returns the key for a source and credentials. */
+/** Returns a key for the source and the credentials of an attempt. */
 export function attemptKey({ source, credential }: Pick<LoginAttempt, 'source' | 'credential'>): string {
   return `${source} ${credential}`;
 }
 
-/** Returns the refusal of a source whose ban lasts for `leftMs` more; undefined if the ban is over. */
+/** Returns the refusal of a source whose ban lasts `leftMs` longer; undefined if the ban has ended. */
 export function refusalFor(leftMs: number): Refusal | undefined {
   return leftMs > 0 ? { by: 'address', retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
 }
 
-/** Returns the refusal of an attempt for the next `leftMs`. */
+/** Returns the refusal of an attempt. It applies for the next `leftMs`. */
 export function refused(by: Ban['by'], leftMs: number): Admission {
   return { kind: 'refused', by, retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
 }
@@ -159,12 +164,12 @@ const details: Readonly<Record<Ban['by'], string>> = {
   name: 'Too many failed attempts with this account name, from all addresses together',
 };
 
-/** Returns the data of event `addressRefused`. @param username the name that the client sent, if any */
+/** Returns the data of event `addressRefused`. @param username name that the client sent, if any */
 export function refusalData({ by, retryAfterS }: Refusal, address: string, username?: string) {
   return { address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }), by, details: `${details[by]}.` };
 }
 
-/** Returns the error that clients get for a refusal. */
+/** Returns the error for a client that is refused. */
 export function refusalError({ by, retryAfterS }: Refusal): ServiceError {
   return new ServiceError('too-many-requests', `${details[by]}, try again later.`, { details: { retry_after_s: retryAfterS } });
 }

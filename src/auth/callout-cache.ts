@@ -2,7 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Remembers accepted credentials (option `cache_seconds`). state/memory implements it, and for several nodes state/redis. */
+/**
+ * Remembers accepted credentials (option `cache_seconds`). There is an implementation in state/memory, and one for several nodes in
+ * state/redis.
+ */
 export interface AcceptedCredentials {
   /** Returns the keyed hash of a question, because secrets must not be stored in clear text. */
   keyFor(question: string): string;
@@ -25,12 +28,12 @@ export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined if nothing is to be remembered */
+  /** @param accepted undefined if nothing should be remembered */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }
 
-  /** Returns the remembered answer; if there is none, the answer of `ask`. */
+  /** Returns the remembered answer, or the answer of `ask` if none is remembered. */
   async answer(credentials: Credentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
     const accepted = this.#accepted;
     if (!accepted) return ask();

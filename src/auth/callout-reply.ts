@@ -16,26 +16,26 @@ export interface CalloutReply {
   body: Buffer;
 }
 
-/** Maximum number of values in an account. More would take noticeable time to check. */
+/** Maximum number of values in an account. The check of more values would take noticeable time. */
 const maxAccountValues = 20_000;
 
-/** Maximum numbers of items in an account's lists. A path may be matched with every rule, and each folder is checked or created. */
+/** Maximum number of items in the lists of an account. A path may be matched with every rule, and each folder is checked or created. */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
-/** Maximum number of folders of `homeFolderStructure`, including parents. A login creates and syncs each of them. */
+/** Maximum number of folders in `homeFolderStructure`, including parents. A login creates and syncs each of them. */
 const maxFolders = 1000;
 
-/** Maximum length of a text in an account, because each event of the account contains it. No path is longer (PATH_MAX). */
+/** Maximum length of a text in an account. Each event of the account contains the text. No path is longer (PATH_MAX). */
 const longestAccountText = 4096;
 
-/** Maximum total cost of an account's expressions (`expressionCost`). With more, a long path would delay other requests. */
+/** Maximum total cost of an account's expressions (`expressionCost`). With more, matching a long path would delay other requests. */
 const maxExpressionCost = 2000;
 
-/** Maximum number of characters shown of an unknown key, and maximum number of problems reported for one reply. */
+/** Maximum number of characters that are shown of an unknown key, and maximum number of problems that are reported for one reply. */
 const longestShownKey = 100;
 const maxProblems = 20;
 
-// JSON has types, so replies cannot use the text notation of the configuration.
+// JSON has types, so a reply cannot use the text notation of the configuration.
 const permissions = z
   .union([z.array(z.array(z.string())), z.array(z.enum(permissionKeywords))], {
     error: 'must be a list of lists of permissions, or one list of permissions',
@@ -49,7 +49,11 @@ const permissions = z
   .pipe(permissionsOption);
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
-/** A text that events contain and that is compared. Two texts must not become the same bytes, and none may end a line of a mail header. */
+/**
+ *
+ * A text that events contain and that is compared. Different texts must not become the same bytes, and no text may end the line of a mail
+ * header.
+ */
 const plainText = shortText.refine(
   (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),
   'must be valid Unicode without control characters',
@@ -64,7 +68,7 @@ const structure = z
     if (folders > maxFolders) context.addIssue(`names more than ${maxFolders} folders`);
   });
 
-/** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply). Its keys are in lower case; unknown keys are errors. */
+/** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply). Its keys are in lower case. Unknown keys are errors. */
 const accountReply = z.lazy(() =>
   z.strictObject({
     home_folder_path: absolutePath.optional(),
@@ -110,8 +114,10 @@ const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- * Creates a `judgeReply` that remembers the last accepting reply for each name. With Basic, every request asks the endpoint. For an equal
- * reply it returns the same account object, so that all data derived from the object can be used again.
+ *
+ * Creates a `judgeReply` that remembers the last accepting reply for each name. With Basic authentication, the endpoint is asked for every
+ * request. If its reply is the same as before, the same account object is returned, so that all data derived from that object can be
+ * reused.
  */
 export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
   const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();
@@ -163,7 +169,7 @@ function badValues(problems: string[]): AuthResult {
   return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: eventIds.accountConfigurationBad, details: problems });
 }
 
-/** Omits empty lists and texts, so that the group's values apply (docs/spec/authentication.md#account-of-a-reply). */
+/** Leaves out empty lists and texts, so that the values of the group apply (docs/spec/authentication.md#account-of-a-reply). */
 function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
   const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(account).filter(([, value]) => isGiven(value)));

@@ -16,16 +16,16 @@ import { rememberVerdicts } from './callout-reply.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody, type Identity } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
 
-/** Maximum size of a reply (docs/spec/authentication.md#callout-outcome). */
+/** Maximum size of a reply in bytes (docs/spec/authentication.md#callout-outcome). */
 export const largestReplyBytes = 1024 * 1024;
 
-/** Interval at which a failed test at start is repeated (docs/spec/authentication.md#test-at-start). */
+/** Pause in milliseconds before a failed test at start is repeated (docs/spec/authentication.md#test-at-start). */
 const testAgainMs = 60_000;
 
 /** The account name in the test request. */
 const testUserName = 'svc-test-authentication';
 
-/** Statuses by which the test request shows that the endpoint works. */
+/** If the test request gets one of these statuses, the endpoint works. */
 const workingStatuses = new Set([200, 204, 401, 403]);
 
 export interface CalloutDependencies {
@@ -41,7 +41,7 @@ export interface CalloutDependencies {
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
-/** Asks a remote endpoint by one POST for each validation (docs/spec/authentication.md#credentials-request). */
+/** Asks a remote endpoint with a POST request for each validation (docs/spec/authentication.md#credentials-request). */
 export class CalloutMethod implements AuthMethod {
   readonly type = 'http';
   readonly uuid: string;
@@ -58,7 +58,7 @@ export class CalloutMethod implements AuthMethod {
   #lastFault: string | undefined;
   #repeat: { cancel(): void } | undefined;
 
-  /** @throws ServiceError `unavailable` when the CA file cannot be read */
+  /** @throws ServiceError `unavailable` if the CA file cannot be read */
   constructor(uuid: string, options: CalloutOptions, dependencies: CalloutDependencies) {
     this.uuid = uuid;
     this.name = options.name || uuid;
@@ -94,7 +94,7 @@ export class CalloutMethod implements AuthMethod {
     return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
   }
 
-  /** The sum over all URLs, because the timeout applies to each of them. */
+  /** The sum for all URLs, because the timeout applies to each of them. */
   get longestAnswerMs(): number {
     return this.#options.timeout * 1000 * this.#options.url.length;
   }
@@ -124,7 +124,7 @@ export class CalloutMethod implements AuthMethod {
     return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
   }
 
-  /** Asks the URLs in turn until one replies; a reply with any status is final. */
+  /** Asks the URLs one after the other until one replies. A reply is final, with any status. */
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);
@@ -135,7 +135,7 @@ export class CalloutMethod implements AuthMethod {
       ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
     };
     let result: RemoteResult | undefined;
-    // If every URL is suspended, all are tried: refusing without a request would prolong an outage.
+    // If all URLs are suspended, all are tried. A refusal without a request would make an outage longer.
     for (const url of available.length > 0 ? available : urls) {
       result = await this.#endpoint.request({ url, method: 'POST', headers, body });
       this.#dependencies.onCallout?.(this.uuid, result);
@@ -196,9 +196,10 @@ export function testFailure(result: RemoteResult): string | undefined {
 }
 
 /**
- * Creates the HTTP client of a callout method, which `svc auth-test` uses, too.
  *
- * @throws ServiceError `unavailable` when the CA file cannot be read
+ * Creates the HTTP client of a callout method. `svc auth-test` also uses it.
+ *
+ * @throws ServiceError `unavailable` if the CA file cannot be read
  */
 export function createCalloutEndpoint(options: CalloutOptions, clock: Clock): RemoteEndpoint {
   return new RemoteEndpoint({

@@ -10,7 +10,7 @@ import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
 const anonymousName = 'anonymous';
 
-/** Accepts requests without credentials, for public folders. They act as an account of one group. */
+/** Creates a method that accepts requests without credentials, for public folders. They act as an account of one group. */
 function createAnonymousMethod(uuid: string, name: string, account: AccountConfiguration): AuthMethod {
   let state: MethodState = 'stopped';
   return {
@@ -47,9 +47,10 @@ export interface MethodDependencies extends CalloutDependencies {
 }
 
 /**
+ *
  * Creates an authentication method from its options.
  *
- * @throws ServiceError `unavailable` when its accounts file or its CA file cannot be used
+ * @throws ServiceError `unavailable` if its accounts file or its CA file cannot be used
  */
 export function createAuthMethod(uuid: string, options: AuthenticationOptions, dependencies: MethodDependencies): AuthMethod {
   const name = options.name || uuid;

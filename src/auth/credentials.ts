@@ -10,12 +10,15 @@ import { isObject } from '../lib/json.ts';
 /** The credential with which an account logged in. */
 export interface Proof {
   readonly type: CredentialType;
-  /** The credential matches one of these. A password change modifies this array itself, so that every reference to it has the new one. */
+  /**
+   * The credential matches one of these. A password change modifies this array itself, so that all holders of a reference see the new one.
+   */
   readonly fingerprints: string[];
 }
 
 /**
- * The part of a login that sessions and requests keep. The rights are not part of it, because they come from the current configuration
+ *
+ * The part of a login that sessions and requests keep. It does not contain the rights, because they come from the current configuration
  * (docs/spec/authentication.md#account-in-force).
  */
 export interface Identity {
@@ -24,7 +27,7 @@ export interface Identity {
   readonly uuid: string;
   /** The method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account from the reply of a callout; undefined if the method itself can look up the account. */
+  /** The account from the reply of a callout; undefined if the method itself can find the account. */
   readonly configuration?: AccountConfiguration | undefined;
   /** Undefined if the method keeps no credentials. */
   readonly proof?: Proof | undefined;
@@ -33,8 +36,9 @@ export interface Identity {
 }
 
 /**
- * Returns the fingerprint of a password hash, a key or a certificate. Nobody can try passwords against the fingerprint without the salt, and
- * the salt is in the hash.
+ *
+ * Returns the fingerprint of a password hash, a key or a certificate. Passwords cannot be tested against a fingerprint without the salt,
+ * which is in the hash.
  */
 export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
@@ -55,7 +59,7 @@ export function parseIdentity(value: unknown): Identity {
   return value as Identity;
 }
 
-/** The credentials of a client, with the connection and the request that brought them. Authentication methods check them. */
+/** The credentials of a client, with the connection and the request that they came with. Authentication methods check them. */
 export interface Credentials {
   readonly type: CredentialType;
   readonly username: string;
@@ -66,11 +70,11 @@ export interface Credentials {
   readonly creator: { readonly uuid: string; readonly type: string };
   /** The request that contained the credentials, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
-  /** Whether the same credentials were accepted from this address recently. If so, they do not wait for guesses by others. */
+  /** Whether the same credentials were accepted from this address recently. If so, they do not wait behind guesses by others. */
   readonly isKnown?: boolean;
 }
 
-/** The reason of a refusal for which no method was asked. */
+/** The reason for a refusal if no method was asked. */
 export const notAskable = 'The name or the password is not acceptable.';
 
 /** Whether methods may be asked about these credentials (docs/spec/authentication.md#names-and-passwords). */
@@ -80,8 +84,9 @@ export function areAskable(credentials: Credentials): boolean {
 }
 
 /**
- * Returns the base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined for any other text, or if the type in the
- * line is not the type of the key.
+ *
+ * Returns the base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`). Returns undefined for any other text, and if the
+ * type in the line is not the type of the key.
  */
 export function parseKeyBlob(line: string): string | undefined {
   const [type = '', blob = ''] = line.trim().split(/\s+/);

@@ -4,16 +4,17 @@ import { hashPassword, isForeignHash, newPasswordFault, parsePasswordHash } from
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** Maximum number of accounts that wait for a new hash. Any other account gets its new hash at its next login. */
+/** Maximum number of accounts that wait for a new hash. Other accounts get their new hash at their next login. */
 const maxWaiting = 1000;
-/** Maximum number of new hashes that are written together. They are collected because each write replaces the whole file. */
+/** Maximum number of new hashes in one write. They are collected, because each write replaces the whole file. */
 const maxTogether = 50;
 /** Pause in milliseconds after a failure. */
 const pauseMs = 600_000;
 
 /**
- * Replaces a hash of another system by a hash in svc's format, after a login has revealed the password. It works in the background, on one
- * password at a time.
+ *
+ * Replaces the hashes of other systems by hashes in svc's format, when a login has revealed the password. It works in the background, on
+ * one password at a time.
  */
 export class HashReplacement {
   readonly #accounts: AccountsFile;
@@ -40,7 +41,7 @@ export class HashReplacement {
     });
   }
 
-  /** Drops waiting replacements. Resolves after the running one has finished. */
+  /** Drops the replacements that wait. Resolves when the running one has finished. */
   async end(): Promise<void> {
     this.#waiting.clear();
     await this.#running;
@@ -68,7 +69,7 @@ export class HashReplacement {
   }
 }
 
-/** Whether the hash covers the whole password. If bcrypt truncated the password, other passwords match the hash, too. */
+/** Whether the hash covers the whole password. bcrypt ignores the end of a long password, so other passwords also match such a hash. */
 function countsWhole(password: string, passwordHash: string): boolean {
   const parsed = parsePasswordHash(passwordHash);
   return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;

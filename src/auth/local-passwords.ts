@@ -24,12 +24,12 @@ export class LocalPasswords {
     this.policy = policy;
   }
 
-  /** Whether this service keeps the passwords of a method's accounts. */
+  /** Whether this service stores the passwords of a method's accounts. */
   isOwn(methodUuid: string): boolean {
     return this.#methods.has(methodUuid);
   }
 
-  /** Whether a password is that of the account. @throws ServiceError `unavailable` if too many verifications are already waiting */
+  /** Whether the account has this password. @throws ServiceError `unavailable` if too many verifications are already waiting */
   async isCurrent(methodUuid: string, accountName: string, password: string, turn: VerificationTurn): Promise<boolean> {
     const hash = this.#methods.get(methodUuid)?.accounts.find(accountName)?.passwordHash;
     return hash === undefined ? false : this.#verifier.verify(password, hash, turn);
@@ -38,7 +38,7 @@ export class LocalPasswords {
   /**
    * Changes a password.
    *
-   * @param announce called with the fingerprints of the old and the new hash before the new password is valid
+   * @param announce called with the fingerprints of the old and new hash, before the new password becomes valid
    * @returns one sentence for each unmet rule; empty if the password was changed
    * @throws ServiceError if the new hash cannot be written
    */

@@ -15,11 +15,15 @@ import {
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Maximum numbers of attempts that wait for a slot: from one source, and from all sources together. */
+/** Maximum number of attempts that wait for a slot, from one source and from all sources together. */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
-/** First and longest pause until the first waiting attempt asks again, because another process may have freed a slot. */
+/**
+ *
+ * Pause in milliseconds before the first waiting attempt asks again, because another process may have freed a slot. The pause grows from
+ * `first` to `longest`.
+ */
 const askAgainMs = { first: 50, longest: 1000 };
 
 /** The credentials of a client, and its address. */
@@ -33,7 +37,7 @@ export interface AdmittedAttempt {
   kind: 'admitted';
   /** Whether the same credentials were accepted from this address recently. */
   isKnown: boolean;
-  /** Counts the outcome. @throws ServiceError `unavailable` when it cannot be counted */
+  /** Counts the outcome. @throws ServiceError `unavailable` if it cannot be counted */
   end(outcome: AttemptOutcome): Promise<void>;
 }
 
@@ -51,7 +55,9 @@ interface Line {
   wake: () => void;
 }
 
-/** Admits the attempts of a process as `AddressBans` allows. Attempts from one source are admitted in the order of their arrival. */
+/**
+ * Admits the login attempts in this process that `AddressBans` allows. Attempts from one source are admitted in the order of their arrival.
+ */
 export class LoginAttempts {
   readonly #bans: AddressBans;
   readonly #keyOf: (text: string) => string;
@@ -70,9 +76,10 @@ export class LoginAttempts {
   }
 
   /**
+   *
    * Waits until credentials may be checked.
    *
-   * @param longestMs maximum time of the check, and also of the wait
+   * @param longestMs maximum duration of the check, and also of the wait
    * @throws ServiceError `unavailable` if too many attempts wait, this one waited too long, or bans cannot be looked up
    */
   async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
@@ -81,7 +88,7 @@ export class LoginAttempts {
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
       source: attemptSource(address, realm),
-      // No method is asked about an invalid name, so all invalid names count as one.
+      // No method is asked about an invalid name, so all invalid names are counted as one.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),
     };
@@ -93,10 +100,11 @@ export class LoginAttempts {
   }
 
   /**
-   * Checks credentials if the limits on guesses for the address and the name allow it (docs/spec/authentication.md#brute-force), and counts
-   * the outcome.
    *
-   * @param longestMs maximum time of the check
+   * Checks credentials, if the limits on guesses allow it for the address and the name (docs/spec/authentication.md#brute-force), and
+   * counts the outcome.
+   *
+   * @param longestMs maximum duration of the check
    * @param check checks the credentials
    * @param outcomeOf returns the outcome for the result of `check`; `unknown` counts neither as failure nor as success
    * @throws the errors of `check`; ServiceError `unavailable` if the outcome cannot be counted
@@ -133,7 +141,7 @@ export class LoginAttempts {
     const others = (this.#running.get(key) ?? 1) - 1;
     if (others > 0) this.#running.set(key, others);
     else this.#running.delete(key);
-    // Identical concurrent attempts share one slot.
+    // Identical attempts that run at the same time share one slot.
     if (outcome === 'unknown' && others > 0) return;
     await this.#bans.end(attempt, outcome);
     this.#lines.get(attempt.source)?.wake();

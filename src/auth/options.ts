@@ -29,7 +29,7 @@ export function servicePort(usual: number) {
   return integer(0, 65_535).default(usual).describe('Port to listen on; 0 = any free one.');
 }
 
-/** The option for the header in which proxies name their client. If it is empty, no header is trusted. */
+/** The option for the header in which proxies send the address of their client. If it is empty, no header is trusted. */
 export function forwardedHeader() {
   return z
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
@@ -37,7 +37,7 @@ export function forwardedHeader() {
     .describe('Header in which a trusted proxy names the address of its client, for example `X-Forwarded-For`.');
 }
 
-/** Loopback and private ranges, the usual addresses of proxies. */
+/** The loopback and private ranges, in which proxies usually are. */
 const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
 /** The option for the addresses and ranges of trusted proxies. */
@@ -101,7 +101,7 @@ export const anonymousOptions = z.strictObject({
   group: uuidText.describe('Group of the account `anonymous`.'),
 });
 
-/** One entry of `authentications`. */
+/** An entry of `authentications`. */
 export const authenticationOptions = z
   .discriminatedUnion('type', [calloutOptions, applicationOptions, anonymousOptions], {
     error: 'must have a "type": http, application or anonymous',
@@ -114,7 +114,7 @@ export function accountsFilePath({ accounts_file_path }: ApplicationOptions, dat
   return accounts_file_path || join(dataFolderPath, 'accounts.yaml');
 }
 
-/** Returns the configured methods by UUID, in order. If there are none, it returns one method for local accounts. */
+/** Returns the configured methods by UUID, in order. If none is configured, returns a method for local accounts. */
 export function methodsInForce(configured: Readonly<Record<string, AuthenticationOptions>>): [string, AuthenticationOptions][] {
   const entries = Object.entries(configured);
   return entries.length > 0 ? entries : [['application', applicationOptions.parse({ type: 'application' })]];

@@ -3,10 +3,10 @@ import type { Clock } from '../lib/clock.ts';
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
-/** Maximum number of sessions per account. It is enough for scripts, but too few to fill the memory. One more ends the least recently used. */
+/** Maximum number of sessions per account. This is enough for scripts, but not enough to fill the memory. */
 export const maxSessionsPerAccount = 1000;
 
-/** An active session. `key` is the hash of its ID; the ID itself is not stored. */
+/** An active session. Its `key` is the hash of its ID. The ID itself is not stored. */
 export interface Session {
   readonly key: string;
   readonly identity: Identity;
@@ -19,67 +19,73 @@ export interface SessionLifetimes {
   maximumAgeMs: number;
 }
 
-/** A session as administrators see it; times are Unix times in milliseconds. */
+/** A session as administrators see it. All times are Unix times in milliseconds. */
 export interface ListedSession {
-  /** The same as in `Session`. Never show it to administrators. */
+  /** The key of the `Session`. Never show it to administrators. */
   readonly key: string;
   readonly identity: Identity;
-  /** The client's address at the login; empty when it is not known. */
+  /** The address of the client at the login; empty if it is not known. */
   readonly address: string;
-  /** The name that the client's program sent, for example in `User-Agent`; empty when it sent none. */
+  /** The name that the client's program sent, for example in `User-Agent`; empty if it sent none. */
   readonly client: string;
   readonly createdMs: number;
   readonly lastUsedMs: number;
-  /** The session ends at this time unless it is used before. */
+  /** The session ends at this time, unless it is used before. */
   readonly expiresMs: number;
 }
 
-/** Sessions as administrators list and end them. */
+/** Lists and ends sessions for administrators. */
 export interface SessionOverview {
   /** The active sessions. */
   list(): Promise<ListedSession[]>;
-  /** Ends sessions. When it resolves, no process accepts their IDs. */
+  /** Ends sessions. When the promise has resolved, no process accepts their IDs. */
   endKeys(keys: readonly string[]): Promise<void>;
 }
 
-/** The store of sessions. Implementations: state/memory, and state/redis for nodes. */
+/** Stores sessions. There is an implementation in state/memory, and one for several nodes in state/redis. */
 export interface SessionStore extends SessionOverview {
   /**
+   *
    * Begins a session. If the account already has `maxSessionsPerAccount`, its least recently used session times out.
    *
    * @param address network address of the client
-   * @param client the name of its program
-   * @returns its ID, which the store does not keep
+   * @param client name of the client's program
+   * @returns the ID of the session, which the store does not keep
    */
   create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
+   *
    * Begins the session of a connection. The session ends with this process at the latest.
    *
    * @param most maximum number of concurrent sessions of the account
-   * @param client the name of its program
-   * @returns its ID; undefined when the account already has the maximum
+   * @param client name of the client's program
+   * @returns the ID of the session; undefined if the account already has the maximum
    */
   createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined>;
-  /** Finds the active session of an ID and records its use. @returns undefined when there is none */
+  /** Finds the active session with an ID, and records its use. @returns undefined if there is none */
   find(id: string): Promise<Session | undefined> | Session | undefined;
-  /** Marks a session as busy with a transfer. It does not become idle until `done` is called. */
+  /** Marks a session as busy with a transfer. It does not become idle before `done` is called. */
   hold(session: Session): { done(): void };
-  /** Ends a session. @returns whether it was active; of simultaneous calls on all nodes, only one gets `true` */
+  /** Ends a session. @returns whether it was active; if several nodes call this at the same time, only one call returns `true` */
   end(session: Session): Promise<boolean>;
-  /** Ends all sessions of an account (by UUID) except one. @returns how many ended */
+  /** Ends all sessions of an account (by UUID) except one. @returns the number of sessions that ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
-  /** Ends sessions whose login would fail now (`AuthChain.inForce`); sends no time-out events for them. @returns how many ended */
+  /**
+   *
+   * Ends the sessions whose login would fail now (`AuthChain.inForce`). Emits no event about a timeout for them. @returns the number of
+   * sessions that ended
+   */
   keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
-  /** Ends one session as `keepOnly` does, unless its credential was renewed meanwhile. */
+  /** Ends one session like `keepOnly`, unless its credential was renewed meanwhile. */
   refuse(session: Session): Promise<void>;
-  /** Replaces the credential fingerprints that keep a session valid. Call it before the account's password changes. */
+  /** Replaces the fingerprints of the credential with which a session stays valid. Call this before the account's password changes. */
   renew(session: Session, fingerprints: readonly string[]): Promise<void>;
-  /** Number of active sessions. */
+  /** Returns the number of active sessions. */
   count(): Promise<number>;
   close(): void;
 }
 
-/** Hashes a session ID. The store uses the hash as the key of the session; nobody can log in with the hash. */
+/** Hashes a session ID. The store uses the hash as the session's key. Nobody can log in with the hash. */
 export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
 /** Creates a random session ID of 256 bits (docs/spec/http.md#sessions). */
@@ -88,9 +94,10 @@ export function newSessionId(): string {
 }
 
 /**
- * Calculates when a session ends unless it is used before.
  *
- * @param lastUsedMs monotonic time; undefined while a transfer keeps the session busy
+ * Calculates when a session ends, unless it is used before.
+ *
+ * @param lastUsedMs monotonic time in milliseconds; undefined while a transfer keeps the session busy
  * @returns Unix time in milliseconds
  */
 export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
@@ -101,7 +108,7 @@ export function expiryMs(createdMs: number, lastUsedMs: number | undefined, life
 /** Maximum length of the name of a client's program, in characters. A longer name is cut. */
 const maxClientLength = 200;
 
-/** Limits the length of the name of a client's program, because the client chooses the name. */
+/** Cuts the name of a client's program to the maximum length, because the client chooses the name. */
 export function keptClient(client = ''): string {
   return client.slice(0, maxClientLength);
 }

@@ -3,17 +3,17 @@ import type { HeldContent } from '../files/inspections/holding.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 
-/** Selects items by all of its members. Without members, it selects all items. */
+/** A selection of items. An item must match every given member. Without members, all items are selected. */
 export interface Selection {
   ids?: readonly string[] | undefined;
   account?: string | undefined;
   /** An address or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all items are meant. A removal without other members needs it. */
+  /** Confirms that all items are meant. A removal without another member requires it. */
   all?: boolean | undefined;
 }
 
-/** Returns a selection as the query of a request. */
+/** Converts a selection to the query of a request. */
 export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
   const query = new URLSearchParams(ids.map((id): [string, string] => ['id', id]));
   if (account !== undefined) query.set('account', account);
@@ -35,8 +35,9 @@ export function parseSelection(query: URLSearchParams): Selection {
 }
 
 /**
- * Returns a function that returns whether an address or range is in `wanted`, or contains it. @throws ServiceError `bad-request` for a bad
- * address
+ *
+ * Creates a function that checks whether an address or range is in `wanted`, or contains it. @throws ServiceError `bad-request` for an
+ * invalid address
  */
 function overlaps(wanted: string): (address: string) => boolean {
   const first = (range: string) => range.split('/', 1)[0] ?? '';
@@ -44,7 +45,7 @@ function overlaps(wanted: string): (address: string) => boolean {
   return (address) => isWithin(first(address)) || (address.includes('/') && compileAddressRanges([address])(first(wanted)));
 }
 
-/** Items by kind, as they are shown. Names are those of `--json`, and times are in ISO 8601. */
+/** The JSON of items of each kind. `--json` uses the same names. Times are in ISO 8601. */
 export const shownItems = {
   sessions: z.strictObject({
     id: z.string().describe('ID for `remove`; nobody can sign in with it.'),
@@ -116,10 +117,10 @@ export const shownItems = {
   }),
 } as const satisfies Record<string, z.ZodObject>;
 
-/** Kinds of items that a running service lists and removes on demand. */
+/** The kinds of items that a running service can list and remove. */
 export type CollectionName = keyof typeof shownItems;
 
-/** Kinds of items that commands request through the control socket. */
+/** The kinds of items that commands list and remove through the control socket. */
 export const controlledNames = ['sessions', 'locks', 'bans', 'trash', 'held'] as const satisfies CollectionName[];
 export type ControlledName = (typeof controlledNames)[number];
 
@@ -141,31 +142,35 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** Returns the name under which the items list an account, if it is a different one. */
+  /** Returns the account name that the items contain, if it differs from the given one. */
   readonly nameOf?: (account: string) => string;
-  /** Lists items. @param account the list may omit the items of other accounts */
+  /** Lists items. @param account the list may leave out the items of other accounts */
   list(account?: string): Promise<Item[]>;
-  /** Removes items. When it resolves, no process finds them any more. @param by name of the administrator, for events */
+  /** Removes items. When the promise has resolved, no process finds them. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;
   /** Undoes the deletion of items. Items that cannot be restored get a `problem`. @param by name of the administrator, for events */
   restore?(items: readonly Item[], by?: string): Promise<Item[]>;
-  /** Returns the content of an item; only `held` has it. @throws ServiceError `not-found` */
+  /** Returns the content of an item. Only `held` has this function. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
   /** Actions on single items other than removal. Only `held` has them. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }
 
-/** The actions of operators on held uploads. */
+/** The actions that operators can take on held uploads. */
 export const heldActions = ['release', 'discard', 'inspect-again'] as const;
 export type HeldAction = (typeof heldActions)[number];
 
 /** The result of an action on one item. */
 export interface ActionResult extends ShownItem {
-  /** Reason why the action failed; undefined if it succeeded. */
+  /** The reason why the action failed; undefined if it succeeded. */
   readonly error?: string | undefined;
 }
 
-/** Runs an action on each of the given items. @throws ServiceError `bad-request` without items, or for a collection without such actions */
+/**
+ *
+ * Runs an action on each of the given items. @throws ServiceError `bad-request` if there are no items, or the collection has no such
+ * actions
+ */
 export async function actOn(
   collection: Collection,
   action: HeldAction,
@@ -190,7 +195,7 @@ export async function actOn(
 
 export type Collections = Readonly<Record<CollectionName, Collection>>;
 
-/** Returns the items that meet all conditions of a selection. @throws ServiceError `bad-request` for a bad address */
+/** Returns the items that match a selection. @throws ServiceError `bad-request` for an invalid address */
 export async function selectedItems(collection: Collection, { ids, account, address }: Selection): Promise<Item[]> {
   const name = account === undefined ? undefined : (collection.nameOf?.(account) ?? account);
   const wanted = ids && new Set(ids);

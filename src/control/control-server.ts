@@ -24,7 +24,7 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
-/** Further commands of operators, by name. Each one takes the JSON of a request and returns its results. @throws ServiceError */
+/** Further commands of operators, by name. Each one gets the JSON of a request and returns its results. @throws ServiceError */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
 /** Maximum size of a command in bytes. */
@@ -33,20 +33,23 @@ const maxOrderBytes = 64 * 1024;
 /** Maximum number of concurrent clients. */
 const maxConnections = 32;
 
-/** Time in milliseconds in which a client must send its request. */
+/** Time within which a client must send its request, in milliseconds. */
 const requestWithinMs = 5000;
 
-/** Time in milliseconds after which a client that reads nothing is cut off. */
+/** A client that reads nothing for this time is disconnected, in milliseconds. */
 const stallWithinMs = 30_000;
 
 /**
- * Answers administrators at a Unix socket in the data folder. It replaces the socket of a dead process. Only the account of the service may
- * open the socket (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for locks, bans and trash; `POST
- * /trash?id=…` to restore; `POST /orders/NAME` with a JSON body. Replies are NDJSON.
  *
- * @param dataFolderPath data folder of this process, which also owns the socket in it
+ * Answers administrators at a Unix socket in the data folder. Replaces the socket of a dead process. Only the service's user may open the
+ * socket (mode 0600).
+ *
+ * Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for locks, bans and trash; `POST /trash?id=…` to restore; `POST
+ * /orders/NAME` with a JSON body. Replies are NDJSON.
+ *
+ * @param dataFolderPath data folder of this process, and the folder of the socket
  * @returns a function that closes the socket
- * @throws ServiceError `unavailable` if the folder cannot have a socket
+ * @throws ServiceError `unavailable` if the folder cannot contain a socket
  */
 export async function openControlSocket(
   dataFolderPath: string,
@@ -77,7 +80,7 @@ async function answer(
   { collections, orders }: { collections: Controlled; orders: Orders },
   log: Log,
 ): Promise<void> {
-  // Each connection is for one request.
+  // Each connection serves only one request.
   outgoing.setHeader('connection', 'close');
   try {
     const isOrder = incoming.method === 'POST' && incoming.url?.startsWith('/orders/');
@@ -103,7 +106,7 @@ const statuses: Readonly<Record<string, number>> = {
   'too-many-requests': 429,
 };
 
-/** Carries out a command. @throws ServiceError `not-found`, `bad-request`, and the errors of the command */
+/** Runs a command. @throws ServiceError `not-found`, `bad-request`, and the errors of the command */
 async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {
   const name = incoming.url?.slice('/orders/'.length) ?? '';
   const carryOut = Object.hasOwn(orders, name) ? orders[name] : undefined;
@@ -160,7 +163,8 @@ async function actOnHeld(
 }
 
 /**
- * Listens at the control socket of a data folder. @returns a function that removes the socket file; call it once the server is closed
+ *
+ * Listens at the control socket of a data folder. @returns a function that removes the socket file, to be called when the server is closed
  * @throws the errors of `openControlSocket`
  */
 async function listenAtSocket(server: Server, dataFolderPath: string): Promise<() => void> {
@@ -170,8 +174,8 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
     const { path, close } = socket;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
     const listening = once(server, 'listening');
-    // bind(2) creates the file during this call, because the server is exclusive to this process and not in the cluster's primary. The
-    // umask prevents other accounts from ever opening the file.
+    // The server is exclusive to this process (not in the cluster's primary), so bind(2) creates the file during this call. The umask
+    // ensures that other users can never open the file.
     const umask = process.umask(0o177);
     try {
       server.listen({ path, exclusive: true });

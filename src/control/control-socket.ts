@@ -6,17 +6,17 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Maximum time to wait for the service, in milliseconds. It is long, because ending sessions may wait for a worker that hangs. */
+/** Maximum time to wait for the service, in milliseconds. It is long, because the end of sessions may wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
-/** Maximum number of IDs per request, so that the request line stays short. */
+/** Maximum number of IDs in one request, so that the request line stays short. */
 const maxIdsOfRequest = 200;
 
 /**
  * Asks the service that owns a data folder to list (GET), remove (DELETE) or restore (POST) items.
  *
  * @returns the selected items
- * @throws ServiceError `unavailable` if no service answers or the service fails; `bad-request` if it refuses the request
+ * @throws ServiceError `unavailable` if no service answers or the service fails; `bad-request` if the service refuses the request
  */
 export async function askService(
   dataFolderPath: string,
@@ -101,7 +101,7 @@ async function send(
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
-    // If the service sends a 101, only `close` is emitted, because Node.js silently drops such a reply.
+    // Node.js silently drops a reply with status 101, so that only `close` is emitted.
     outgoing.on('close', () => reject(new Error('the connection ended without a reply')));
     outgoing.end(body);
   });
@@ -111,18 +111,19 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** Maximum length, in bytes, of a Unix socket's path on all systems. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
+/** Maximum length of a Unix socket's path on all systems, in bytes. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
-/** A path of the control socket. It is short enough for bind(2) and connect(2). */
+/** A path of the control socket that is short enough for bind(2) and connect(2). */
 export interface SocketPath {
   readonly path: string;
-  /** Releases the descriptor that the path may use. Call it after the socket is closed. */
+  /** Closes the descriptor that the path may use. Call this when the socket is closed. */
   close(): void;
 }
 
 /**
- * Finds a path for the control socket. If the normal path is too long, it uses a descriptor of the folder in /proc.
+ *
+ * Finds a path for the control socket. If the normal path is too long, the path goes through a descriptor of the folder in /proc.
  *
  * @throws ServiceError `unavailable` if the path is too long and there is no /proc
  * @throws the errors of `openSync`

@@ -1,13 +1,14 @@
 import * as z from 'zod';
 
-// Schemas of the messages between nodes, and of the data of consoles. They are not strict, so unknown members of newer nodes are ignored.
+// Schemas of the messages between nodes, and of the data of consoles. They are not strict, so that unknown members from newer nodes are
+// ignored.
 
 export const text = z.string();
 export const count = z.int().nonnegative();
 /** A time in ISO 8601 and UTC. */
 export const time = z.string().meta({ format: 'date-time' });
 
-/** Counters of a node since its start. In a sample, they count from the previous sample. */
+/** Counters of a node since its start. In a sample, they count since the previous sample. */
 export const counts = z.object({
   requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
   failures: count,
@@ -19,7 +20,7 @@ export const counts = z.object({
 });
 export type Counts = z.infer<typeof counts>;
 
-/** A service, with the address at which it listens. */
+/** A service, and the address at which it listens. */
 export const service = z.object({
   uuid: text,
   type: text,
@@ -35,7 +36,7 @@ export const method = z.object({
   name: text,
   type: text,
   state: text,
-  /** Reason why it does not run, or the part of it that fails; empty if all is well. */
+  /** The reason why the method does not run, or the part of it that fails; empty if it works. */
   reason: text,
 });
 
@@ -52,7 +53,7 @@ export const transfer = z.object({
   started: time,
 });
 
-/** Errors of one kind, which are events of the group `failure`. The newest one is shown. */
+/** The errors of one kind, which are events of the group `failure`. The message is that of the newest one. */
 export const failure = z.object({
   time,
   id: text,

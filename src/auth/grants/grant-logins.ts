@@ -11,17 +11,17 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, narrowingsOf, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** For this time after a token was accepted from an address, further uses from there emit no event. Sessions work in the same way. */
+/** After a token was accepted from an address, further uses from there emit no event for this time. Sessions work in the same way. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 
-/** Minimum time between two reports of the same kind of refusal of a grant. */
+/** Minimum time between two events about the same kind of refusal of a grant. */
 const toldEveryMs = 60_000;
 
 /** Maximum number of narrowed accounts that are kept for each account. */
 const maxNarrowed = 1000;
 
-/** The reason, in one word, why a grant is refused although its secret is right. */
+/** The reason why a grant is refused although its secret is right, as one word. */
 export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'right' | 'method' | 'name';
 
 /** The objects that services need to accept tokens and links. */
@@ -30,7 +30,7 @@ export interface GrantAccess {
   readonly clock: Clock;
 }
 
-/** The rules for tokens and links at one service: which of them are valid there, and how they narrow their account. */
+/** Decides which tokens and links are valid at one service, and how they narrow their account. */
 export class GrantLogins {
   readonly store: GrantStore;
   readonly #clock: Clock;
@@ -69,9 +69,10 @@ export class GrantLogins {
   }
 
   /**
+   *
    * Returns the account, narrowed for the holder of a grant; undefined if the grant is not valid.
    *
-   * @param address the client's address, if it is to be checked
+   * @param address the client's address; undefined if it should not be checked
    */
   narrowed(account: Account, name: GrantName, address?: string): Account | undefined {
     const id = name.token ?? name.link ?? '';
@@ -109,7 +110,9 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Emits event `grantRefused` for a refusal although the secret was right, at most once a minute for each reason. */
+  /**
+   * Emits event `grantRefused` for a grant that is refused although its secret is right. Emits it at most once a minute for each reason.
+   */
   tellRefusal(grant: Grant, reason: NonNullable<GrantRefusal>, context: EventContext, details?: string): void {
     const key = `${grant.id} ${reason}`;
     const nowMs = this.#clock.monotonicMs();
@@ -132,7 +135,7 @@ export class GrantLogins {
   }
 }
 
-/** Returns the refusal as a sentence for the holder of the secret. */
+/** Returns a sentence about the refusal for the holder of the secret. */
 export function refusalText({ kind }: Pick<Grant, 'kind'>, reason: NonNullable<GrantRefusal>): string {
   const what = kind === 'token' ? 'The token' : 'The link';
   switch (reason) {

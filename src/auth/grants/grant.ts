@@ -3,21 +3,22 @@ import type { GrantName, Narrowing } from '../../accounts/narrowing.ts';
 import type { SecretKind } from '../../lib/secrets.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 
-/** Why a token or link ended before its expiry. */
+/** The reasons why a token or link ends. */
 export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
 export type GrantEnd = (typeof grantEnds)[number];
 
 /**
- * A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). Times are
- * Unix times in milliseconds.
+ *
+ * A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). All times
+ * are Unix times in milliseconds.
  */
 export interface Grant {
-  /** Not secret. Events, lists and commands contain it. */
+  /** The ID is not secret. Events, lists and commands contain it. */
   readonly id: string;
   readonly kind: SecretKind;
-  /** SHA-256 of the secret, which is not kept. */
+  /** SHA-256 of the secret. The secret itself is not kept. */
   readonly hash: string;
-  /** The name of a token, the note of a link. */
+  /** The name of a token, or the note of a link. */
   readonly name: string;
   readonly account: { readonly name: string; readonly uuid: string };
   /** The method that accepted the account when the grant was created. It is asked again at each use. */
@@ -38,7 +39,7 @@ export interface Grant {
   /** ID of the token with which the grant was created. The grant ends when that token ends. */
   readonly parent?: string;
   readonly link?: LinkDetails;
-  /** Set after the grant has ended. */
+  /** Set when the grant has ended. */
   readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
   /** The last use, to the minute. */
   readonly used?: { readonly atMs: number; readonly address: string };
@@ -55,13 +56,13 @@ export interface LinkDetails {
   readonly maximumDownloads?: number;
 }
 
-/** The members that can change during the life of a grant. */
+/** The members of a grant that can change after it was created. */
 export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
 
-/** Maximum length of a chain of grants, each created with the previous one. It is limited because every use checks the whole chain. */
+/** Maximum length of a chain of tokens, each created with the previous one. It is limited, because every use checks the whole chain. */
 export const maxGrantDepth = 5;
 
-/** Time for which the secret of an expired grant is still recognised. Later it is treated as a wrong secret. */
+/** The secret of an expired grant is recognised for this time. Later, it is treated like a wrong secret. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
 
 /** Returns the name of a grant for events and logins. */
@@ -74,7 +75,8 @@ export function newGrantId(): string {
 }
 
 /**
- * Returns in one word, for events and replies, why a grant cannot be used now; undefined if it is valid.
+ *
+ * Returns the reason why a grant cannot be used now, as one word for events and replies; undefined if the grant is valid.
  *
  * @param get finds the tokens of the chain by ID
  */
@@ -88,11 +90,11 @@ export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant 
     if (current.parent === undefined) return isEarly ? 'not-yet' : undefined;
     current = get(current.parent);
   }
-  // Fails closed if the token with which the grant was created is unknown.
+  // If the token with which the grant was created is unknown, the grant is refused (fail closed).
   return 'revoked';
 }
 
-/** Returns the grant, followed by the token with which it was created, the token with which that was created, and so on. */
+/** Returns a grant, the token with which it was created, the token with which that token was created, and so on. */
 export function grantChain(grant: Grant, get: (id: string) => Grant | undefined): Grant[] {
   const chain = [grant];
   for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
@@ -109,12 +111,19 @@ export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
   return chain.map(({ paths, permissions }) => ({ paths, permissions }));
 }
 
-/** Whether a grant may be forgotten, because it expired long ago. If it were forgotten earlier, a copy of it could become valid again. */
+/**
+ *
+ * Whether a grant may be forgotten, because it expired long ago. If a grant were forgotten earlier, a copy of it could become valid again.
+ */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;
 }
 
-/** Merges the copies of a grant of two nodes. If one copy has ended, so has the result. Of counters and times it takes the later value. */
+/**
+ *
+ * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. Of counters and times of use, the larger value is
+ * taken.
+ */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;
   const { end: secondEnd, used: secondUsed } = second;

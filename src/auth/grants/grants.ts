@@ -14,13 +14,13 @@ import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGra
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
-/** Interval at which expired grants are looked for. Event `tokenEnded` or `linkEnded` comes at most this late. */
+/** Interval at which expired grants are looked for. The events `tokenEnded` and `linkEnded` are late by at most this time. */
 const upkeepEveryMs = 500;
 
 /** Maximum number of expired grants that are ended together. */
 const endedAtOnce = 1000;
 
-/** The members of a token or link that its creator chooses. They are already validated. Times are Unix times in milliseconds. */
+/** The members of a token or link that its creator chooses, after validation. All times are Unix times in milliseconds. */
 export type GrantOrder = Pick<
   Grant,
   'kind' | 'name' | 'expiresMs' | 'notBeforeMs' | 'paths' | 'permissions' | 'services' | 'addresses' | 'link'
@@ -29,7 +29,7 @@ export type GrantOrder = Pick<
 interface GrantsDependencies {
   store: GrantStore;
   events: EventDispatcher;
-  /** The component of events that no client caused. */
+  /** The component that is named in events which no client caused. */
   server: EventComponent;
   clock: Clock;
   log: Log;
@@ -59,7 +59,7 @@ export class Grants {
     this.#log = log;
   }
 
-  /** Starts to end expired grants regularly. */
+  /** Starts looking for expired grants at regular intervals, and ends them. */
   start(): void {
     this.#upkeep = this.clock.every(upkeepEveryMs, () => void this.#endExpired());
   }
@@ -69,11 +69,13 @@ export class Grants {
   }
 
   /**
-   * Creates a token or link of an account; emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
    *
-   * @param account the account, narrowed if the client logged in by a token, because a token can only create narrower grants
+   * Creates a token or link of an account. Emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
+   *
+   * @param account the account. If the client logged in with a token, it is the narrowed one, because a token can only create narrower
+   *   grants
    * @param by the account or operator that creates the grant
-   * @throws ServiceError `unprocessable` for rights that the account cannot grant; otherwise as `GrantStore.add`
+   * @throws ServiceError `unprocessable` for rights that the account cannot grant; otherwise the errors of `GrantStore.add`
    */
   async make(account: Account, order: GrantOrder, by: string, context: EventContext): Promise<MadeGrant> {
     this.#events.assertWritable();
@@ -102,12 +104,13 @@ export class Grants {
   }
 
   /**
-   * Replaces a token by a new one; emits `tokenMade`, and `tokenEnded` with `rotated`.
+   *
+   * Replaces a token by a new one. Emits `tokenMade`, and `tokenEnded` with `rotated`.
    *
    * @param overlapMs time in milliseconds for which the old token stays valid
    * @param maximum number of tokens that the account may have; each of them may also have a successor
    * @param maximumMs present maximum life of the account's tokens in milliseconds
-   * @throws ServiceError `not-found` for a token that is not valid; otherwise as `GrantStore.add`
+   * @throws ServiceError `not-found` for a token that is not valid; otherwise the errors of `GrantStore.add`
    */
   async rotate(
     id: string,
@@ -131,7 +134,7 @@ export class Grants {
       createdMs: nowMs,
       expiresMs: Math.min(nowMs + lifeMs, parentEndsMs),
     };
-    // The maximum is doubled, because the old token still counts until the overlap is over.
+    // The maximum is doubled, because the old token still counts until the overlap ends.
     await this.#add(grant, 2 * maximum, context);
     if (overlapMs <= 0) await this.end([id], 'rotated', by, context);
     else {
@@ -143,10 +146,11 @@ export class Grants {
   }
 
   /**
-   * Ends grants and all grants that were created with them; emits `tokenEnded` and `linkEnded`.
+   *
+   * Ends grants, and all grants that were created with them. Emits `tokenEnded` and `linkEnded`.
    *
    * @returns the grants that this call ended
-   * @throws ServiceError as `GrantStore.end`
+   * @throws ServiceError the errors of `GrantStore.end`
    */
   async end(ids: readonly string[], reason: GrantEnd, by: string, context?: EventContext): Promise<Grant[]> {
     const all = new Set(ids);
@@ -160,7 +164,7 @@ export class Grants {
     return ended;
   }
 
-  /** Returns a grant that is valid now or will become valid; undefined if there is none. */
+  /** Returns a grant that is valid now or will become valid; undefined for any other one. */
   inForce(id: string): Grant | undefined {
     const grant = this.store.get(id);
     return grant && this.isInForce(grant) ? grant : undefined;
@@ -183,7 +187,9 @@ export class Grants {
   }
 
   /**
-   * Returns the valid grants of one kind, newest first. For the holder of a token, it returns only the grants created with that token.
+   *
+   * Returns the valid grants of one kind, newest first. For the holder of a token, these are only the grants that were created with that
+   * token.
    *
    * @throws ServiceError `unavailable`
    */
@@ -214,7 +220,8 @@ export class Grants {
   }
 
   /**
-   * @returns the paths of a grant: the requested ones, else those of the token with which it is created
+   *
+   * @returns the paths of a new grant: the requested paths, or by default those of the token with which it is created
    */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
     const reached = commonPaths(permissions.options.narrowings);
@@ -247,7 +254,7 @@ export class Grants {
       for (const grant of this.store.known()) if (!grant.end && grant.expiresMs <= nowMs && over.push(grant.id) >= endedAtOnce) break;
       if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
     } catch (error) {
-      // The grants have expired even without this, and another attempt follows.
+      // The grants have expired in any case, and this function runs again soon.
       this.#log.debug('the end of expired tokens and links could not be reported', { reason: error });
     } finally {
       this.#isEnding = false;

@@ -12,13 +12,13 @@ const maxNoteCharacters = 500;
 
 const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
 
-/** The permissions of a link's visitors. A permission that the creator does not have is not granted. */
+/** The permissions of a link's visitors. Permissions that the creator does not have are not granted. */
 const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
   download: ['allow-read', 'allow-list', 'allow-traverse'],
   drop: ['allow-create-file'],
 };
 
-/** A request for a link, with its path. */
+/** A request for a link, which always has exactly one path. */
 export type LinkOrder = GrantOrder & { readonly paths: readonly [VirtualPath]; readonly link: LinkDetails };
 
 /**

@@ -5,7 +5,10 @@ export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly s
   return paths?.length === 1 ? paths[0] : paths;
 }
 
-/** Returns the JSON of a token (docs/spec/tokens.md#making-one). Times are in ISO 8601. A value that was not chosen or set yet is `null`. */
+/**
+ * Returns the JSON of a token (docs/spec/tokens.md#making-one). Times are in ISO 8601. A value that was not chosen, or is not set yet, is
+ * `null`.
+ */
 export function shownToken(grant: Grant) {
   const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;
   return {
@@ -23,7 +26,7 @@ export function shownToken(grant: Grant) {
   };
 }
 
-/** Returns the JSON that describes a link to its creator. */
+/** Returns the JSON of a link for its creator. */
 export function shownLink(grant: Grant) {
   const { id, link, paths, createdMs, expiresMs, name, downloads = 0, used } = grant;
   return {

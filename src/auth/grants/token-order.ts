@@ -7,10 +7,10 @@ import type { GrantOrder } from './grants.ts';
 
 const longestName = 200;
 
-/** Maximum number of items in a list of a request, because each use of the token checks each item. */
+/** Maximum number of items in a list of a request. Each use of the token checks each item. */
 const maxItems = 100;
 
-/** Maximum total length of a token's paths in characters. All tokens are kept in memory, and there may be many. */
+/** Maximum total length of a token's paths in characters. All tokens are kept in memory, and there may be many of them. */
 const longestPaths = 16_384;
 
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
@@ -60,7 +60,7 @@ export function readName(value: unknown, member: string): string {
   return value;
 }
 
-/** Reads a number of seconds from now. @throws ServiceError `bad-request`, `unprocessable` for anything else */
+/** Reads a number of seconds. @throws ServiceError `bad-request`, `unprocessable` for any other value */
 export function readSeconds(value: unknown, member: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value))
     throw new ServiceError('bad-request', `"${member}" must be a number of seconds.`);

@@ -12,9 +12,9 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Receives reports of lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
-  /** Called for a malformed line or record. May throw to end the run. */
+  /** Called for a malformed line or record. May throw an error to end the run. */
   add: OnBadLine;
-  /** Called for a well-formed record whose request is no longer kept. */
+  /** Called for a valid record whose request is no longer kept. */
   missing: OnBadLine;
 }
 
