@@ -11,7 +11,7 @@ export const tooManyRuns = 2;
  *
  * @param {string} store path of the file with the counts
  * @param {readonly string[]} ran test files of the run. Files that passed at once are removed from the counts
- * @param {readonly string[]} flaky those files of the run that passed only alone
+ * @param {readonly string[]} flaky the files of the run that passed only when they ran alone
  * @returns {{ path: string, runs: number }[]} the flaky files, each with its number of successive runs
  */
 export function countFlaky(store, ran, flaky) {

@@ -15,9 +15,9 @@ export const dropped = [
 ];
 
 /**
- * Makes a link as the owner of the files.
- * @param url of the service
- * @param order members of POST /home/__svc__/links
+ * Creates a link as the owner of the files.
+ * @param url URL of the service
+ * @param order members of the body of POST /home/__svc__/links
  * @returns the link with its URL
  */
 export async function makeLink(url, order) {
@@ -40,7 +40,7 @@ export function chooseFiles(page, files = dropped) {
 }
 
 /**
- * Makes the pictures.
+ * Takes the pictures of the link pages.
  * @param tools `newPage(width, height, colours, options of the browser's context)`, `login(page)`, and `url` of the service
  * @param target folder for the pictures
  */

@@ -90,9 +90,8 @@ export type LeftBehind = Required<Problem>;
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it is
- * reported, and its parents stay, too. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next
- * start removes it.
+ * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it is reported, and its parents
+ * stay, too. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next start removes it.
  *
  * @param folders the folder's sub-folders in the order of `walkTree`, parents first
  * @param durability receives the fault if the disk failed after a folder was removed

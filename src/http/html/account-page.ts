@@ -12,7 +12,7 @@ import { column, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Maximum size of form bodies of these pages, in bytes. A thousand IDs take 42 KiB. */
+/** Maximum size of a form body of the account pages, in bytes. A thousand IDs take 42 KiB. */
 export const formLimitBytes = 256 * 1024;
 
 interface AccountPage {

@@ -85,7 +85,7 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // Passes bytes, because the adapter would encode a text and with it the bytes of headers such as `server-path` a second time.
+  // Passes bytes. If the body were a text, the adapter would encode headers such as `server-path` a second time.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

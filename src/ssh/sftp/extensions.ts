@@ -5,7 +5,7 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The extensions that the service announces, by name and version. It does not offer hard links and users-groups. */
+/** The extensions that the service announces, by name and version. It offers neither hard links nor users-groups. */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -27,7 +27,7 @@ const aboutPaths = new Set([
 ]);
 const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
 
-/** Returns whether the fields of an extension begin with a path. Those of other extensions begin with a handle or are empty. */
+/** Returns whether the fields of an extension begin with a path. The fields of other extensions begin with a handle or are empty. */
 export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }

@@ -229,7 +229,9 @@ export function startSelection(): void {
   whenRowsChange(keepNames);
 }
 
-/** Selects the new rows that have the names of the selected ones. If all rows were selected, it selects added rows, too. */
+/**
+ * After the rows were replaced, selects the rows with the names selected before. If all rows were selected, added rows are selected, too.
+ */
 function keepNames(): void {
   const names = new Set([...selected].map(rowName));
   const before = areAllMeant ? new Set(known.map(rowName)) : undefined;
