@@ -84,7 +84,7 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   },
   handlers: async () => (await import('./handlers/handlers.ts')).showHandlers,
   accounts: async (id) =>
-    id === '' ? (await import('./accounts/accounts.ts')).showAccounts : (await import('./accounts/account-page.ts')).showAccount,
+    id === '' ? (await import('./accounts/accounts.ts')).showAccounts : (await import('./accounts/accounts.ts')).showAccount,
   held: async () => (await import('./held/held.ts')).showHeld,
   expectations: async (id) =>
     id === '' ? (await import('./expectations/board.ts')).showBoard : (await import('./expectations/expectation-page.ts')).showExpectation,

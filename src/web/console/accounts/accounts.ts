@@ -1,12 +1,16 @@
+import type { AuthTestReport, Decision, MethodReport } from '../../../config/report-shapes.ts';
+import type { AccountView } from '../../../console/api/schemas/accounts.ts';
 import { make, makeButton } from '../../shared/dom.ts';
-import { text } from '../language.ts';
+import { sizeText } from '../../shared/locale.ts';
+import { choice, field } from '../fields.ts';
+import { text, translate } from '../language.ts';
+import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, heading, problem, type Stage } from '../section.ts';
+import { actionButton, badge, facts, heading, panel, problem, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { numberText } from '../shown.ts';
-import { accountList } from './account-list.ts';
+import { clear, datum, numberText, timeElement, tree } from '../shown.ts';
+import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
-import { authTestPanel, explainPanel } from './questions.ts';
 
 /** Shows the accounts with their sessions, bans, locks, uploads and trash, and explains the rights of an account. */
 export function showAccounts({ main, route: { query }, signal }: Stage): void {
@@ -35,7 +39,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
 }
 
 /** Shows panels below buttons that lead to them. @returns a function that loads all of them with a search */
-export function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
+function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {
     const lead = makeButton(title, undefined, () => element.scrollIntoView(), 'small');
@@ -56,4 +60,135 @@ export function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], 
   };
   void load(new URLSearchParams(location.hash.split('?')[1]).get('search') ?? '');
   return load;
+}
+
+/** Builds a panel with a form and a place for the answer. @param find returns the answer to show */
+function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
+  const button = make('button.primary', text(`${name}Ask`));
+  const answer = make('div.answer', { role: 'status' });
+  const form = make('form.filter', ...fields, make('div.row.buttons', button));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    answer.replaceChildren(...(await find().catch((error: unknown) => [problem(error)])));
+    button.disabled = false;
+  });
+  return make('details.panel', make('summary', text(`${name}Title`)), make('p.hint', text(`${name}Hint`)), form, answer);
+}
+
+const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'].map((name) => [name, name] as const);
+
+function plainInput(properties: { required?: boolean; value?: string } = {}): HTMLInputElement {
+  return make('input', { autocomplete: 'off', autocapitalize: 'none', ...properties });
+}
+
+/** Builds the panel that asks whether an account may do something. */
+function explainPanel(): HTMLElement {
+  const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
+  const method = choice('method', methods);
+  const pathField = field(text('path'), path);
+  const destinationField = field(text('destination'), destination);
+  const showFields = () => {
+    pathField.hidden = method.value === 'LOGIN';
+    destinationField.hidden = method.value !== 'MOVE' && method.value !== 'COPY';
+  };
+  method.addEventListener('change', showFields);
+  showFields();
+  const fields = [
+    field(text('account'), user),
+    field(text('groupOptional'), group),
+    field(text('method'), method),
+    pathField,
+    destinationField,
+  ];
+  return questionPanel('explain', fields, async () => {
+    const body = {
+      user: user.value,
+      method: method.value,
+      ...(group.value !== '' && { group: group.value }),
+      ...(!pathField.hidden && { path: path.value }),
+      ...(!destinationField.hidden && { destination: destination.value }),
+    };
+    return [decisionView(await ask<Decision>('POST', '/api/explain', { body }))];
+  });
+}
+
+function decisionView({ allowed, reason, steps, group, real_path, rule }: Decision): HTMLElement {
+  return make(
+    'div',
+    make('p.verdict', badge(text(allowed ? 'allowed' : 'refusedWord'), allowed ? 'good' : 'bad'), ' ', datum(reason)),
+    make('ol.steps', ...steps.map((step) => make(step.ok ? 'li.ok' : 'li.no', make('span.step', step.step), datum(step.text)))),
+    facts(
+      [text('group'), group ? datum(group) : undefined],
+      [text('realPath'), real_path ? datum(real_path, 'code') : undefined],
+      [text('rule'), rule ? datum(rule) : undefined],
+    ),
+  );
+}
+
+/** Builds the panel that tries a login. The password is sent, but not stored anywhere. */
+function authTestPanel(): HTMLElement {
+  const username = plainInput({ required: true });
+  const password = make('input', { type: 'password', required: true, autocomplete: 'new-password' });
+  const address = make('input', { autocomplete: 'off', placeholder: '192.0.2.1' });
+  const fields = [field(text('userName'), username), field(text('password'), password), field(text('clientAddress'), address)];
+  return questionPanel('authTest', fields, async () => {
+    const body = { username: username.value, password: password.value, ...(address.value !== '' && { peer: address.value }) };
+    password.value = '';
+    const report = await ask<AuthTestReport>('POST', '/api/auth-test', { body });
+    return [make('p.verdict', authBadge(report.outcome)), ...report.methods.map(methodView)];
+  });
+}
+
+function authBadge(outcome: string): HTMLElement {
+  return badge(translate('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
+}
+
+function methodView({ method, type, outcome, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {
+  return make(
+    'article.result',
+    make('p', authBadge(outcome), ' ', datum(`${type} `), datum(method, 'code')),
+    facts(
+      [text('reason'), datum(reason)],
+      [text('url'), url ? datum(url, 'code') : undefined],
+      [text('reply'), status === undefined ? undefined : datum(`${status} ${status_reason ?? ''}`)],
+      [text('account'), account ? tree(account) : undefined],
+    ),
+    ...warnings.map((warning) => make('p.hint', datum(warning))),
+  );
+}
+
+/** Shows an account with its sessions, locks, uploads and trash, and with limits on its login name. */
+export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
+  const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
+  const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;
+  main.append(
+    wayTo('accounts'),
+    heading(
+      clear(name),
+      accountState(account),
+      make('a.button.quiet', { href: hashFor('events', '', { account: name }) }, text('accountEvents')),
+    ),
+    ...(problem === '' ? [] : [make('p.notice.error', clear(problem))]),
+    panel(
+      text('summary'),
+      facts(
+        [text('knownFrom'), translate('known', source)],
+        [text('method'), datum(method)],
+        [text('group'), datum(group)],
+        [text('home'), datum(home, 'code')],
+        [text('quota'), quota_bytes !== null && quotaText(account)],
+        [text('quotaFree'), quota_bytes !== null && used_bytes !== null && sizeText(Math.max(quota_bytes - used_bytes, 0))],
+        [text('lastLogin'), timeElement(last_login?.time)],
+        [text('address'), last_login ? datum(last_login.address) : undefined],
+        [text('service'), last_login ? datum(last_login.service) : undefined],
+        [text('sessions_title'), sessions.length > 0 && sessionsText(account)],
+      ),
+    ),
+  );
+  showPanels(
+    main,
+    collections.map((collection) => collectionPanel(collection, signal, name)),
+    signal,
+  );
 }

@@ -4,7 +4,7 @@ import { type Point, swipeDirection } from './zoom.ts';
 const controlsHeight = 80;
 
 /** Actions for gestures of pointers and the wheel. Points are relative to the centre of the viewer's stage. */
-export interface Gestures {
+interface Gestures {
   zoom: (factor: number, point: Point) => void;
   /** @returns whether the picture was moved; if it was not, the movement may be a swipe */
   drag: (by: Point) => boolean;

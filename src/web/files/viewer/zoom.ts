@@ -1,5 +1,5 @@
 /** Scale and position. `x` and `y` are the distance of the picture's centre from the stage's centre, in CSS pixels. */
-export interface Zoom {
+interface Zoom {
   /** The scale. At 1 the whole picture is visible. */
   scale: number;
   x: number;
