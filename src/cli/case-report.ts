@@ -1,4 +1,4 @@
-import { escapeXml } from '../lib/xml/escape-xml.ts';
+import { escapeXml } from '../lib/xml/xml-writer.ts';
 import { writeNamedFile } from './file-fault.ts';
 import { count, paint, print } from './output.ts';
 

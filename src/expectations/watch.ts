@@ -22,8 +22,7 @@ import {
 } from './evaluate.ts';
 import { type Expectation, latestMs, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
-import { type Punctuality, punctualityOf } from './punctuality.ts';
-import type { OccurrenceState, ToldExpectation, ToldOccurrence } from './told-occurrence.ts';
+import { type OccurrenceState, type Punctuality, punctualityOf, type ToldExpectation, type ToldOccurrence } from './told-occurrence.ts';
 
 const dayMs = 86_400_000;
 

@@ -5,7 +5,7 @@ import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
-import { ChallengeServer, type ChallengeSources } from '../lib/acme/challenge-server.ts';
+import { ChallengeServer, type ChallengeSources } from '../lib/acme/challenges.ts';
 import type { Clock } from '../lib/clock.ts';
 import { authority } from '../lib/listen.ts';
 import type { Log } from '../lib/log.ts';

@@ -4,7 +4,7 @@ import { createEvent, processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { Expectation } from '../../src/expectations/expectation.ts';
 import { expectationOptions, parseHolidays } from '../../src/expectations/options.ts';
-import { punctualityOf } from '../../src/expectations/punctuality.ts';
+import { punctualityOf } from '../../src/expectations/told-occurrence.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 

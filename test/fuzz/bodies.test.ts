@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type FormFields, readForm } from '../../src/http/request/form-fields.ts';
 import { readJsonBody } from '../../src/http/request/request-body.ts';
-import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
+import { parseFolderCommands } from '../../src/http/rest/members.ts';
 import { propfindRequest } from '../../src/http/webdav/propfind.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
-import { escapeXml } from '../../src/lib/xml/escape-xml.ts';
 import { parseXml, type XmlElement } from '../../src/lib/xml/xml-parser.ts';
+import { escapeXml } from '../../src/lib/xml/xml-writer.ts';
 import { exchangeOf } from '../support/exchange.ts';
 import { assertRefusal, damaged, fuzz } from '../support/fuzz.ts';
 

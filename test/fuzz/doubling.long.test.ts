@@ -8,7 +8,7 @@ import { readForm } from '../../src/http/request/form-fields.ts';
 import { readJsonBody } from '../../src/http/request/request-body.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 import { parseMetadata } from '../../src/http/request/upload-metadata.ts';
-import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
+import { parseFolderCommands } from '../../src/http/rest/members.ts';
 import { propfindRequest } from '../../src/http/webdav/propfind.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { compileExpression } from '../../src/lib/expression.ts';

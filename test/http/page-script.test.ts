@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pageScripts } from '../../scripts/page-scripts.mjs';
 import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
-import { nextName, Speed } from '../../src/web/files/uploads/upload-state.ts';
+import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 test('keeping both files counts up and keeps the extension', () => {

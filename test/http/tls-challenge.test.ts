@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { connect as connectPlain, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { TlsChallenges } from '../../src/lib/acme/tls-challenge.ts';
+import { TlsChallenges } from '../../src/lib/acme/challenges.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 

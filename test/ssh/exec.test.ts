@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { shellWords } from '../../src/ssh/exec.ts';
+import { shellWords } from '../../src/ssh/connection/channels.ts';
 
 test('a command is read as a shell of Unix does', () => {
   for (const words of [['md5sum'], ['md5sum', '/a b/c'], ['sha1sum', "it's", 'a "quote"', '\\', '$HOME', '`id`', '*', 'ü😀', 'a\nb', '']]) {

@@ -3,9 +3,15 @@ import { loadConfig } from '../../config/check.ts';
 import { orderOfService } from '../../control/control-socket.ts';
 import { evaluate, summarise } from '../../expectations/evaluate.ts';
 import type { ExpectationOptions } from '../../expectations/options.ts';
-import { type Punctuality, punctuality, punctualityOf } from '../../expectations/punctuality.ts';
 import { durationSeconds } from '../../expectations/schedule.ts';
-import { type ToldOccurrence, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
+import {
+  type Punctuality,
+  punctuality,
+  punctualityOf,
+  type ToldOccurrence,
+  toldExpectation,
+  toldOccurrence,
+} from '../../expectations/told-occurrence.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { didYouMean } from '../../lib/nearest-name.ts';

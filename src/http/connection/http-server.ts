@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import {
@@ -14,21 +15,19 @@ import {
 import type { RequestTrace } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
 import { reportInternalError } from '../../events/internal-error.ts';
-import { TlsChallenges } from '../../lib/acme/tls-challenge.ts';
+import { TlsChallenges } from '../../lib/acme/challenges.ts';
 import { catching } from '../../lib/catching.ts';
 import { drainConnections, PendingWork } from '../../lib/concurrency/pending-work.ts';
-import { Connections } from '../../lib/connections.ts';
+import { Connections, endFloods } from '../../lib/connections.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { endFloods } from '../../lib/http2-floods.ts';
 import { listen, serverUrl } from '../../lib/listen.ts';
-import { PendingReplies } from '../../lib/pending-replies.ts';
+import { maxPending, PendingReplies } from '../../lib/pending-replies.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
-import { speakHttp2 } from './http2-session.ts';
 import { createNodeServer, exchangeOf } from './node-server.ts';
-import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
+import { garbageReply, headerLimitBytes, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 
 /** Maximum time for a client to send its header section. */
 const headerTimeoutMs = 30_000;
@@ -285,4 +284,58 @@ export class HttpServer {
     reportInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
     victim.destroy();
   }
+}
+
+const options = {
+  settings: { maxConcurrentStreams: maxPending, maxHeaderListSize: headerLimitBytes },
+  maxSessionInvalidFrames: 100,
+};
+
+interface StreamListener {
+  /** Called with each request whose client still waits for the reply. */
+  onRequest(request: StreamRequest): void;
+  /** Handles a fault in a listener that Node.js calls; must not throw. */
+  onFault(error: unknown, victim: { destroy(): void }): void;
+}
+
+/**
+ * Speaks HTTP/2 on a connection, with the core API of Node.js. Its compatibility API makes small replies a third slower
+ * (docs/design/costs.md).
+ */
+function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
+  const session = performServerHandshake(socket, options);
+  const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
+    endWithClient(stream, (error) => onFault(error, stream));
+    const request: StreamRequest = {
+      httpVersionMajor: 2,
+      httpVersionMinor: 0,
+      method: headers[':method'],
+      url: headers[':path'],
+      headers,
+      rawHeaders,
+      socket,
+      stream,
+    };
+    const begin = () => {
+      if (!stream.destroyed) onRequest(request);
+    };
+    // Wait one turn of the event loop. By then, a stream that its client reset in the same packet is gone and costs nothing
+    // (CVE-2023-44487).
+    setImmediate(catching(begin, (error) => onFault(error, stream)));
+  };
+  const listener = catching(onStream, (error, stream) => onFault(error, stream));
+  session.on('stream', listener);
+  return session;
+}
+
+/**
+ * Ends a stream that its client reset without an error code. Node.js would keep it until the request is read, its writer would not notice,
+ * and files would stay open.
+ */
+function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
+  const onAborted = catching(() => stream.destroy(), onFault);
+  stream.once('aborted', onAborted);
+  // There is nothing to do: a stream that the client cancelled is not an error, and its writer learns that it ended.
+  stream.on('error', () => {});
+  if (stream.endAfterHeaders) stream.resume();
 }

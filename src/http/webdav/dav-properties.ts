@@ -2,8 +2,7 @@ import type { Entry } from '../../files/entry.ts';
 import { fileEntityTag } from '../../lib/headers/conditional-request.ts';
 import { formatHttpDate, formatRfc3339 } from '../../lib/headers/http-dates.ts';
 import { mediaTypeByName } from '../../lib/media-types.ts';
-import { escapeXml } from '../../lib/xml/escape-xml.ts';
-import { xmlDeclaration } from '../../lib/xml/xml-writer.ts';
+import { escapeXml, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { davNamespace } from './webdav-xml.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import type { RemoteEndpoint, RemoteRequest, RemoteResult } from '../../lib/remote/remote-endpoint.ts';
-import { escapeXmlQuoted } from '../../lib/xml/escape-xml.ts';
+import { escapeXmlQuoted } from '../../lib/xml/xml-writer.ts';
 import { recordReply, statusText } from '../recorded-reply.ts';
 import { encodedPath, type TargetUrl } from './address.ts';
 import { amzDate, authorization, canonicalQuery } from './aws-signature.ts';

@@ -5,8 +5,7 @@ import { allTimestamps } from '../../events/timestamps.ts';
 import { eventVariable } from '../../events/variables.ts';
 import { isJson, isObject } from '../../lib/json.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
-import { escapeXmlQuoted } from '../../lib/xml/escape-xml.ts';
-import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
+import { element, escapeXmlQuoted, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { RecordedBody } from '../records/delivery-record-schema.ts';
 

@@ -1,5 +1,4 @@
-import type { Punctuality } from '../../../expectations/punctuality.ts';
-import type { ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type { Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
 import { make } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
 import { text, translate } from '../language.ts';

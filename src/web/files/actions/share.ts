@@ -6,8 +6,7 @@ import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import type { Member } from '../rows/rows.ts';
 import { replyReason, send } from '../server.ts';
-import { copyButton } from './copy-field.ts';
-import { shareText } from './share-texts.ts';
+import { copyButton, shareText } from './copy-field.ts';
 import { linksUrl, pathOf } from './shared-marks.ts';
 
 /** Suggested lifetimes in days, besides the default and the maximum. */

@@ -9,8 +9,7 @@ import { may } from '../navigation/folder.ts';
 import { kindOfFile } from '../rows/rows.ts';
 import { drawPicture, readPart } from '../thumbnails/thumbnail-of.ts';
 import { tryRequest, uploadUrl } from './requests.ts';
-import type { Upload } from './upload.ts';
-import { nextName } from './upload-state.ts';
+import { nextName, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
 /** Choices for a file whose name is taken. */

@@ -4,8 +4,7 @@ import { durationText, sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import type { UploadQueue } from './queue.ts';
-import type { Upload } from './upload.ts';
-import { isOver, isResumable, Speed, uploadPath } from './upload-state.ts';
+import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
 /** Maximum number of uploads in the list. Nobody would read thousands of lines. */

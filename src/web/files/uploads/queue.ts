@@ -7,8 +7,7 @@ import { ensureFolder, knownFolders } from './folders.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
 import { type Refused, tryRequest, uploadUrl } from './requests.ts';
 import { sendFile } from './resumable-sending.ts';
-import type { Upload } from './upload.ts';
-import { isOver, isResumable } from './upload-state.ts';
+import { isOver, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
 /** Number of concurrent uploads. With several of them, there are no pauses between small files; too many would slow each other down. */

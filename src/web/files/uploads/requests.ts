@@ -1,7 +1,6 @@
 import { metadataHeader } from '../metadata.ts';
 import { reasonFor, scriptHeaders } from '../server.ts';
-import type { Upload } from './upload.ts';
-import { uploadPath } from './upload-state.ts';
+import { type Upload, uploadPath } from './upload.ts';
 
 /** Pauses in seconds before a lost connection is tried again. The last one is used repeatedly. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;

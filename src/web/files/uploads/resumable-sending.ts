@@ -1,8 +1,7 @@
 import { text } from '../language.ts';
 import { claim, discardUpload, keepUpload, letGo } from './kept-uploads.ts';
 import { fileHeaders, passing, pauseAfter, readRefusal, type Sent, sendContent, tryRequest, uploadUrl } from './requests.ts';
-import type { Upload } from './upload.ts';
-import { isReadable, isResumable } from './upload-state.ts';
+import { isReadable, isResumable, type Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
 /**

@@ -13,8 +13,7 @@ import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './
 import { uploadPanel } from './panel.ts';
 import { makeQueue, type UploadQueue } from './queue.ts';
 import { tryRequest } from './requests.ts';
-import { newUpload, type Upload } from './upload.ts';
-import { uploadPath } from './upload-state.ts';
+import { newUpload, type Upload, uploadPath } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 import style from './uploads.css';
 
