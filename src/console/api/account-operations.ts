@@ -3,8 +3,7 @@ import { shownItems } from '../../control/collection.ts';
 import { shownGrants } from '../../control/shown-grants.ts';
 import { count, text } from '../../control/shown-node.ts';
 import { grantOrder } from './accounts.ts';
-import { highestLimit, restoreOrder, restoreResults, usualLimit } from './collections.ts';
-import { discardOrder, heldOrder, heldResults } from './held.ts';
+import { discardOrder, heldOrder, heldResults, highestLimit, restoreOrder, restoreResults, usualLimit } from './collections.ts';
 import type { Operation } from './openapi/operation.ts';
 import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
 
