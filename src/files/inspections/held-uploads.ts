@@ -224,10 +224,7 @@ export class HeldUploads implements Holding {
     );
   }
 
-  /**
-   * Runs an action on a held upload. @throws ServiceError `not-found` if there is no such upload, also because it was released or ended
-   * meanwhile
-   */
+  /** Runs an action on a held upload. @throws ServiceError `not-found` if there is none, also because it has ended meanwhile */
   async #whileIts(id: string, action: (hold: UploadHold, record: HeldUpload) => Promise<unknown>): Promise<void> {
     await this.find(id);
     const hold = await this.store.hold(id, () => {});
@@ -239,9 +236,7 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /**
-   * Inspects the uploads again whose inspecting process has stopped, and ends the uploads whose content is lost.
-   */
+  /** Inspects the uploads again whose inspecting process has stopped, and ends the uploads whose content is lost. */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {
