@@ -55,7 +55,7 @@ export class AuthChain {
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
-  /** Accounts whose home folder was prepared at any time. */
+  /** Accounts whose home folder was prepared at least once. */
   readonly #welcomed = new WeakSet<Account>();
 
   /** @param service the component that the events of the chain name */

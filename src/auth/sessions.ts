@@ -36,7 +36,7 @@ export interface ListedSession {
 
 /** Lists and ends sessions for administrators. */
 export interface SessionOverview {
-  /** The active sessions. */
+  /** Returns the active sessions. */
   list(): Promise<ListedSession[]>;
   /** Ends sessions. When the promise has resolved, no process accepts their IDs. */
   endKeys(keys: readonly string[]): Promise<void>;

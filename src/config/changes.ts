@@ -12,7 +12,8 @@ const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 
 /**
- * A hash that identifies a configuration. Ignores UUID, name, data folder and addresses of the node.
+ *
+ * Returns a hash that identifies a configuration. Ignores the node's UUID, name, data folder and addresses.
  *
  * @returns 12 digits of a SHA-256 (hex)
  */
@@ -51,7 +52,7 @@ export interface MaskedChange {
   new?: unknown;
 }
 
-/** Lists the options that a reload would change, with their values; secrets are masked. */
+/** Lists the options that a reload would change, with their values. Secrets are masked. */
 export function maskedChanges(before: LoadedConfig, after: LoadedConfig): MaskedChange[] {
   const [old, next] = [maskedConfig(before), maskedConfig(after)];
   return differences(before.config, after.config).map((path) => ({
@@ -61,7 +62,7 @@ export function maskedChanges(before: LoadedConfig, after: LoadedConfig): Masked
   }));
 }
 
-/** Explains why changes of these options need a restart; undefined if a reload is enough. */
+/** Returns the reason if changes of these options need a restart; undefined if a reload is enough. */
 export function needsRestart(changes: readonly string[]): string | undefined {
   const isFixed = (path: string) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid';
   return changes.some(isFixed) ? 'data_folder_path, state and uuid of the server only change with a restart.' : undefined;
@@ -92,8 +93,9 @@ function maskedAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * A configuration for operators who must not know its secrets. Masks passwords, hashes, keys, values of headers, user names and queries in
- * URLs, and all values from a variable or a file (`${env:…}`, `${file:…}`).
+ *
+ * Returns a configuration for operators who must not know its secrets. Passwords, hashes, keys, header values, user names and queries in
+ * URLs are masked, and all values from a variable or a file (`${env:…}`, `${file:…}`).
  */
 export function maskedConfig({ config, source }: LoadedConfig): Record<string, unknown> {
   const masked = masksIn(config, []) as Record<string, unknown>;
@@ -104,7 +106,7 @@ export function maskedConfig({ config, source }: LoadedConfig): Record<string, u
 function masksIn(value: unknown, path: readonly string[]): unknown {
   if (typeof value === 'string') return maskedText(value, path);
   if (Array.isArray(value)) {
-    // A list of headers has `[name, value]` pairs.
+    // The items of a header list are `[name, value]` pairs.
     if (isHeaderList(path)) return value.map(([name]) => [name, mask]);
     return value.map((item) => masksIn(item, path));
   }
@@ -115,13 +117,13 @@ function masksIn(value: unknown, path: readonly string[]): unknown {
 /** Finds the paths of options whose texts refer to a variable or a file. */
 function findReferences(value: unknown, path: readonly string[]): string[][] {
   if (typeof value === 'string') return hasReference(value) ? [[...path]] : [];
-  // The whole list is returned, because an option may reorder its items.
+  // The path of the whole list is returned, because an option may change the order of its items.
   if (Array.isArray(value)) return value.some((item) => findReferences(item, path).length > 0) ? [[...path]] : [];
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Masks the value at a path of the file. If the loaded option has another form, the whole option is masked. */
+/** Masks the value at a path of the file. If the loaded option has a different structure, masks the whole option. */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {

@@ -22,20 +22,23 @@ import type { Finding, FindingCode } from './report-shapes.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
 interface LintOptions {
-  /** Paths that were removed because of errors. Findings that are only consequences of a removal are not reported. */
+  /** Paths that were removed because of errors. Findings that only follow from such a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
-  /** Whether the configuration is checked for a running service, which may no longer be able to read files that it read when it started. */
+  /** Whether the check is for a running service. It may no longer be able to read files that it read at its start. */
   isRunning?: boolean;
-  /** Whether the nodes share or may share a data folder, as the nodes of `--workers` do. */
+  /** Whether nodes share the data folder, or may share it. The nodes of `--workers` do. */
   isFolderShared?: boolean;
-  /** Whether accounts files are also checked. 100,000 accounts take a second. A start skips this, because it reads the files anyway. */
+  /**
+   * Whether accounts files are also checked. 100,000 accounts take a second. A start does not need this, because it reads the files anyway.
+   */
   readsAccounts?: boolean;
 }
 
 /**
- * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks.
- * `svc serve` does not start if there are errors.
+ *
+ * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks. With
+ * an error, `svc serve` does not start.
  */
 export function lintConfig(
   loaded: LoadedConfig,
@@ -79,10 +82,10 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** Maximum number of findings that suggest the nearest name, because each search compares a name with all known names. */
+/** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
 const maxHints = 50;
 
-/** Findings that may only be consequences of an invalid entry that was left out, with the section of that entry. */
+/** Findings that may only follow from an invalid entry that was left out. The value is the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',
@@ -90,7 +93,7 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-/** Creates a function that tells whether a finding is only a consequence of invalid parts that were left out. */
+/** Creates a function that decides whether a finding only follows from invalid parts that were left out. */
 function createGapFilter(removed: readonly (readonly PropertyKey[])[]) {
   const paths = new Set(removed.map(joinPath));
   const wholeEntries = removed.filter((path) => path.length <= 2);
@@ -160,13 +163,14 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** Time for which the result for an unchanged file is reused, because a check may take long and be requested often. */
+/** For this time in milliseconds, the result for an unchanged file is reused. A check may take long, and may be requested often. */
 const holdsForMs = 2000;
 
 /**
- * Creates a check of the current file of a running service.
  *
- * @returns the check. It throws ServiceError `bad-request` if the file cannot be read
+ * Creates a check of the file of a running service.
+ *
+ * @returns the check, which throws ServiceError `bad-request` if the file cannot be read
  */
 export function createFileCheck(path: string, env: Environment, clock: Clock, options: CheckOptions): () => Checked {
   let last: { checked: Checked; version: string; atMs: number } | undefined;
@@ -187,7 +191,7 @@ export interface Checked {
   /** Undefined if there are errors. */
   loaded: LoadedConfig | undefined;
   file: string;
-  /** Text of the file, from which the faulty lines are shown. */
+  /** Text of the file, used to show the faulty lines. */
   text: string;
   /** The findings in the order of the file. */
   findings: readonly Finding[];
@@ -212,7 +216,7 @@ export function checkConfigFile(file: string, env: Environment, options: CheckOp
   return checkSource(source, env, options);
 }
 
-/** Checks a parsed file; see `checkConfigFile`. */
+/** Checks a parsed file like `checkConfigFile`. */
 export function checkSource(source: Source, env: Environment, options: CheckOptions = {}): Checked {
   const { config, findings, removed } = examineConfig(source, env);
   const loaded = config && { config, file: source.file, source };
@@ -228,7 +232,7 @@ export interface LoadedSafely {
   text: string;
 }
 
-/** Loads a file that must have no errors; see `checkConfigFile`. @throws ConfigError with all findings that `svc validate` would print */
+/** Loads a file that must have no errors. @throws ConfigError with all findings that `svc validate` would print */
 export function loadConfigFile(file: string, env: Environment, options: CheckOptions = {}): LoadedSafely {
   const { loaded, findings, text } = checkConfigFile(file, env, options);
   if (!loaded) throw new ConfigError(findings, text);
@@ -244,7 +248,8 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 }
 
 /**
- * Finds and loads the configuration for a command that starts no services and does not know the number of nodes.
+ *
+ * Finds and loads the configuration for a command that starts no services and does not know how many nodes there are.
  *
  * @throws ServiceError `bad-request` if there is none or it cannot be read; ConfigError if it has errors
  */

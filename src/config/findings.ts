@@ -1,10 +1,10 @@
 import type { Finding, FindingCode } from './report-shapes.ts';
 
-/** Thrown for a configuration with errors, with which no service is started. */
+/** Thrown if a configuration has errors. No service starts with it. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
-  /** The text of the file, from which the faulty lines are shown. */
+  /** The text of the file, used to show the faulty lines. */
   readonly source: string;
 
   constructor(findings: readonly Finding[], source: string) {
@@ -24,8 +24,9 @@ function countsText(findings: readonly Finding[]): string {
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
 
 /**
- * Collects the problems that a check finds, with the path of the faulty option. If a hint takes long to compute, it is given as a function,
- * which is called only for the first problems.
+ *
+ * Collects the problems that a check finds, each with the path of the faulty option. A hint that takes long to compute is a function, which
+ * is called only for the first problems.
  */
 export type Report = Readonly<Record<Finding['severity'], Add>>;
 

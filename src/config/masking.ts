@@ -1,16 +1,16 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options whose values are secrets, or help to guess one. `tokens` does not match, because it only sets limits. */
+/** Names of options whose values are secrets, or help to guess one. `tokens` is not a match, because that option only sets limits. */
 const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^certificates$/i;
 
 /** Options that are lists of headers. Masking keeps the names of the headers. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);
 
-/** Patterns that find secrets in one line of free text. Group 1 is the text before the secret, group 2 is the secret. */
+/** Find secrets in one line of free text. Group 1 is the text before the secret, and group 2 is the secret. */
 const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
-  // The next two find the query of a URL and its credentials.
+  // The next two patterns find the query of a URL, and the credentials in it.
   /(:\/\/[^\s"',?]*\?)([^\s"',}]+)/g,
   /(:\/\/)([^\s"',/@]+(?=@))/g,
 ];
@@ -24,19 +24,19 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text only refers to a variable or file, so that it is not a secret. A reference with a default may contain a secret. */
+/** Whether a text only refers to a variable or file. It is then not a secret. A reference with a default may contain a secret. */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }
 
-/** Whether a text looks like a secret: a password hash, a private key, a long random text, or a token made of such texts. */
+/** Whether a text looks like a secret: a password hash, a private key, a long random text, or a token that consists of such texts. */
 export function resemblesSecret(text: string): boolean {
   if (/\$(?:scrypt|argon2\w*|pbkdf2[\w-]*|2[abxy]?|[1567y]|g?y|apr1|sha1|md5)\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
   if (/\bpbkdf2_sha\d+\$|\{S?(?:SHA|MD5)\d*\}|\{CRYPT\}/i.test(text)) return true;
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 
-/** Whether a path leads to a list of headers or into one. */
+/** Whether a path leads to a list of headers, or into one. */
 export function isHeaderList(path: readonly string[]): boolean {
   return headerLists.has(path[2] ?? '');
 }
@@ -49,7 +49,7 @@ export function maskedText(text: string, path: readonly string[]): string {
   return maskedUrls(path[2] === 'custom_body' ? text.split('\n').map(maskSecrets).join('\n') : text);
 }
 
-/** Whether the name of an option or of a parent marks it as a secret. @param path option names, beginning with the section */
+/** Whether the name of an option or of one of its parents marks it as a secret. @param path option names, beginning with the section */
 export function isSecret([section, entry, ...options]: readonly string[]): boolean {
   if (section === 'server') return entry !== 'password_policy' && [entry ?? '', ...options].some((name) => secretName.test(name));
   const [option = ''] = options;

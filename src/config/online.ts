@@ -16,7 +16,7 @@ import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Finding } from './report-shapes.ts';
 
-/** Maximum wait for one URL, which is far less than the two minutes that a login may take. */
+/** Maximum time to wait for one URL, in milliseconds. It is far shorter than the two minutes that a login may take. */
 const maxWaitMs = 10_000;
 
 /** Checks over the network that endpoints, inspections, handler URLs and certificate directories answer. */
@@ -66,7 +66,7 @@ function inspectionChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   });
 }
 
-/** Checks that each directory URL returns an ACME directory, and that each domain has an address. */
+/** Checks that each directory URL returns an ACME directory, and that each domain resolves to an address. */
 function certificateChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.services).flatMap(([uuid, service]) => {
     const acme = 'tls' in service && service.type !== 'http' && service.enabled ? service.tls.acme : undefined;
@@ -103,7 +103,7 @@ async function targetCheck(loaded: LoadedConfig, uuid: string, url: string, opti
   return reason === undefined ? [] : [finding(loaded, ['event_handlers', uuid, 'url'], `${url}: ${reason}`)];
 }
 
-// OPTIONS is used, because it delivers no event. Any status shows that the endpoint answers.
+// The check uses OPTIONS, because it delivers no event. Any status shows that the endpoint answers.
 function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.event_handlers).flatMap(([uuid, options]) => {
     if (!options.enabled) return [];

@@ -8,12 +8,12 @@ function pathIn(dataFolderPath: string): string {
   return join(dataFolderPath, 'last-reload.json');
 }
 
-/** Writes the report of a reload into the data folder. */
+/** Writes the report of a reload to the data folder. */
 export async function writeReloadReport(dataFolderPath: string, report: ReloadReport): Promise<void> {
   await writeFileAtomically(pathIn(dataFolderPath), `${JSON.stringify(report)}\n`, { mode: 0o600 });
 }
 
-/** Reads the last report in a data folder. @returns undefined if there is none, or if it is not JSON */
+/** Reads the report of the last reload from a data folder. @returns undefined if there is none, or if it is not JSON */
 export function readReloadReport(dataFolderPath: string): ReloadReport | undefined {
   try {
     return JSON.parse(readFileSync(pathIn(dataFolderPath), 'utf8')) as ReloadReport;

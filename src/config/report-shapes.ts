@@ -3,7 +3,7 @@ import { credentialKinds, credentialTypes, requiredCredentials } from '../accoun
 import { eventIds } from '../events/event-ids.ts';
 
 /*
- * The JSON of commands, and of the console's API. The console page imports these types, so this file must not import modules of Node.js.
+ * The JSON of commands and of the console's API. The console page imports this file, so it must not import modules of Node.js.
  */
 
 export type AdministratorRole = SignedIn['role'];
@@ -19,7 +19,7 @@ const presented = z.strictObject({
   offered: z.array(z.string()).describe('SSH methods with which the client may continue.'),
 });
 
-/** The steps of a login over SSH, with the member names of `--json`. */
+/** The steps of a login over SSH. The members have their names in `--json`. */
 export const loginReport = z.strictObject({
   service: z.string().describe('UUID of the service.'),
   required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
@@ -29,7 +29,7 @@ export const loginReport = z.strictObject({
 
 export type LoginReport = z.infer<typeof loginReport>;
 
-/** Whether the configuration allows a request, and the reason, with the member names of `--json`. */
+/** The decision whether the configuration allows a request, and the reasons. The members have their names in `--json`. */
 export const decision = z.strictObject({
   user: z.string(),
   method: z.string(),
@@ -71,7 +71,7 @@ export type Decision = z.infer<typeof decision>;
 
 export const methodOutcome = z.enum(['authenticated', 'next', 'rejected']);
 
-/** The answer of one method about credentials, with the member names of `--json`. */
+/** The answer of one method about credentials. The members have their names in `--json`. */
 export const methodReport = z.strictObject({
   method: z.string().describe('UUID of the authentication method.'),
   type: z.string(),
@@ -91,7 +91,7 @@ export const methodReport = z.strictObject({
 
 export type MethodReport = z.infer<typeof methodReport>;
 
-/** The outcome of all credentials together; `partial` if SSH requires a second kind. */
+/** The outcome for all credentials together. It is `partial` if SSH requires a second kind. */
 export const loginOutcome = z.enum([...methodOutcome.options, 'partial']);
 
 const maskedRequest = z
@@ -120,7 +120,7 @@ export const authTestReport = z.strictObject({
 
 export type AuthTestReport = z.infer<typeof authTestReport>;
 
-/** The problems that `svc validate` reports, by code. Scripts rely on the codes, so the removal of a code is a breaking change. */
+/** The problems that `svc validate` reports, by code. Scripts use the codes, so removing a code is a breaking change. */
 
 export const findingCodes = {
   'not-utf8': 'The file is not valid UTF-8.',
@@ -199,7 +199,7 @@ export const findingCodes = {
 
 export type FindingCode = keyof typeof findingCodes;
 
-/** One problem of a configuration, with the member names of `--json`. */
+/** A problem of a configuration. The members have their names in `--json`. */
 export const finding = z
   .strictObject({
     severity: z.enum(['error', 'warning']),
@@ -217,7 +217,7 @@ export const finding = z
 
 export type Finding = z.infer<typeof finding>;
 
-/** The result of a reload, with the member names of `--json`. The service writes it to its data folder for `svc reload`. */
+/** The result of a reload. The members have their names in `--json`. The service writes it to its data folder for `svc reload`. */
 export const reloadReport = z.strictObject({
   number: z.int().describe('Counts the reloads of the process, from 1.'),
   pid: z.int(),
@@ -226,7 +226,7 @@ export const reloadReport = z.strictObject({
   changes: z.array(z.string()).describe('Paths of the options that changed.'),
   ended: z
     .strictObject({ sessions: z.int(), connections: z.int(), transfers: z.int() })
-    // The default is for older nodes, which do not report this.
+    // The default is for reports of older nodes, which do not have this member.
     .default({ sessions: 0, connections: 0, transfers: 0 })
     .describe('Sessions, SSH connections and transfers that ended because their account or credential is no longer valid.'),
   /** The reason why the new configuration was refused; null if it was applied. */

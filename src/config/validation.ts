@@ -9,7 +9,7 @@ import type { Config } from './schema/schema.ts';
 const listedHostKey = z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() });
 type ListedHostKey = z.infer<typeof listedHostKey>;
 
-/** UUIDs of the enabled SSH services whose host keys the first start will create. */
+/** Returns the UUIDs of the enabled SSH services whose host keys the first start will create. */
 export function servicesWithoutHostKeys(config: Config, listed: readonly ListedHostKey[]): string[] {
   return Object.entries(config.services).flatMap(([uuid, options]) =>
     options.type === 'ssh' && options.enabled && options.host_key_paths.length === 0 && !listed.some(({ service }) => service === uuid)
@@ -18,7 +18,7 @@ export function servicesWithoutHostKeys(config: Config, listed: readonly ListedH
   );
 }
 
-/** The readable host keys of all enabled SSH services. */
+/** Returns the readable host keys of all enabled SSH services. */
 function listHostKeys(config: Config): ListedHostKey[] {
   return Object.entries(config.services).flatMap(([service, options]) => {
     if (options.type !== 'ssh' || !options.enabled) return [];
@@ -35,7 +35,7 @@ function listHostKeys(config: Config): ListedHostKey[] {
   });
 }
 
-/** The result of the checks, with the member names of `--json`. */
+/** The result of the checks. The members have their names in `--json`. */
 export const validation = z.strictObject({
   valid: z.boolean(),
   file: z.string(),
@@ -48,7 +48,7 @@ export type Validation = z.infer<typeof validation>;
 /**
  * Summarizes the checks of a file.
  *
- * @param options.findings findings to use instead of those of the file
+ * @param options.findings findings to use instead of the file's own
  * @param options.strict whether warnings also make the file invalid
  */
 export function toValidation(

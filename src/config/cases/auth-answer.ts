@@ -1,7 +1,7 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** The outcome of an authentication method's answer, with the member names of `--json`. */
+/** The outcome of an authentication method's answer. The members have their names in `--json`. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
@@ -14,9 +14,10 @@ export interface AuthAnswer {
 }
 
 /**
- * Describes a method's answer: the outcome and the effective account.
  *
- * @param groups all groups by UUID; undefined if there is no configuration. The account is then shown as the method returned it
+ * Describes the answer of a method: its outcome, and the effective account.
+ *
+ * @param groups all groups by UUID; undefined if there is no configuration. The account is then described as the method returned it
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

@@ -9,32 +9,32 @@ import { mockedVerdicts } from './inspected.ts';
 
 const common = {
   name: z.string().min(1).optional(),
-  /** File that contains the whole expected outcome, relative to the case file. */
+  /** File with the whole expected outcome. Its path is relative to the case file. */
   golden: z.string().min(1).optional(),
 };
 const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
 
-/** Tests whether an account may make a request. */
+/** Tests whether an account may send a request. */
 const requestCase = z.strictObject({
   ...common,
   request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", a request of SFTP and its path, or LOGIN'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),
-  /** `service` and `credentials` are only for LOGIN: the ssh service, and the kinds of credentials that the client presents. */
+  /** Used only for LOGIN: the ssh service, and the kinds of credentials that the client presents. */
   service: z.string().optional(),
   credentials: z.array(z.enum(credentialKinds)).optional(),
   /** The expected inspections of the file, in any order. */
   inspections: z.array(z.string()).optional(),
-  /** The simulated verdicts by UUID of the inspection; an inspection without a verdict accepts. */
+  /** Simulated verdicts by UUID of the inspection. An inspection that is not listed accepts the file. */
   verdicts: z.record(z.string(), z.enum(mockedVerdicts, { error: `must be one of ${mockedVerdicts.join(', ')}` })).optional(),
   expect: z.enum(['allowed', 'refused', 'held'], { error: 'must be allowed, refused or held' }).optional(),
   /** The expected HTTP or SFTP status. */
   status: number(0, 599).optional(),
-  /** The expected permission set that decides: `general`, or the expression of a rule. */
+  /** The set of permissions that is expected to decide: `general`, or the expression of a rule. */
   rule: z.string().optional(),
   real_path: z.string().optional(),
-  /** Text that the reason of the refusal must contain. */
+  /** Text that must be part of the reason for the refusal. */
   reason: z.string().optional(),
 });
 
@@ -42,7 +42,7 @@ const expectedRequest = z.strictObject({
   url: textOrList.optional(),
   method: z.string().optional(),
   content_type: z.string().optional(),
-  /** An expected text must equal the body. An expected map may omit members of the JSON body; a list must match item by item. */
+  /** A text must equal the body. A map may leave out members of the JSON body. A list must match item by item. */
   body: z.unknown().optional(),
 });
 
@@ -69,7 +69,7 @@ const replyCase = z.strictObject({
   expect: z.enum(['authenticated', 'next', 'rejected'], { error: 'must be authenticated, next or rejected' }).optional(),
   /** Members that the account must have after the options of its group are applied. */
   effective: z.record(z.string(), z.unknown()).optional(),
-  /** Text that the reason must contain. */
+  /** Text that must be part of the reason. */
   reason: z.string().optional(),
 });
 
@@ -81,7 +81,7 @@ export type ConfigCase = RequestCase | EventCase | ReplyCase;
 export interface CaseFile {
   /** Path of the configuration, relative to the case file. */
   config: string | undefined;
-  /** Values for `${env:…}` in the configuration. */
+  /** Values of the variables `${env:…}` in the configuration. */
   env: Record<string, string>;
   cases: ConfigCase[];
 }
@@ -94,16 +94,17 @@ const wholeFile = z.strictObject({
 });
 const anyCases = z.array(z.union([requestCase, eventCase, replyCase]));
 
-/** The schema for editors. `readCases` does not use it, because it parses each case separately, so that errors name the case. */
+/** The schema for editors. `readCases` does not use it, but parses each case separately, so that an error names its case. */
 export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases })]);
 
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
 
 /**
- * Reads a case file: a YAML or JSON list, or a map with `cases`, `config` and `env`.
+ *
+ * Reads a case file. It is a YAML or JSON list, or a map with `cases`, `config` and `env`.
  *
  * @param name name of the file, for error messages
- * @throws ServiceError `bad-request` that names the faulty case
+ * @throws ServiceError `bad-request` with the number of the faulty case
  */
 export function readCases(text: string, name: string): CaseFile {
   const refuse = (message: string): never => {

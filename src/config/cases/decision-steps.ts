@@ -23,11 +23,12 @@ export class Refused extends Error {
   }
 }
 
-/** Records a step of the decision that succeeded. */
+/** Adds a successful step to the decision. */
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
- * Finds the effective account after a login.
+ *
+ * Finds the effective account of a user that has logged in.
  *
  * @throws Refused if the account cannot log in
  */
@@ -58,7 +59,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   }
 }
 
-/** The accounts files of a configuration, by path. They are cached, because many cases may use the same large file. */
+/** The accounts files of a configuration, by path. They are kept, because many cases may use the same large file. */
 const accountsFiles = new WeakMap<Config, Map<string, AccountsFile>>();
 
 function accountsFileOf(config: Config, path: string): AccountsFile {

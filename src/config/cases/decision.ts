@@ -32,7 +32,7 @@ const overwriting = (end: 'source' | 'destination') =>
     isUsual: true,
   }) as const;
 
-/** The operations of each method on a file. An explanation lists the methods in this order. */
+/** The operations of each method on a file. Explanations list the methods in this order. */
 const ofFiles: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'readFile' },
@@ -72,7 +72,8 @@ interface LoginQuestion {
 }
 
 /**
- * Explains a login over SSH from the configuration only. It assumes that the client presents valid credentials of each kind that the
+ *
+ * Explains a login over SSH. Uses only the configuration: it assumes that the client presents valid credentials of each kind that the
  * account has, and that authentication endpoints accept them.
  *
  * @throws Refused if there is no such service, or if the account cannot log in
@@ -115,7 +116,7 @@ function findSshService(config: Config, wanted: string | undefined): [string, Ss
   throw new Refused('service', 'not-found', what);
 }
 
-/** Returns the configuration with only those authentication methods that the service uses, in its order. */
+/** Returns the configuration with only the authentication methods that the service uses, in the order of the service. */
 function withChain(config: Config, { authentications: order }: SshServiceOptions): Config {
   const all = methodsInForce(config.authentications);
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
@@ -134,7 +135,7 @@ function describeMethod({ authentications }: Config, user: string, known: Return
   return `${known.method} decides${passing}`;
 }
 
-/** Explains why a local account has no usable credentials of a kind. @returns undefined if it has some */
+/** Explains why a local account has no usable credential of a kind. @returns undefined if it has one */
 function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): string | undefined {
   if (kind === 'password') return passwordHash === undefined ? 'the account has no password' : undefined;
   if (sshKeys.length === 0) return 'the account has no key';
@@ -142,10 +143,10 @@ function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): st
   return faults.includes(undefined) ? undefined : `the account has no key that can be used: each ${faults[0]}`;
 }
 
-/** A question that is not checked yet. A login has no path. */
+/** A question before its check. A login has no path. */
 type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 
-/** Checks a question for `decide`. @throws ServiceError `bad-request` if `decide` cannot answer it */
+/** Checks a question before `decide` answers it. @throws ServiceError `bad-request` if `decide` cannot answer it */
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
@@ -157,7 +158,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
   return { ...asked, path: path ?? '' };
 }
 
-/** A checked question. Only a login has `service` and `credentials`. */
+/** A question that was checked. Only a login has `service` and `credentials`. */
 export interface Question extends LoginQuestion {
   /** An HTTP method, an SFTP request, or `LOGIN`. */
   method: string;
@@ -170,8 +171,9 @@ export interface Question extends LoginQuestion {
 }
 
 /**
- * Decides about a request from the configuration only, without reading served files or asking authentication endpoints. It assumes that
- * the account has logged in.
+ *
+ * Decides about a request. Uses only the configuration: it reads no served files and asks no authentication endpoints. It assumes that the
+ * account has logged in.
  *
  * @throws ServiceError `unavailable` if the accounts file cannot be used
  */
@@ -244,7 +246,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   addJudged(destination.path);
 }
 
-/** Limits an account to the rights of its token. @throws Refused if the account cannot log in with the token */
+/** Limits an account to the rights of its token. @throws Refused if the token is not valid for the account */
 function byToken(config: Config, account: Account, token: KeptToken, addStep: AddStep): Account {
   const isOthers = token.grant.account.name !== account.name || token.grant.account.uuid !== account.uuid;
   const isOff = account.tokens.enabled ? undefined : 'the account has no tokens (option "tokens")';
@@ -268,7 +270,7 @@ export function isSftpRequest(method: string): boolean {
   return Object.hasOwn(sftpOperations, method);
 }
 
-/** Parses an SFTP path. A path with a slash at the end counts as a folder, because the disk is not read. */
+/** Parses an SFTP path. The disk is not read, so a path is a folder only if it ends with a slash. */
 function parseSftpTarget(path: string): Target {
   try {
     return { path: requestedPath(path), isFolder: path.endsWith('/') };
@@ -279,7 +281,8 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. As in the service, reserved URLs are refused later, when the account is known.
+ *
+ * Parses the path of a URL. Reserved URLs are refused only when the account is known, as in the service.
  *
  * @throws Refused if it is not the URL of a file or folder
  */
@@ -314,7 +317,7 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   addStep('rule', `${path}: ${describeRule(set)}`);
-  // Either of two rights is enough to create a file. The message names only the usual one.
+  // Either of two rights is enough to create a file. The message names only the more usual one.
   const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) {
@@ -333,9 +336,10 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 }
 
 /**
+ *
  * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
  *
- * @param overwriting the right to replace an existing file; if it is undefined, no step about taken names is added
+ * @param overwriting the right to replace an existing file; undefined to add no step about taken names
  */
 function addFate(account: Account, path: VirtualPath, overwriting: ConditionalRight | undefined, addStep: AddStep): void {
   const { permissions, onNameTaken, retainDays } = account;
@@ -355,7 +359,7 @@ function describeRule({ index, expression, permissions }: PermissionSet): string
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-// This runs after the check of permissions, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
+// The check follows that of permissions, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);

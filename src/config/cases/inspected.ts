@@ -19,7 +19,7 @@ interface Inspected {
   isFolder: boolean;
 }
 
-/** Adds to a decision the inspections of the file of a request: in `Decision.inspections`, and as a step for people. */
+/** Adds the inspections of a file to a decision: to `Decision.inspections`, and as a step for people. */
 export function addInspections(
   { account, mounts, needs, path, destination, isFolder }: Inspected,
   decision: Decision,
@@ -47,20 +47,21 @@ export function addInspections(
   decision.inspections = isJudged ? uuids : [];
 }
 
-/** A verdict in a test case; `late` means that there is no verdict within `answer_within`. */
+/** A verdict in a test case. `late` means that there is no verdict within `answer_within`. */
 export const mockedVerdicts = ['accept', 'refuse', 'hold', 'failure', 'larger', 'late'] as const;
 export type MockedVerdict = (typeof mockedVerdicts)[number];
 
-/** A decision with the outcome of the inspections. */
+/** A decision after the inspections. */
 export interface JudgedDecision extends Omit<Decision, 'allowed'> {
   outcome: 'allowed' | 'refused' | 'held';
   held_reason?: HoldReason;
 }
 
 /**
- * Applies mocked verdicts to an allowed request. An inspection without a verdict accepts.
  *
- * @returns the decision, and the UUIDs with a verdict whose inspection does not apply to the file
+ * Applies simulated verdicts to an allowed request. An inspection without a verdict accepts the file.
+ *
+ * @returns the decision, and the inspections (UUIDs) that have a verdict but do not apply to the file
  */
 export function judgeMocked(
   { inspections, server }: Config,

@@ -11,17 +11,18 @@ import { readSecret } from '../../lib/secrets.ts';
 import { grantFileName, readGrants } from '../../state/memory/grant-file.ts';
 import { GrantIndex } from '../../state/memory/grant-index.ts';
 
-/** A token in a data folder. */
+/** A token that is stored in a data folder. */
 export interface KeptToken {
   grant: Grant;
-  /** The token, then the token that created it, and so on. */
+  /** The token, then the token with which it was created, and so on. */
   chain: readonly Grant[];
   /** The reason why the token is not valid, as a sentence; undefined if it is valid. */
   over: string | undefined;
 }
 
 /**
- * Finds a token in the data folder of a service, even while the service runs.
+ *
+ * Finds a token in the data folder of a service, which may be running.
  *
  * @param given secret or ID of the token
  * @throws ServiceError `bad-request` if there is no such token, or if the folder cannot be read
@@ -46,7 +47,7 @@ export function keptToken(dataFolderPath: string, given: string): KeptToken {
   return { grant, chain: grantChain(grant, get), over: why && refusalText(grant, why) };
 }
 
-/** The reason why the method of a token's account does not accept the token; undefined if it does. */
+/** Returns the reason why the method of a token's account does not accept the token; undefined if it does. */
 export function methodRefusal(
   { method }: Grant,
   methods: readonly (readonly [uuid: string, options: AuthenticationOptions])[],
@@ -56,7 +57,7 @@ export function methodRefusal(
   return options.type === 'http' && !options.tokens ? `the method "${method.uuid}" takes no tokens (option "tokens")` : undefined;
 }
 
-/** The account with the limits of a token. */
+/** Returns the account with the limits of a token. */
 export function narrowedBy(account: Account, { grant, chain }: KeptToken): Account {
   return narrowAccount(account, narrowingsOf(chain), grantName(grant));
 }

@@ -2,11 +2,12 @@ import type { CredentialKind, RequiredCredentials } from '../../accounts/credent
 import { isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
 import type { LoginReport } from '../report-shapes.ts';
 
-/** The answer about one credential: the group of its account and its requirement, or the reason why it is not accepted. */
+/** The answer about one credential: the group of its account and what that group requires, or the reason why it is not accepted. */
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**
- * Follows a login over SSH step by step.
+ *
+ * Works out a login over SSH step by step.
  *
  * @param required the requirements of all groups of the service
  * @param answers the answers about the credentials, in the order in which the client presents them

@@ -22,7 +22,7 @@ import { judgeMocked } from './inspected.ts';
 /** The result of one case. */
 export interface CaseOutcome {
   name: string;
-  /** Differences from the expected outcome; empty when the case passes. */
+  /** Differences from the expected outcome; empty if the case passes. */
   problems: string[];
   /** The whole outcome, for golden files and `--json`. */
   actual: unknown;
@@ -117,7 +117,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   return { name: item.name ?? `${item.account}: reply ${status}`, problems, actual };
 }
 
-/** UUID and time of all events, fixed so that two runs produce the same bodies. */
+/** UUID and time of all events. They are fixed, so that each run renders the same bodies. */
 const fixedUuid = '00000000-0000-4000-8000-0000000000ff';
 const fixedTimeMs = Date.UTC(2026, 0, 1);
 
@@ -128,7 +128,7 @@ interface ExpectedRequest {
   /** The URLs, in the order in which the handler tries them. */
   url: string[];
   content_type: string | null;
-  /** The parsed JSON body, or any other body as text; null without a body. */
+  /** The parsed JSON body, or any other body as text; null if there is no body. */
   body: unknown;
 }
 

@@ -14,7 +14,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** A private-use character that replaces wildcards when two globs are compared. No path in a configuration contains it. */
+/** Replaces the wildcards of a glob when it is compared with another one. This private-use character is in no path of a configuration. */
 const anything = '\ue000';
 
 /** A glob of an earlier rule, which may make later rules unreachable. */
@@ -24,8 +24,9 @@ interface Cover {
 }
 
 /**
+ *
  * Collects the rules of one list, and finds for each rule the earlier rule that makes it unreachable. Lists may be long, so rules are
- * indexed by the start or the end of their globs.
+ * indexed by the beginning or end of their globs.
  */
 class EarlierRules {
   readonly #expressions: string[] = [];
@@ -37,8 +38,8 @@ class EarlierRules {
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // A covered rule need not be indexed, because the earlier rule also covers everything that this rule would cover.
-    // Globs that begin with "*" are the exception: "/*.csv" covers "*.csv", but only "*.csv" in the index shows that "?.csv" is covered.
+    // A covered rule need not be in the index, because the earlier rule also covers everything that it would cover. Globs that begin with
+    // "*" are the exception: "/*.csv" covers "*.csv", but only "*.csv" in the index shows that "?.csv" is covered.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -48,7 +49,7 @@ class EarlierRules {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
     const globs = splitGlobs(expression) ?? [];
-    // An expression with a class or `?` is not indexed, because neither can match the character that replaces wildcards.
+    // An expression with a class or `?` is not in the index, because neither can match the character that replaces wildcards.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 
@@ -62,7 +63,7 @@ class EarlierRules {
     else index.set(key, [{ order, matches }]);
   }
 
-  /** Finds the first single rule that matches everything an expression matches. @returns its index */
+  /** Finds the first rule that alone matches everything that an expression matches. @returns its index */
   #firstThatCovers(expression: string): number | undefined {
     const equal = this.#orders.get(normalised(expression));
     const orders = equal === undefined ? [] : [equal];
@@ -74,7 +75,7 @@ class EarlierRules {
     return orders.sort((a, b) => a - b)[0];
   }
 
-  /** Finds several rules that together match everything an expression matches. @returns the text of these rules */
+  /** Finds several rules that together match everything that an expression matches. @returns the text of these rules */
   #coveredTogether(expression: string): string | undefined {
     const globs = splitGlobs(expression);
     if (!globs || globs.length < 2) return undefined;
@@ -84,12 +85,13 @@ class EarlierRules {
   }
 
   /**
-   * Finds rules with a glob that matches everything that another glob matches. Each wildcard of the other glob is replaced by a private-use
-   * character, which only a `*` can match. So all results are correct, but some rules may be missed.
+   *
+   * Finds the rules with a glob that matches everything that another glob matches. Each wildcard of the other glob is replaced by a
+   * private-use character that only a `*` can match. All found rules are therefore correct, but some rules may be missed.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
-    // Every virtual path begins with "/", so "*.csv" matches the same paths as "/*.csv". A plain "*" also matches "/" itself.
+    // Every virtual path begins with "/", so "*.csv" matches the same paths as "/*.csv". A single "*" also matches "/" itself.
     const samples = glob.startsWith('*') && glob !== '*' ? [sample, `/${sample}`] : [sample];
     return samples.flatMap((text) => this.#candidates(text.toLowerCase()).flatMap(({ order, matches }) => (matches(text) ? [order] : [])));
   }
@@ -152,7 +154,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right makes useless. */
+/** Finds uses of `allow-create-file`, `on_name_taken`, `retain` and `trash` that have no effect, or that another right makes pointless. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -164,7 +166,7 @@ export function lintAdding(config: Config, report: Report): void {
     grantsAll(set) || (has(set, 'allow-create-file', 'allow-write') && !has(set, 'deny-full-control'));
   const discards = (set: readonly string[]) =>
     grantsAll(set) || (has(set, 'allow-write', 'allow-delete-file', 'allow-delete-folder') && !has(set, 'deny-full-control'));
-  // With an authentication endpoint, accounts may get permissions that are not in the configuration.
+  // With an authentication endpoint, accounts may have permissions that are not in the configuration.
   const isOpen = Object.values(config.authentications).some((method) => method.enabled && method.type === 'http');
   const look = (path: PropertyKey[], own: AccountsOptions, inForce: readonly (readonly string[])[], retainDays: number) => {
     for (const [index, set] of sets(own.permissions).entries()) {
@@ -195,7 +197,7 @@ export function lintAdding(config: Config, report: Report): void {
   }
 }
 
-/** Returns the permissions that accounts have of their own, by the UUID of the accounts' group. */
+/** Returns the permissions that are set for single accounts, by the UUID of the account's group. */
 export function permissionsByGroup({ accounts }: Config): Map<string, PermissionOptions[]> {
   const byGroup = new Map<string, PermissionOptions[]>();
   for (const { group, permissions } of Object.values(accounts)) {
@@ -242,7 +244,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds unusable accounts files, and weak hashes in accounts files. All weak hashes of a file are reported as one finding. */
+/** Finds unusable accounts files, and weak hashes in them. All weak hashes of a file are reported in one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;
@@ -264,7 +266,7 @@ function replacementOf(isReplaced: boolean): string {
   return isReplaced ? 'the first login puts a hash of svc in its place' : 'create a hash with svc hash-password';
 }
 
-/** Finds a group by UUID. @returns undefined for the default group if it is not configured, null for a group that does not exist */
+/** Finds a group by UUID. @returns undefined for the default group if it is not configured; null for a group that does not exist */
 function findGroup(config: Config, uuid: string): GroupConfiguration | undefined | null {
   if (Object.hasOwn(config.groups, uuid)) return config.groups[uuid];
   return uuid === defaultGroupUuid ? undefined : null;

@@ -8,7 +8,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Finds expectations that no file can meet, and other faults of expectations. @param nowMs Unix time in milliseconds */
+/** Finds expectations that no file can meet, and other faults in expectations. @param nowMs Unix time in milliseconds */
 export function lintExpectations(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, options] of Object.entries(config.expectations)) {
     if (!options.enabled) continue;
@@ -36,7 +36,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
   }
 }
 
-/** Reports a path where the expected account may not create a file. Checks only accounts of the configuration. */
+/** Reports a path at which the expected account may not create a file. Checks only accounts of the configuration. */
 function lintWritable(config: Config, options: ExpectationOptions, nowMs: number, tell: (message: string) => void): void {
   const { account = '' } = options;
   const configuration = Object.hasOwn(config.accounts, account) ? config.accounts[account] : undefined;
@@ -44,7 +44,7 @@ function lintWritable(config: Config, options: ExpectationOptions, nowMs: number
   const group = Object.hasOwn(config.groups, configuration.group) ? config.groups[configuration.group] : undefined;
   const permissions = new Permissions(configuration.permissions ?? group?.permissions ?? defaultPermissions, account);
   const dated = pathOfDay(options.path, new Date(nowMs));
-  // A regular expression may match any path, so it is not checked. In a glob, each wildcard is replaced by a letter.
+  // A regular expression, a class or a list of globs may match many paths, so it is not checked. Wildcards are replaced by a letter.
   if (!dated.startsWith('/') || /[[\]|]/.test(dated)) return;
   const path = dated.replaceAll(/[*?]/g, 'a') as VirtualPath;
   if (!permissions.allowsAny(path, neededRights.createFile))

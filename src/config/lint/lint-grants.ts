@@ -29,7 +29,7 @@ export function lintGrants(config: Config, report: Report): void {
   lintOrigins(config, places, report);
 }
 
-/** The groups, and the accounts with own options, each with its effective options. */
+/** Returns the groups, and the accounts that set such options themselves, each with its effective options. */
 function placesOf({ groups, accounts }: Config): Place[] {
   const ofGroups = Object.entries(groups).map(([uuid, group]) => placeOf(['groups', uuid], group, group));
   return [
@@ -47,7 +47,9 @@ function placeOf(path: string[], own: Holder, group: Holder | undefined): Place 
   return { path, own, permissions: own.permissions ?? group?.permissions ?? defaultPermissions, tokens, links };
 }
 
-/** The indexes of the permission lists that contain a keyword. Full control does not count, because it does not show an intention. */
+/**
+ * Returns the indexes of the permission lists that contain a keyword. Full control does not count, because it does not show an intention.
+ */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];
   return lists.flatMap((list, index) => (list.includes(keyword) ? [index] : []));
@@ -69,7 +71,7 @@ function lintLinks(config: Config, places: readonly Place[], report: Report): vo
   const hasEndpoint = Object.values(config.authentications).some((method) => method.type === 'http');
   for (const { path, own, permissions, links } of places) {
     if (!own.links || !links.enabled) continue;
-    // If only `maximum_days` was set, the default of `default_days` is not reported.
+    // If only `maximum_days` was set, the default value of `default_days` is not reported.
     if (links.default_days > links.maximum_days && links.default_days !== defaultLinks.default_days)
       report.warning(
         'no-effect',

@@ -14,7 +14,7 @@ import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import { type Config, isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that never fire, filters and templates for data that no selected event has, and options without effect. */
+/** Finds handlers that never fire, filters and templates for data that none of the selected events has, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -64,12 +64,12 @@ function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly Event
 
 interface KnownNames {
   user_groups: ReadonlySet<string>;
-  /** UUIDs of all components; undefined if the UUID of the server is not configured. */
+  /** UUIDs of all components; undefined if the configuration does not set the UUID of the server. */
   components: ReadonlySet<string> | undefined;
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // The server is also a component. If its UUID is not configured, the data folder has one, which is not known here.
+  // The server is also a component. If the configuration does not set its UUID, it is in the data folder and not known here.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
@@ -123,7 +123,11 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Lists the variables in all texts and names of a value. In a secret, only known variables are listed, so that no finding reveals it. */
+/**
+ *
+ * Lists the variables in all texts and names of a value. Of a secret, only known variables are listed, so that no finding reveals the
+ * secret.
+ */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);

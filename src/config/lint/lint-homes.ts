@@ -36,7 +36,7 @@ function lintDataFolder(config: Config, report: Report): void {
   }
 }
 
-/** Returns the home folder options of an account or group, including those inherited from its group and from `DEFAULT_GROUP`. */
+/** Returns the home folder options of an account or group. They may be inherited from the account's group and from `DEFAULT_GROUP`. */
 export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
   const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
   return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
@@ -72,7 +72,7 @@ function lintAccountHomes(config: Config, report: Report): void {
   }
 }
 
-// Two accounts may have the same folder if their group sets it without a variable, because such a folder is meant to be shared.
+// Accounts may have the same folder if their group sets it without a variable, because such a folder is meant to be shared.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
   return isWithin(a.path, b.path) || isWithin(b.path, a.path);
@@ -86,8 +86,9 @@ function collisionText(home: Home, other: Home): string {
 }
 
 /**
- * Finds groups whose folders lie in a possible home folder of another group. With `./files/${USER}` and `./files/staff/${USER}`, an
- * account named `staff` in the first group would see all files of the second.
+ *
+ * Finds groups whose folders are inside a possible home folder of another group. With `./files/${USER}` and `./files/staff/${USER}`, an
+ * account with the name `staff` in the first group would see all files of the second group.
  */
 function lintGroupHomes(config: Config, report: Report): void {
   const groups = Object.entries(config.groups).flatMap(([uuid, { enabled, home_folder_path: home }]) =>

@@ -7,7 +7,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isThisMachine } from './lint-remotes.ts';
 
-/** Finds references to missing inspections, and ways to avoid existing inspections. */
+/** Finds references to missing inspections, and ways around existing inspections. */
 export function lintInspections(config: Config, report: Report): void {
   for (const section of ['groups', 'accounts'] as const)
     for (const [name, { inspections }] of Object.entries(config[section]))
@@ -69,7 +69,7 @@ function findOpenDoors({ groups }: Config, report: Report): void {
   }
 }
 
-/** Finds accounts that may write, and whose own option removes all inspections of their group. */
+/** Finds accounts that may write, and that override all inspections of their group with none. */
 function findOpenAccounts({ groups, accounts }: Config, report: Report): void {
   for (const [name, { group, inspections, permissions }] of Object.entries(accounts)) {
     const uuid = group ?? defaultGroupUuid;

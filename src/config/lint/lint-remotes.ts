@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Whether the name of a header suggests that its value is a secret. Masking hides more headers than these. */
+/** Whether the name of a header suggests that its value is a secret. Masking hides the values of more headers than these. */
 export function isCredentialHeader(name: string): boolean {
   return /auth|api-?key|token|secret|cookie|password/i.test(name);
 }
@@ -69,7 +69,7 @@ function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
   }
 }
 
-/** Lists the hosts of http:// URLs, except this machine. */
+/** Lists the hosts of http:// URLs, except for this machine. */
 function clearHosts(urls: readonly string[]): string[] {
   const hosts = urls.map((text) => new URL(text)).filter((url) => url.protocol === 'http:' && !isThisMachine(url.hostname));
   return [...new Set(hosts.map((url) => url.host))];

@@ -46,7 +46,7 @@ function isReadableByAll(file: string): boolean {
   }
 }
 
-/** Whether a text is a secret that is written in the configuration file itself, not as `${env:…}` or `${file:…}`. */
+/** Whether a text is a secret in the configuration file itself, not a reference such as `${env:…}` or `${file:…}`. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;

@@ -18,7 +18,7 @@ interface Taken {
   address: string;
 }
 
-/** The services on one port. Each member keeps only the first service of its kind, because one is enough to find a collision. */
+/** The services on one port. Each member has only the first service of its kind, because one is enough to find a collision. */
 interface Port {
   byAddress: Map<string, Taken>;
   any?: Taken;
@@ -30,7 +30,7 @@ interface Port {
   not6?: Taken;
 }
 
-/** Finds enabled services that use the same address and port. `0.0.0.0` and `::` collide with every address of the machine. */
+/** Finds enabled services with the same address and port. `0.0.0.0` and `::` collide with every address of the machine. */
 export function lintAddresses(config: Config, report: Report): void {
   const ports = new Map<number, Port>();
   for (const [uuid, { enabled, address, port }] of Object.entries(config.services)) {
@@ -45,7 +45,7 @@ export function lintAddresses(config: Config, report: Report): void {
   lintChallengePorts(config, ports, report);
 }
 
-/** Finds ACME http-01 ports that a service already uses. Services with the same address share one such port. */
+/** Finds ACME http-01 ports that another service already uses. Services with the same address share such a port. */
 function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Report): void {
   const shared = new Set<string>();
   for (const [uuid, service] of Object.entries(config.services)) {
@@ -63,8 +63,8 @@ function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Re
   }
 }
 
-// Records the address of a service, and returns a service with which it collides. A listener on `::` also accepts IPv4, because Node.js
-// leaves IPV6_V6ONLY off. A listener on `0.0.0.0` does not accept IPv6.
+// Records the address of a service, and returns another service with which it collides. A listener on `::` also accepts IPv4, because
+// Node.js leaves IPV6_V6ONLY off. A listener on `0.0.0.0` does not accept IPv6.
 function claim(taken: Port, service: Taken): Taken | undefined {
   const { family, text, isAll4, isAll6 } = parseAddress(service.address);
   const other =
@@ -85,10 +85,11 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 }
 
 /**
- * Finds host keys that are unusable or never offered to a client, and algorithms that the list `secure` does not contain.
  *
- * @param options.isRunning whether the service is running. It may no longer be able to read keys that it read as root earlier
- * @param options.isFolderShared whether nodes share the data folder, including the host keys that are created there
+ * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
+ *
+ * @param options.isRunning whether the service is running. It may no longer be able to read keys that it read as root at its start
+ * @param options.isFolderShared whether nodes share the data folder, and thus the host keys that are created there
  */
 export function lintSsh(
   config: Config,

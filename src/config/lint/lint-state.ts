@@ -6,22 +6,22 @@ import type { LoadedConfig } from '../reading/load.ts';
 import type { Finding } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Explains which configuration several nodes need. */
+/** Returns a message about the configuration that several nodes need. */
 export function needsRedis(workers: number): string {
   return `--workers ${workers} starts nodes that share Redis; write under "server":  state: {type: redis, url: 'redis://127.0.0.1:6379'}`;
 }
 
-/** Reports an error if several nodes cannot serve a configuration because it has no Redis. @param workers number of nodes */
+/** Reports an error if several nodes are to serve a configuration without Redis. @param workers number of nodes */
 export function workersFindings({ config, file, source }: LoadedConfig, workers: number): Finding[] {
   if (workers === 1 || config.server.state.type === 'redis') return [];
   const place = source?.locate(['server', 'state'], 'value') ?? { line: 0, column: 0 };
   return [{ severity: 'error', code: 'workers-state', file, ...place, path: 'server.state', message: needsRedis(workers) }];
 }
 
-/** Retention in days from which events in Redis cause a warning, because they use much memory. */
+/** Number of days from which a retention in Redis causes a warning, because the events use much memory. */
 const longDays = 30;
 
-/** Finds options that do not work well with state in Redis. @param isFolderShared whether nodes on one machine share the data folder */
+/** Finds options that do not fit a state in Redis. @param isFolderShared whether nodes on one machine share the data folder */
 export function lintState(config: Config, report: Report, isFolderShared: boolean): void {
   const { state, events, shutdown_delay } = config.server;
   if (state.type !== 'redis') return;
@@ -51,7 +51,7 @@ function checkUrl(url: string, report: Report): void {
   }
 }
 
-/** Finds accounts files that the nodes do not share. A password change on one node would not reach the others. */
+/** Finds accounts files that the nodes do not share. Other nodes would not know of a password change. */
 function lintAccountsFiles(config: Config, report: Report, isFolderShared: boolean): void {
   const configured = Object.entries(config.authentications);
   const changeable = Object.entries(config.groups).find(([, group]) => group.allow_own_password_change)?.[0];
@@ -66,7 +66,7 @@ function lintAccountsFiles(config: Config, report: Report, isFolderShared: boole
       report.warning('accounts-file-own', path, `${where}: if other machines share this Redis, ${effect} them`, hint);
     else report.error('accounts-file-own', path, `${where}: ${effect} the other nodes`, hint);
   };
-  // Without configured methods, the service uses a method of type application with default options.
+  // If no method is configured, the service uses one of type application with default options.
   if (configured.length === 0) check('', ['server', 'state']);
   for (const [uuid, method] of configured)
     if (method.enabled && method.type === 'application')

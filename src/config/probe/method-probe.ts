@@ -26,13 +26,13 @@ import { describeAnswer } from '../cases/auth-answer.ts';
 import type { MethodReport } from '../report-shapes.ts';
 import { type Config, isFileService } from '../schema/schema.ts';
 
-/** Maximum length of a 401 body without a warning, in bytes. */
+/** Maximum length in bytes of a 401 body that causes no warning. */
 const shortTextBytes = 200;
 
-/** A reply that takes more than this fraction of the timeout is reported as slow. */
+/** A reply is slow if it takes more than this fraction of the timeout. */
 const slowPart = 0.5;
 
-/** Warns the developer of an endpoint about unusual properties of its reply. @param timeoutMs timeout of the method */
+/** Returns warnings for the developer of an endpoint about unusual properties of its reply. @param timeoutMs timeout of the method */
 function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   const warnings: string[] = [];
   if (result.durationMs > timeoutMs * slowPart)
@@ -56,19 +56,19 @@ function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   return warnings;
 }
 
-/** The authentication methods to ask, and the data needed to interpret their answers. */
+/** The authentication methods to ask, and the data that is needed to interpret their answers. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined if there is no configuration, so that any group is accepted. */
+  /** All groups by UUID; undefined if there is no configuration. Any group is then accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
-  /** Secrets of the request. The report masks them if the endpoint's reply repeats them. */
+  /** Secrets of the request. If the endpoint's reply repeats them, the report masks them. */
   secrets?: readonly string[];
 }
 
-/** Creates the target for `--url`, which is one endpoint without a configuration. */
+/** Creates the target for `--url`. It is one endpoint, and has no configuration. */
 export function urlTarget(options: { url: string; headers: string[]; basic: string | undefined; timeout: number | undefined }): Target {
   const colon = options.basic?.indexOf(':') ?? -1;
   const parsed = calloutOptions.safeParse({
@@ -87,7 +87,8 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 }
 
 /**
- * Creates the target from a configuration: the named method, or the chain of the first file service.
+ *
+ * Creates the target from a configuration. It is the named method, or the chain of the first file service.
  *
  * @param isOverSsh whether the first SSH service is preferred to other file services
  */
@@ -110,10 +111,11 @@ function orderedChain(all: [string, AuthenticationOptions][], order: string[] | 
 }
 
 /**
- * Asks the methods in order until one accepts or rejects.
+ *
+ * Asks the methods one after the other until one accepts or rejects.
  *
  * @returns one report for each method that was asked
- * @throws the reason of the signal, if it aborts
+ * @throws the signal's reason if it aborts
  */
 export async function probe(target: Target, credentials: Credentials, signal?: AbortSignal): Promise<MethodReport[]> {
   const [first] = target.chain;
@@ -128,7 +130,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Creates the report for credentials about which no method is asked. It names the first method of the chain. */
+/** Creates the report for credentials about which no method may be asked. It names the first method of the chain. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
@@ -202,7 +204,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // Status 200 accepts a login. If the login is rejected nevertheless, the body of the reply is invalid.
+  // Status 200 accepts a login. If the verdict still rejects it, the body of the reply is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,
@@ -216,12 +218,13 @@ async function probeEndpoint(
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
 
-/** Minimum length of a secret that is searched for within other text. A shorter text may occur by chance. */
+/** Minimum length of a secret that is searched for inside other text. A shorter secret may be there by chance. */
 const shortestSearched = 4;
 
 /**
- * Masks in a report the secrets that the endpoint's reply repeats. In sentences of the service, only quoted parts of the reply are
- * searched. So a secret that is an ordinary word does not hide words of a message.
+ *
+ * Masks secrets in a report that the endpoint's reply repeats. Of a sentence of the service, only the quoted part of the reply is searched,
+ * so that a secret which is an ordinary word does not hide words of the sentence.
  */
 function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
@@ -239,7 +242,7 @@ function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind
   };
 }
 
-/** The forms in which a reply may contain a secret. JSON inside a text contains it with escapes. */
+/** Returns the forms in which a reply may contain a secret. JSON inside a text contains it with escapes. */
 function formsOf(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }
@@ -253,7 +256,7 @@ function clean(part: unknown, cleaned: (text: string) => string, withNames = fal
   return Object.fromEntries(members);
 }
 
-/** Masks secrets in a text. Long secrets are masked anywhere in the text; a short secret only if it is the whole text. */
+/** Masks secrets in a text. A long secret is masked anywhere in the text, and a short one only if it is the whole text. */
 function cleanText(text: string, secrets: readonly string[]): string {
   let cleaned = text;
   for (const secret of secrets) {
@@ -263,7 +266,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   return cleaned;
 }
 
-/** Masks secrets in the quoted part of a sentence, which begins at its first colon or quotation mark. */
+/** Masks secrets in the part of a sentence that quotes a reply. It begins at the first colon or quotation mark. */
 function cleanQuotes(sentence: string, secrets: readonly string[]): string {
   const at = sentence.search(/[:"]/);
   return at < 0 ? sentence : sentence.slice(0, at) + cleanText(sentence.slice(at), secrets);

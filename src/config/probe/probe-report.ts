@@ -11,19 +11,20 @@ import { probe, type Target } from './method-probe.ts';
 /** The result for the credentials of one client. */
 export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
-  /** Reports of the methods that were asked, for each kind of credentials in turn. */
+  /** Reports of the methods that were asked, first about the first kind of credentials, then about the next one. */
   methods: MethodReport[];
-  /** The answer about the credentials that decided. */
+  /** The last report about the credentials that decided. */
   last: MethodReport;
   /** The steps of the login; undefined if no SSH service is asked. */
   login: LoginReport | undefined;
 }
 
 /**
+ *
  * Asks the methods about credentials that a client presents one after the other.
  *
  * @param presented at least one set of credentials
- * @throws the reason of the signal, if it aborts
+ * @throws the signal's reason if it aborts
  */
 export async function probeLogin(target: Target, presented: readonly Credentials[], signal?: AbortSignal): Promise<ProbedLogin> {
   const asked: MethodReport[][] = [];
@@ -54,20 +55,20 @@ function decideOutcome(last: MethodReport, login: LoginReport | undefined): Prob
     case 'partial':
       return 'partial';
     case 'refused':
-      // The credentials are valid, but not of the kind that the group requires.
+      // The credentials are valid, but the group requires another kind.
       return last.outcome === 'authenticated' ? 'rejected' : last.outcome;
     default:
       return last.outcome;
   }
 }
 
-/** The common name of a certificate in PEM; undefined if it has none. @throws the error of `X509Certificate` for other texts */
+/** Returns the common name of a certificate in PEM; undefined if it has none. @throws the error of `X509Certificate` for any other text */
 export function certificateCommonName(pem: string): string | undefined {
   const name = new X509Certificate(pem).toLegacyObject().subject.CN;
   return typeof name === 'string' ? name : undefined;
 }
 
-/** The request that is sent to each endpoint in turn, with all secrets masked, and the member names of `--json`. */
+/** Describes the request that is sent to the endpoints, with all secrets masked. The members have their names in `--json`. */
 export function maskRequest(target: Target, credentials: Credentials): MaskedRequest {
   const endpoints = target.chain.flatMap(([, options]) => {
     if (options.type !== 'http') return [];

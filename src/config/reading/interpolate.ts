@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json.ts';
 
 export interface Interpolated {
   value: unknown;
-  /** Paths (joined with NUL) of texts in which a variable was replaced. These texts may contain secrets. */
+  /** Paths (joined with NUL) of texts in which a variable was replaced. Such a text may contain a secret. */
   secretPaths: Set<string>;
   problems: { path: PropertyKey[]; message: string }[];
 }
@@ -13,8 +13,9 @@ export interface Interpolated {
 const variable = /\$\{(env|file):([^}]*)\}/g;
 
 /**
- * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts.
- * Other variables, such as `${USER}`, are kept.
+ *
+ * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts. Other
+ * variables, such as `${USER}`, stay.
  *
  * @param folder base folder for relative paths in `${file:…}`
  */

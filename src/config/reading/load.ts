@@ -12,7 +12,8 @@ import { type Source, stdinName } from './source.ts';
 const maxRounds = 20;
 
 /**
- * Removes the parts of a configuration that do not fit the schema, so that later checks can run and all problems are reported at once.
+ *
+ * Removes the parts of a configuration that do not match the schema, so that later checks can run and all problems are reported at once.
  *
  * @returns the valid part and the removed paths; `config` is undefined if too little is valid
  */
@@ -33,9 +34,9 @@ function salvage(value: unknown): { config: Config | undefined; removed: Propert
 function pathsAtFault(rest: unknown, issue: z.core.$ZodIssue): PropertyKey[][] {
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
-  // If an option is missing, the whole entry is removed.
+  // If a required option is missing, its whole entry is removed.
   if (valueAt(rest, path) === undefined) return [path.slice(0, 2)];
-  // Entries are at depth two (`services.web`), and their options below that. A wrong `type` removes the whole entry, not only the option.
+  // Entries are at depth two (`services.web`), and their options are below. If `type` is wrong, the whole entry is removed.
   return [path[0] === 'server' ? path.slice(0, 3) : path.at(-1) === 'type' ? path.slice(0, 2) : path.slice(0, 3)];
 }
 
@@ -43,7 +44,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about the same option. For the second one, the option is already removed, so this also returns true.
+  // Two issues may be about the same option. This also returns true if the option was already removed because of the other issue.
   return Reflect.deleteProperty(holder, last);
 }
 
@@ -58,12 +59,13 @@ export interface LoadedConfig {
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names of configuration files. All are YAML or JSON, because a configuration must never run code. */
+/** Names of configuration files. All of them are YAML or JSON, because a configuration must never run code. */
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file. It is the named file (`-` is stdin), or the file in `SVC_CONFIG`, or the first known name in the folder.
- * Parent folders are not searched, so that a server never starts with somebody else's file.
+ *
+ * Finds the configuration file: the named file (`-` is stdin), or the file in `SVC_CONFIG`, or the first known name in the folder. Parent
+ * folders are not searched, so that a server never starts with a file that belongs to somebody else.
  *
  * @returns undefined if there is none
  */
@@ -71,7 +73,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   const named = options.file ?? options.env.SVC_CONFIG;
   if (named === stdinName) return named;
   if (named) return resolve(options.cwd, named);
-  // cosmiconfig only finds the file. `readSource` parses it, because it needs the positions of all options.
+  // cosmiconfig only finds the file. `readSource` parses it, because the positions of all options are needed.
   const asFound = (_path: string, content: string) => content;
   const explorer = cosmiconfig('svc', {
     searchPlaces,
@@ -82,7 +84,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   return found?.filepath;
 }
 
-// package.json is parsed, so that cosmiconfig ignores it if it has no member `svc`.
+// package.json is parsed here, so that cosmiconfig ignores it if it has no member `svc`.
 function jsonOrNothing(path: string, content: string): unknown {
   if (!path.endsWith('package.json')) return content;
   try {
@@ -102,13 +104,13 @@ export function parseConfig(source: Source, env: Environment): Config {
 export interface Examined {
   /** The valid part of the configuration; undefined if too little is valid. */
   config: Config | undefined;
-  /** Problems of the schema and of variables, sorted by their position in the file. */
+  /** Problems that the schema found, and problems with variables, sorted by their position in the file. */
   findings: Finding[];
   /** Paths that were removed from `config` because they are not valid. */
   removed: PropertyKey[][];
 }
 
-// Without `jitless`, Zod compiles the schema, which takes longer than checking one configuration.
+// Without `jitless`, Zod compiles the schema. That takes longer than the check of one configuration.
 const once = { jitless: true };
 
 /** Checks a parsed file against the schema and returns its valid part for later checks. */
@@ -117,7 +119,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value, once);
-  // A text whose variable could not be replaced already has a finding. So it is not reported again as a bad value.
+  // If a variable in a text could not be replaced, the text already has a finding, and is not reported again as a bad value.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
   findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));
@@ -126,7 +128,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   return { ...salvaged, findings: findings.sort(byPosition) };
 }
 
-/** Creates a configuration in memory, for `svc serve` without a file. @param folder base folder for its relative paths */
+/** Creates a configuration in memory, for `svc serve` without a file. @param folder base folder for relative paths */
 export function configFromObject(value: unknown, folder: string): LoadedConfig {
   const config = configSchema.parse(value, once);
   resolvePaths(config, folder);

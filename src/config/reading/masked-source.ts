@@ -6,9 +6,10 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- * Masks the text of a configuration file for display with findings, without changing its length. Only names of options and values that are
- * not secret are shown. If the file does not parse, only names of options at the beginning of lines are shown, because the end of a secret
- * is unknown.
+ *
+ * Masks the text of a configuration file, so that findings can show its lines. The length of the text does not change. Only option names,
+ * and values that are not secret, stay visible. If the file does not parse, only option names at the beginning of lines stay visible,
+ * because the end of a secret is unknown.
  */
 export function maskedSource(text: string): string {
   const start = text.startsWith('\ufeff') ? 1 : 0;
@@ -63,7 +64,7 @@ function maskedLine(line: string): string {
   return line.slice(0, shown + indentation) + line.slice(shown + indentation).replace(/[^\r]/g, '*');
 }
 
-/** Visits all scalars of a document and records which may be shown. */
+/** Visits all scalars of a document, and records which ones may be shown. */
 class Walk {
   readonly #text: string;
   readonly shown: Range[] = [];
@@ -73,7 +74,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** Visits a node. @param path names beginning with the section, without positions in lists */
+  /** Visits a node. @param path names from the section on, without positions in lists */
   node(node: unknown, path: readonly string[]): void {
     if (isScalar(node)) this.#value(node, path);
     else if (isSeq(node)) for (const item of node.items) this.node(item, path);
@@ -84,7 +85,7 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member `svc` of a package.json is the configuration.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // In an unquoted secret, the text after a comma parses as one more key.
+        // If a secret is not quoted, the text after a comma in it is parsed as another key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
         if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
@@ -109,17 +110,17 @@ class Walk {
   }
 }
 
-/** The names of options in a path, without section and entry. */
+/** Returns the names of options in a path, without section and entry. */
 function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }
 
-/** Whether a map may be a secret or part of one. Only names of options in it are then shown. */
+/** Whether a map may be a secret or a part of one. If so, only option names in it are shown. */
 function hidesMembers(path: readonly string[]): boolean {
   return hasSecretName(path) || !optionPath(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
 }
 
-/** Whether the name of an option in the path marks it as secret. Outside sections, all names count as options. */
+/** Whether the name of an option in the path marks it as a secret. Outside the sections, every name is treated as an option. */
 function hasSecretName(path: readonly string[]): boolean {
   return isSecret(isInSection(path) ? path : ['', '', ...path]);
 }
@@ -128,7 +129,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is probably a piece of text after a misplaced quote. */
+/** Whether a key is probably a part of a text, because a quotation mark is at the wrong place. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }
@@ -141,7 +142,7 @@ function isShown({ value }: Scalar, path: readonly string[]): boolean {
   return isKnown && maskedText(String(value), path) === String(value);
 }
 
-/** Assembles the text from the shown parts, and placeholders with the same layout. */
+/** Builds the text from the parts to show, and from asterisks for everything else. The layout is unchanged. */
 function assembled(text: string, { shown, scalars }: Walk): string {
   const [layout, masked, asIs] = [0, 1, 2];
   const kinds = new Uint8Array(text.length).fill(layout);

@@ -7,7 +7,7 @@ import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-
 import { ConfigError } from '../findings.ts';
 import type { Finding, FindingCode } from '../report-shapes.ts';
 
-/** Maximum size of a configuration file. */
+/** Maximum size of a configuration file in bytes. */
 const maxFileBytes = 4 * 1024 * 1024;
 
 /** A parsed configuration file that knows the positions of its options. */
@@ -15,18 +15,18 @@ export interface Source {
   file: string;
   text: string;
   value: unknown;
-  /** Finds the line and column, both counted from 1, of an option or of its nearest existing parent. */
+  /** Finds the line and column of an option, or of its nearest parent that exists. Both are counted from 1. */
   locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
 }
 
-/** The file name that means stdin. */
+/** The file name that stands for stdin. */
 export const stdinName = '-';
 
 /**
  * Reads a configuration file in YAML or JSON, or the `svc` member of a `package.json`.
  *
  * @param file path, or `-` for stdin
- * @param mayWait whether a pipe may be read. This blocks the process until another process writes to the pipe
+ * @param mayWait whether a pipe may be read; reading blocks the process until another process writes to the pipe
  * @throws ServiceError `bad-request` if the file cannot be read; ConfigError if it does not parse
  */
 export function readSource(file: string, mayWait = true): Source {
@@ -38,7 +38,7 @@ export function readSource(file: string, mayWait = true): Source {
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
     if (stats && !stats.isFile() && !mayWait)
       throw new ServiceError('bad-request', `${file} is a pipe or a device: it is read at the start, and a reload cannot read it again.`);
-    // The size is checked first, so that a huge file is not read into memory.
+    // The size is checked before reading, so that a huge file is not loaded into memory.
     if (stats && stats.size > maxFileBytes) throw tooLarge(name);
     bytes = isStdin ? readBounded(0) : readFile(file);
   } catch (error) {
@@ -59,7 +59,7 @@ function readFile(file: string): Buffer {
   }
 }
 
-/** Reads to the end, but at most one byte beyond the maximum size, because a device such as `/dev/zero` has no end. */
+/** Reads up to the end, but at most one byte more than the maximum size, because a device such as `/dev/zero` has no end. */
 function readBounded(fd: number): Buffer {
   const chunks: Buffer[] = [];
   for (let left = maxFileBytes + 1; left > 0; ) {
@@ -87,7 +87,7 @@ function decode(file: string, bytes: Buffer): string {
     const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
     const message = 'The file is not valid UTF-8.';
-    // The error contains no source text, because bytes that are not text must not be printed.
+    // The error has no source text, because bytes that are not text must not be printed.
     throw new ConfigError([{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message, hint }], '');
   }
 }
@@ -124,7 +124,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    // With this key, code that copies members would set the prototype of the copy.
+    // If code copies a member with this key, it sets the prototype of the copy.
     if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }

@@ -6,7 +6,7 @@ import { tlsOptions } from '../../certificates/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
 import type { AdministratorRole } from '../report-shapes.ts';
 
-/** The roles of administrators, in ascending order. A viewer can change nothing. */
+/** The roles of administrators, from fewer to more rights. A viewer can change nothing. */
 const administratorRoles = ['viewer', 'reviewer', 'operator'] as const satisfies AdministratorRole[];
 
 const administratorOptions = z.strictObject({

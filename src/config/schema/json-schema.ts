@@ -4,8 +4,9 @@ import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
- * Examples for the JSON Schema, by section and option, in spellings that a file may use. Editors offer these as suggestions.
- * A test parses every example.
+ *
+ * Examples for the JSON Schema, by section and option. They use spellings that are allowed in a file. Editors offer them as suggestions. A
+ * test parses every example.
  */
 export const optionExamples: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   server: { name: ['files.example.com'], data_folder_path: ['/var/lib/svc'], shutdown_timeout: [30] },
@@ -63,7 +64,9 @@ export const optionExamples: Readonly<Record<string, Readonly<Record<string, rea
   },
 };
 
-/** Creates the JSON Schema (2020-12) of a configuration file, with all spellings of each option, descriptions, defaults and examples. */
+/**
+ * Creates the JSON Schema (2020-12) of a configuration file. It contains all spellings, descriptions, defaults and examples of each option.
+ */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
@@ -80,7 +83,7 @@ export function configJsonSchema(): Record<string, unknown> {
 
 type Node = z.core.JSONSchema._JSONSchema | undefined;
 
-/** Adds examples to the options of a section, for each type of entry that has the option. */
+/** Adds examples to the options of a section, in each type of entry that has the option. */
 function addExamples(section: Node, examples: Readonly<Record<string, readonly unknown[]>>, isEntry: boolean): void {
   if (typeof section !== 'object') return;
   const entry = isEntry ? section : section.additionalProperties;
@@ -93,7 +96,7 @@ function addExamples(section: Node, examples: Readonly<Record<string, readonly u
   }
 }
 
-/** Converts a default from the normalised form in the schema to the spelling of a configuration file. */
+/** Converts a default from its normalised form in the schema to a spelling of the configuration file. */
 function asWritten(value: unknown): z.core.JSONSchema.JSONSchema['default'] {
   if (isObject(value) && 'include' in value) return '';
   if (isObject(value) && 'general' in value) return [value.general] as z.core.JSONSchema.JSONSchema['default'];

@@ -18,10 +18,11 @@ export function findingAt(
 }
 
 /**
- * Converts one schema issue to findings. There are several if a map has several unknown keys.
  *
- * @param prefix base path for the relative path of the issue
- * @param secretPaths paths whose values come from variables, and therefore are not shown
+ * Converts a schema issue to findings. If a map has several unknown keys, there are several findings.
+ *
+ * @param prefix base path of the issue's own path
+ * @param secretPaths paths whose values come from variables; these values are not shown
  */
 export function issueFindings(
   source: Source,
@@ -34,7 +35,7 @@ export function issueFindings(
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const nested = bestBranch(issue.errors);
-    // If the best branch found a problem inside the value, its message is more precise than the message of the union.
+    // If the best branch found a problem inside the value, its message is more precise than the union's own message.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
       return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
@@ -54,7 +55,7 @@ export function issueFindings(
   return [hint === undefined ? finding : { ...finding, hint }];
 }
 
-/** Suggests the allowed value that was probably meant. @returns undefined if none is similar */
+/** Suggests the allowed value that was probably meant. @returns undefined if no value is similar */
 function nearestChoice(issue: z.core.$ZodIssue, actual: unknown): string | undefined {
   const { given = actual, known } = choices(issue);
   return typeof given === 'string' && known && known.length > 1 ? didYouMean(given, known) : undefined;
@@ -116,7 +117,7 @@ function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   return schema;
 }
 
-/** Returns the member at a path. Inherited members do not count. */
+/** Returns the member at a path. Inherited members are ignored. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let current = value;
   for (const part of path) {

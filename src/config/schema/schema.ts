@@ -21,7 +21,7 @@ export function isHttpService(service: Service): service is HttpServiceOptions {
   return service.type === 'http' || service.type === 'https';
 }
 
-/** Whether any service grants WebDAV locks. All services then respect them. */
+/** Whether any service grants WebDAV locks. If so, all services respect them. */
 export function takesLocks({ services }: Config): boolean {
   return Object.values(services).some((service) => isHttpService(service) && service.webdav_compatibility);
 }
@@ -154,7 +154,7 @@ const serviceOptions = z
 
 const accountName = z.string().refine(isUserName, 'must be an account name: 1 to 150 characters, without control characters, "/" and "\\"');
 
-/** The whole configuration. Unknown keys are errors at every level. */
+/** The whole configuration. At every level, unknown keys are errors. */
 export const configSchema = z.strictObject({
   $schema: z.string().optional().describe('JSON Schema for editors; ignored.'),
   server: serverOptions.prefault({}),
