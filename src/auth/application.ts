@@ -11,7 +11,6 @@ import type { HashReplacement } from './hash-replacement.ts';
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
 /**
- *
  * Authenticates local accounts (docs/spec/authentication.md#local-accounts). An unknown name gets the same answer as a wrong password,
  * after the same work.
  */

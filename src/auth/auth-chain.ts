@@ -48,7 +48,6 @@ export class AuthChain {
   /** Undefined if the service accepts neither tokens nor links. */
   readonly #grants: GrantLogins | undefined;
   /**
-   *
    * Accounts by their configuration. The entries are always current, because a reload creates a new chain, and a changed accounts file new
    * configurations.
    */
@@ -113,7 +112,6 @@ export class AuthChain {
   }
 
   /**
-   *
    * Authenticates the holder of a token or link whose secret is right. Asks the method for the current state of the account.
    *
    * @param asked the address of the holder, and the service that received the request
@@ -153,7 +151,6 @@ export class AuthChain {
   }
 
   /**
-   *
    * Returns the identity for a token that was accepted from the same address within the last minute. This is as fast as a session.
    *
    * @returns undefined for any other token, which `authenticate` must check
@@ -184,7 +181,6 @@ export class AuthChain {
   }
 
   /**
-   *
    * Returns the current account of a login, narrowed by its token or link. This is fast if nothing has changed.
    *
    * @param address the client's address, to check tokens that are limited to some addresses

@@ -18,13 +18,11 @@ export type AuthResult =
       outcome: 'rejected';
       reason: string;
       /**
-       *
        * `forbidden` if the method itself refused the client (event `authenticationForbidden`). `no-reply` or `invalid` for any other reason
        * (event `authenticationRejected`).
        */
       kind: 'forbidden' | 'invalid' | 'no-reply';
       /**
-       *
        * Errors in the account configuration of a reply that would accept the client. They also cause the event
        * `accountConfigurationUnknownKeys` or `accountConfigurationBad`.
        */
@@ -38,7 +36,6 @@ export type AuthResult =
     };
 
 /**
- *
  * The state of a method. The chain skips a method that an administrator has `stopped`. If a method has `failed`, the chain rejects every
  * login that reaches it, so that it fails closed (docs/spec/authentication.md#chain).
  */
@@ -63,7 +60,6 @@ export interface AuthMethod {
   /** Returns the current configuration of an account that the method accepted; undefined if the method would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
   /**
-   *
    * Returns the current configuration of the account of a token or link. Returns undefined if the account was deleted or disabled, or if
    * the method accepts no tokens. A method without this function accepts none.
    *

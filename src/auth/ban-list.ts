@@ -18,7 +18,6 @@ export function loginSource(address: string): string {
 export type GuessRealm = 'administrator' | 'link';
 
 /**
- *
  * Returns the source of an attempt. Each realm has its own bans, because any web page can make a browser guess at links. A ban for that
  * must not prevent logins.
  */
@@ -27,7 +26,6 @@ export function attemptSource(address: string, realm: GuessRealm | undefined): s
 }
 
 /**
- *
  * Whether an attempt names an account. Wrong tokens and wrong links name none, and must not count against each other.
  *
  * @param username the member of `LoginAttempt`
@@ -55,7 +53,6 @@ export interface LoginAttempt {
 }
 
 /**
- *
  * Whether credentials may be checked. `busy` means not yet, because the source has as many running attempts as failures left before a ban.
  * `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes no slot.
  */
@@ -91,7 +88,6 @@ export interface BanOverview {
 }
 
 /**
- *
  * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
  * window. Running attempts count towards that number. A name with too many failures within a minute is refused, except from sources from
  * which it was accepted before. Attempts that name no account (`namesSomebody`) have no limit by name. There is an implementation in
@@ -128,7 +124,6 @@ export const nameFailures = { most: 10, windowMs: 60_000 };
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
 /**
- *
  * Returns the form of a name under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may
  * ignore blanks, accents and invisible characters. Without this form, each spelling of an account's name would allow more guesses.
  *

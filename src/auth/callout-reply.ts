@@ -50,7 +50,6 @@ const permissions = z
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
 /**
- *
  * A text that events contain and that is compared. Different texts must not become the same bytes, and no text may end the line of a mail
  * header.
  */
@@ -114,7 +113,6 @@ const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- *
  * Creates a `judgeReply` that remembers the last accepting reply for each name. With Basic authentication, the endpoint is asked for every
  * request. If its reply is the same as before, the same account object is returned, so that all data derived from that object can be
  * reused.

@@ -196,7 +196,6 @@ export function testFailure(result: RemoteResult): string | undefined {
 }
 
 /**
- *
  * Creates the HTTP client of a callout method. `svc auth-test` also uses it.
  *
  * @throws ServiceError `unavailable` if the CA file cannot be read

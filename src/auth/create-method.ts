@@ -47,7 +47,6 @@ export interface MethodDependencies extends CalloutDependencies {
 }
 
 /**
- *
  * Creates an authentication method from its options.
  *
  * @throws ServiceError `unavailable` if its accounts file or its CA file cannot be used

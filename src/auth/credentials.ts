@@ -17,7 +17,6 @@ export interface Proof {
 }
 
 /**
- *
  * The part of a login that sessions and requests keep. It does not contain the rights, because they come from the current configuration
  * (docs/spec/authentication.md#account-in-force).
  */
@@ -36,7 +35,6 @@ export interface Identity {
 }
 
 /**
- *
  * Returns the fingerprint of a password hash, a key or a certificate. Passwords cannot be tested against a fingerprint without the salt,
  * which is in the hash.
  */
@@ -84,7 +82,6 @@ export function areAskable(credentials: Credentials): boolean {
 }
 
 /**
- *
  * Returns the base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`). Returns undefined for any other text, and if the
  * type in the line is not the type of the key.
  */

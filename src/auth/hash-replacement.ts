@@ -12,7 +12,6 @@ const maxTogether = 50;
 const pauseMs = 600_000;
 
 /**
- *
  * Replaces the hashes of other systems by hashes in svc's format, when a login has revealed the password. It works in the background, on
  * one password at a time.
  */

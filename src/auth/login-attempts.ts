@@ -20,7 +20,6 @@ const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
 /**
- *
  * Pause in milliseconds before the first waiting attempt asks again, because another process may have freed a slot. The pause grows from
  * `first` to `longest`.
  */
@@ -76,7 +75,6 @@ export class LoginAttempts {
   }
 
   /**
-   *
    * Waits until credentials may be checked.
    *
    * @param longestMs maximum duration of the check, and also of the wait
@@ -100,7 +98,6 @@ export class LoginAttempts {
   }
 
   /**
-   *
    * Checks credentials, if the limits on guesses allow it for the address and the name (docs/spec/authentication.md#brute-force), and
    * counts the outcome.
    *

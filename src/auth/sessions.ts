@@ -45,7 +45,6 @@ export interface SessionOverview {
 /** Stores sessions. There is an implementation in state/memory, and one for several nodes in state/redis. */
 export interface SessionStore extends SessionOverview {
   /**
-   *
    * Begins a session. If the account already has `maxSessionsPerAccount`, its least recently used session times out.
    *
    * @param address network address of the client
@@ -54,7 +53,6 @@ export interface SessionStore extends SessionOverview {
    */
   create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
-   *
    * Begins the session of a connection. The session ends with this process at the latest.
    *
    * @param most maximum number of concurrent sessions of the account
@@ -71,7 +69,6 @@ export interface SessionStore extends SessionOverview {
   /** Ends all sessions of an account (by UUID) except one. @returns the number of sessions that ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
   /**
-   *
    * Ends the sessions whose login would fail now (`AuthChain.inForce`). Emits no event about a timeout for them. @returns the number of
    * sessions that ended
    */
@@ -94,7 +91,6 @@ export function newSessionId(): string {
 }
 
 /**
- *
  * Calculates when a session ends, unless it is used before.
  *
  * @param lastUsedMs monotonic time in milliseconds; undefined while a transfer keeps the session busy

@@ -12,7 +12,6 @@ const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 
 /**
- *
  * Returns a hash that identifies a configuration. Ignores the node's UUID, name, data folder and addresses.
  *
  * @returns 12 digits of a SHA-256 (hex)
@@ -93,7 +92,6 @@ function maskedAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- *
  * Returns a configuration for operators who must not know its secrets. Passwords, hashes, keys, header values, user names and queries in
  * URLs are masked, and all values from a variable or a file (`${env:…}`, `${file:…}`).
  */

@@ -36,7 +36,6 @@ interface LintOptions {
 }
 
 /**
- *
  * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks. With
  * an error, `svc serve` does not start.
  */
@@ -167,7 +166,6 @@ function checkFolders(config: Config, report: Report): void {
 const holdsForMs = 2000;
 
 /**
- *
  * Creates a check of the file of a running service.
  *
  * @returns the check, which throws ServiceError `bad-request` if the file cannot be read
@@ -248,7 +246,6 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 }
 
 /**
- *
  * Finds and loads the configuration for a command that starts no services and does not know how many nodes there are.
  *
  * @throws ServiceError `bad-request` if there is none or it cannot be read; ConfigError if it has errors

@@ -24,7 +24,6 @@ function countsText(findings: readonly Finding[]): string {
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
 
 /**
- *
  * Collects the problems that a check finds, each with the path of the faulty option. A hint that takes long to compute is a function, which
  * is called only for the first problems.
  */

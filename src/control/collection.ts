@@ -35,7 +35,6 @@ export function parseSelection(query: URLSearchParams): Selection {
 }
 
 /**
- *
  * Creates a function that checks whether an address or range is in `wanted`, or contains it. @throws ServiceError `bad-request` for an
  * invalid address
  */
@@ -167,7 +166,6 @@ export interface ActionResult extends ShownItem {
 }
 
 /**
- *
  * Runs an action on each of the given items. @throws ServiceError `bad-request` if there are no items, or the collection has no such
  * actions
  */

@@ -40,7 +40,6 @@ const requestWithinMs = 5000;
 const stallWithinMs = 30_000;
 
 /**
- *
  * Answers administrators at a Unix socket in the data folder. Replaces the socket of a dead process. Only the service's user may open the
  * socket (mode 0600).
  *
@@ -163,7 +162,6 @@ async function actOnHeld(
 }
 
 /**
- *
  * Listens at the control socket of a data folder. @returns a function that removes the socket file, to be called when the server is closed
  * @throws the errors of `openControlSocket`
  */

@@ -122,7 +122,6 @@ export interface SocketPath {
 }
 
 /**
- *
  * Finds a path for the control socket. If the normal path is too long, the path goes through a descriptor of the folder in /proc.
  *
  * @throws ServiceError `unavailable` if the path is too long and there is no /proc

@@ -70,7 +70,6 @@ const httpHandlerOptions = () =>
     });
 
 /**
- *
  * An entry of `event_handlers`. The schema is created only when it is needed, because it is an eighth of all schemas, and most
  * configurations have no handlers.
  */

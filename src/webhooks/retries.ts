@@ -38,7 +38,6 @@ export const longestWaitMs = 86_400_000;
 const leastIncreaseS = 1;
 
 /**
- *
  * Returns the wait before a retry.
  *
  * @param failures number of failures so far at the URL, at least 1
@@ -69,7 +68,6 @@ export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retr
 }
 
 /**
- *
  * Returns the wait that a receiver requests with `Retry-After` (RFC 9110 §10.2.3).
  *
  * @returns milliseconds, at most a day; undefined if the header is missing or malformed

@@ -1,7 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /**
- *
  * Returns the key of a signing secret (Standard Webhooks, "Signature scheme"). Base64, with or without `whsec_`, is decoded. Other text is
  * used as it is.
  */
@@ -12,7 +11,6 @@ export function signingKey(secret: string): Buffer {
 }
 
 /**
- *
  * Returns the `webhook-id` of a request. It is the event's UUID, or for several events a digest of their UUIDs. The same events always have
  * the same ID.
  */
@@ -23,7 +21,6 @@ export function messageId(uuids: readonly string[]): string {
 }
 
 /**
- *
  * Returns the headers of Standard Webhooks (https://www.standardwebhooks.com), with one signature for each secret.
  *
  * @param secrets several during a rotation. A receiver accepts a request if any signature matches

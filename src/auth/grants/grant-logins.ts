@@ -69,7 +69,6 @@ export class GrantLogins {
   }
 
   /**
-   *
    * Returns the account, narrowed for the holder of a grant; undefined if the grant is not valid.
    *
    * @param address the client's address; undefined if it should not be checked

@@ -2,7 +2,6 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- *
  * For each valid grant that an account may have, the store keeps at most this many grants of it, including ended ones. The limit stops an
  * account from filling the store by creating and revoking grants without end.
  */
@@ -23,7 +22,6 @@ export const maxVisits = 100_000;
  */
 export interface GrantStore {
   /**
-   *
    * Adds a grant. When the promise has resolved, the grant is on disk and valid on all nodes.
    *
    * @param maximum number of valid grants of this kind that the account may have
@@ -34,7 +32,6 @@ export interface GrantStore {
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**
-   *
    * Finds the grant of a secret, whether it is valid or has ended. This takes a single lookup.
    *
    * @param hash hash of the secret
@@ -51,7 +48,6 @@ export interface GrantStore {
   /** Returns the grants of one account, or of all accounts, with their uses. @throws ServiceError `unavailable` */
   list(accountUuid?: string): Promise<Grant[]>;
   /**
-   *
    * Ends grants. This process refuses them at once. When the promise has resolved, every process refuses them, and the end is on disk.
    *
    * @param by the account or operator that ends them
@@ -60,7 +56,6 @@ export interface GrantStore {
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
   /**
-   *
    * Makes a grant expire earlier. @param expiresMs Unix time in milliseconds; no effect if later than the present expiry @throws the errors
    * of `add`
    */
@@ -68,7 +63,6 @@ export interface GrantStore {
   /** Records a use, at most once a minute. Returns at once and never throws. */
   use(grant: Grant, address: string): void;
   /**
-   *
    * Counts a download.
    *
    * @param maximum number of downloads that the grant allows
@@ -77,7 +71,6 @@ export interface GrantStore {
    */
   countDownload(id: string, maximum?: number): Promise<boolean>;
   /**
-   *
    * Counts a visit to a link. Each visitor counts at most once an hour, on all nodes together.
    *
    * @param visitor the source of the visit, as `loginSource` returns it
@@ -91,7 +84,6 @@ export interface GrantStore {
 }
 
 /**
- *
  * Checks that the account has room for another grant.
  *
  * @param own all grants of the account in the store

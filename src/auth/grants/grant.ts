@@ -8,7 +8,6 @@ export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
 export type GrantEnd = (typeof grantEnds)[number];
 
 /**
- *
  * A token (for machines) or a link (for people). Its secret gives access to a part of an account's files (docs/spec/tokens.md). All times
  * are Unix times in milliseconds.
  */
@@ -75,7 +74,6 @@ export function newGrantId(): string {
 }
 
 /**
- *
  * Returns the reason why a grant cannot be used now, as one word for events and replies; undefined if the grant is valid.
  *
  * @param get finds the tokens of the chain by ID
@@ -112,7 +110,6 @@ export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
 }
 
 /**
- *
  * Whether a grant may be forgotten, because it expired long ago. If a grant were forgotten earlier, a copy of it could become valid again.
  */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
@@ -120,7 +117,6 @@ export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolea
 }
 
 /**
- *
  * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. Of counters and times of use, the larger value is
  * taken.
  */

@@ -69,7 +69,6 @@ export class Grants {
   }
 
   /**
-   *
    * Creates a token or link of an account. Emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
    *
    * @param account the account. If the client logged in with a token, it is the narrowed one, because a token can only create narrower
@@ -104,7 +103,6 @@ export class Grants {
   }
 
   /**
-   *
    * Replaces a token by a new one. Emits `tokenMade`, and `tokenEnded` with `rotated`.
    *
    * @param overlapMs time in milliseconds for which the old token stays valid
@@ -146,7 +144,6 @@ export class Grants {
   }
 
   /**
-   *
    * Ends grants, and all grants that were created with them. Emits `tokenEnded` and `linkEnded`.
    *
    * @returns the grants that this call ended
@@ -187,7 +184,6 @@ export class Grants {
   }
 
   /**
-   *
    * Returns the valid grants of one kind, newest first. For the holder of a token, these are only the grants that were created with that
    * token.
    *
@@ -220,7 +216,6 @@ export class Grants {
   }
 
   /**
-   *
    * @returns the paths of a new grant: the requested paths, or by default those of the token with which it is created
    */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {

@@ -14,7 +14,6 @@ export interface AuthAnswer {
 }
 
 /**
- *
  * Describes the answer of a method: its outcome, and the effective account.
  *
  * @param groups all groups by UUID; undefined if there is no configuration. The account is then described as the method returned it

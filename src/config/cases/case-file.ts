@@ -100,7 +100,6 @@ export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
 
 /**
- *
  * Reads a case file. It is a YAML or JSON list, or a map with `cases`, `config` and `env`.
  *
  * @param name name of the file, for error messages

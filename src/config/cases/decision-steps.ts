@@ -27,7 +27,6 @@ export class Refused extends Error {
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
- *
  * Finds the effective account of a user that has logged in.
  *
  * @throws Refused if the account cannot log in

@@ -72,7 +72,6 @@ interface LoginQuestion {
 }
 
 /**
- *
  * Explains a login over SSH. Uses only the configuration: it assumes that the client presents valid credentials of each kind that the
  * account has, and that authentication endpoints accept them.
  *
@@ -171,7 +170,6 @@ export interface Question extends LoginQuestion {
 }
 
 /**
- *
  * Decides about a request. Uses only the configuration: it reads no served files and asks no authentication endpoints. It assumes that the
  * account has logged in.
  *
@@ -281,7 +279,6 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- *
  * Parses the path of a URL. Reserved URLs are refused only when the account is known, as in the service.
  *
  * @throws Refused if it is not the URL of a file or folder
@@ -336,7 +333,6 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 }
 
 /**
- *
  * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
  *
  * @param overwriting the right to replace an existing file; undefined to add no step about taken names

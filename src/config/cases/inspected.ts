@@ -58,7 +58,6 @@ export interface JudgedDecision extends Omit<Decision, 'allowed'> {
 }
 
 /**
- *
  * Applies simulated verdicts to an allowed request. An inspection without a verdict accepts the file.
  *
  * @returns the decision, and the inspections (UUIDs) that have a verdict but do not apply to the file

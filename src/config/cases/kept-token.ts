@@ -21,7 +21,6 @@ export interface KeptToken {
 }
 
 /**
- *
  * Finds a token in the data folder of a service, which may be running.
  *
  * @param given secret or ID of the token

@@ -6,7 +6,6 @@ import type { LoginReport } from '../report-shapes.ts';
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**
- *
  * Works out a login over SSH step by step.
  *
  * @param required the requirements of all groups of the service

@@ -24,7 +24,6 @@ interface Cover {
 }
 
 /**
- *
  * Collects the rules of one list, and finds for each rule the earlier rule that makes it unreachable. Lists may be long, so rules are
  * indexed by the beginning or end of their globs.
  */
@@ -85,7 +84,6 @@ class EarlierRules {
   }
 
   /**
-   *
    * Finds the rules with a glob that matches everything that another glob matches. Each wildcard of the other glob is replaced by a
    * private-use character that only a `*` can match. All found rules are therefore correct, but some rules may be missed.
    */

@@ -124,7 +124,6 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
 }
 
 /**
- *
  * Lists the variables in all texts and names of a value. Of a secret, only known variables are listed, so that no finding reveals the
  * secret.
  */

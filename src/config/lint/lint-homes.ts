@@ -86,7 +86,6 @@ function collisionText(home: Home, other: Home): string {
 }
 
 /**
- *
  * Finds groups whose folders are inside a possible home folder of another group. With `./files/${USER}` and `./files/staff/${USER}`, an
  * account with the name `staff` in the first group would see all files of the second group.
  */

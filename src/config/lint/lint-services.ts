@@ -85,7 +85,6 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 }
 
 /**
- *
  * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
  *
  * @param options.isRunning whether the service is running. It may no longer be able to read keys that it read as root at its start

@@ -87,7 +87,6 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 }
 
 /**
- *
  * Creates the target from a configuration. It is the named method, or the chain of the first file service.
  *
  * @param isOverSsh whether the first SSH service is preferred to other file services
@@ -111,7 +110,6 @@ function orderedChain(all: [string, AuthenticationOptions][], order: string[] | 
 }
 
 /**
- *
  * Asks the methods one after the other until one accepts or rejects.
  *
  * @returns one report for each method that was asked
@@ -222,7 +220,6 @@ const anything = { has: () => true } as unknown as ReadonlySet<string>;
 const shortestSearched = 4;
 
 /**
- *
  * Masks secrets in a report that the endpoint's reply repeats. Of a sentence of the service, only the quoted part of the reply is searched,
  * so that a secret which is an ordinary word does not hide words of the sentence.
  */

@@ -20,7 +20,6 @@ export interface ProbedLogin {
 }
 
 /**
- *
  * Asks the methods about credentials that a client presents one after the other.
  *
  * @param presented at least one set of credentials

@@ -13,7 +13,6 @@ export interface Interpolated {
 const variable = /\$\{(env|file):([^}]*)\}/g;
 
 /**
- *
  * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts. Other
  * variables, such as `${USER}`, stay.
  *

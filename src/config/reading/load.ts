@@ -12,7 +12,6 @@ import { type Source, stdinName } from './source.ts';
 const maxRounds = 20;
 
 /**
- *
  * Removes the parts of a configuration that do not match the schema, so that later checks can run and all problems are reported at once.
  *
  * @returns the valid part and the removed paths; `config` is undefined if too little is valid
@@ -63,7 +62,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- *
  * Finds the configuration file: the named file (`-` is stdin), or the file in `SVC_CONFIG`, or the first known name in the folder. Parent
  * folders are not searched, so that a server never starts with a file that belongs to somebody else.
  *

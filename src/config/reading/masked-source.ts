@@ -6,7 +6,6 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- *
  * Masks the text of a configuration file, so that findings can show its lines. The length of the text does not change. Only option names,
  * and values that are not secret, stay visible. If the file does not parse, only option names at the beginning of lines stay visible,
  * because the end of a secret is unknown.

@@ -4,7 +4,6 @@ import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
- *
  * Examples for the JSON Schema, by section and option. They use spellings that are allowed in a file. Editors offer them as suggestions. A
  * test parses every example.
  */

@@ -18,7 +18,6 @@ export function findingAt(
 }
 
 /**
- *
  * Converts a schema issue to findings. If a map has several unknown keys, there are several findings.
  *
  * @param prefix base path of the issue's own path

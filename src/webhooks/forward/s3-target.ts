@@ -157,7 +157,6 @@ export class S3Target implements Target {
   }
 
   /**
-   *
    * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; all parts must
    * then be sent.
    */

@@ -20,7 +20,6 @@ const blockBytes = 32 * 1024;
 const atOnce = 32;
 
 /**
- *
  * Sends files over SFTP. A file is written under a hidden name that contains the event's ID, so that a new attempt continues the file of an
  * earlier one. Before the file gets its final name, it is read back and compared.
  */
@@ -122,7 +121,6 @@ async function makeFolders(connection: SftpConnection, root: string, names: read
 }
 
 /**
- *
  * Writes a file from a position on, and then reads the whole file back. @returns the digests of the local file and of the file at the
  * target
  */

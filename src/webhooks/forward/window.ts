@@ -12,7 +12,6 @@ const minuteMs = 60_000;
 const dayMinutes = 1440;
 
 /**
- *
  * Parses a window such as `22:00-05:00`. If the end is not after the start, it is on the next day. @returns undefined for any other text
  */
 export function parseWindow(text: string, timeZone: string): SendingWindow | undefined {
@@ -32,7 +31,6 @@ export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, n
 }
 
 /**
- *
  * Resolves when the window is open. Checks this every minute, because the clock of the time zone may change. @throws the signal's reason
  */
 export async function untilOpen(window: SendingWindow, clock: Clock, signal: AbortSignal | undefined): Promise<void> {

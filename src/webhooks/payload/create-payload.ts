@@ -103,7 +103,6 @@ const forbiddenEvent = String(eventIds.authenticationForbidden);
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- *
  * Returns the part of an event that receivers may see. It has no `code` and `extra` of a 403 reply
  * (docs/spec/authentication.md#refusal-by-the-endpoint), and no reply of an inspection.
  */
@@ -212,7 +211,6 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 }
 
 /**
- *
  * Creates CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` has the same bytes
  * as the line of the journal.
  */
@@ -245,7 +243,6 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- *
  * Creates a body from the operator's template. Values are encoded for the content type, so that a file name cannot inject other content.
  *
  * @param headers headers of the handler, which may include Content-Type
@@ -291,7 +288,6 @@ export type PayloadOptions = Pick<
 >;
 
 /**
- *
  * Creates the payload for the options of a handler. Requests contain only the public part of events. Records contain no secrets of
  * `extra_data`.
  */

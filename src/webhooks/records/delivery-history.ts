@@ -9,7 +9,6 @@ interface HandlerHistory {
 }
 
 /**
- *
  * To save memory, a position in a file is kept as one number. It has 36 bits for the offset in a file of at most 64 GiB, and 17 bits for
  * the number of the file. A position in a Redis stream has a time instead of a file number, so it is kept as a string.
  */
@@ -29,7 +28,6 @@ export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
   /**
-   *
    * Reads all records. This takes about 40 bytes of memory for each event and handler, and three times as much with UUIDs.
    *
    * @param byUuid whether events without a position in the journal must be found

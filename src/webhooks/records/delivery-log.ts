@@ -19,7 +19,6 @@ export function deliveriesFolder(dataFolderPath: string): string {
 }
 
 /**
- *
  * Writes the delivery records to NDJSON files, with one line for each request. Lines are written at once and synced within 100 ms, so that
  * a restarted process knows which events were delivered. If a record cannot be written, it is counted and logged, and deliveries continue.
  */
@@ -88,7 +87,6 @@ export class DeliveryLog {
 }
 
 /**
- *
  * Yields records, even while a service writes them. Malformed lines are reported and skipped. @param from undefined for the oldest record
  */
 export async function* readDeliveries(

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 
 /**
- *
  * The body or query of a request in its record. The same bytes can be sent again from it. A body is kept as a text, or as the texts before
  * and after the lines of the journal.
  */
@@ -68,7 +67,6 @@ export const deliveryRecord = z.strictObject({
   reply: recordedReply.exactOptional(),
   file: recordedFile.exactOptional(),
   /**
-   *
    * `upload` if an upload waited for the delivery, `replay` if it was sent again by hand, `test` for a test; missing for a delivery in the
    * background.
    */

@@ -75,7 +75,6 @@ export interface PlannedRequest {
 }
 
 /**
- *
  * Yields the requests that would be sent, and how each differs from the newest delivery with the same first event. Nothing is sent.
  *
  * @param groups account group of each event, by the UUID of the event

@@ -26,7 +26,6 @@ export interface RecordedRequest {
 }
 
 /**
- *
  * Yields the recorded requests of some events, with their original bytes, in the order of the records. If several requests have the same
  * handler and first event, only the newest is yielded.
  *
@@ -116,7 +115,6 @@ export function maskSecrets(rendered: RenderedPayload, events: readonly Outgoing
 }
 
 /**
- *
  * Inserts the secrets of the current configuration into a recorded request, because records contain no secrets.
  *
  * @param today request that the current configuration makes for the same events

@@ -16,7 +16,6 @@ import { maskSecrets } from './recorded-requests.ts';
 type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
 
 /**
- *
  * Returns the options of the named handlers, or of all enabled handlers if none is named.
  *
  * @throws ServiceError `bad-request` for an unknown handler
@@ -58,7 +57,6 @@ export interface TestDependencies {
 }
 
 /**
- *
  * Sends a test event (`testEventSent`) to one handler at once, even if the handler does not run. Each URL gets one attempt. The event is
  * written to the journal, and the delivery to the records of manual deliveries. No handler gets the event in the background.
  *

@@ -47,7 +47,6 @@ class ReplayResults {
 }
 
 /**
- *
  * Yields the events of deliveries, each event once for its handler. The current filters are ignored. @param ids IDs of deliveries
  */
 async function* deliveredEvents(
@@ -303,7 +302,6 @@ export class ReplayJobs {
   #isStopping = false;
 
   /**
-   *
    * Starts a replay, or queues it.
    *
    * @param by name of the operator

@@ -25,7 +25,6 @@ const bodyLimits = { deepest: deepestEvent + 2 };
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
- *
  * Yields the events of a file or stdin. Each line is an event or a request body (`{"events": […]}`), or all lines together are one event or
  * body.
  *
@@ -134,7 +133,6 @@ async function* readLines(stream: Readable, name: string, signal: AbortSignal | 
 }
 
 /**
- *
  * Calculates a UUID from a JSON value (version 8, RFC 9562 §5.8). It consists of the first bits of a SHA-256. Spacing and the order of
  * members do not change it.
  */
@@ -174,7 +172,6 @@ export interface SelectedEvent {
 }
 
 /**
- *
  * Yields the selected events of the journal or of a file that at least one handler gets.
  *
  * @param source path of the file, or `-` for stdin; undefined for the journal

@@ -75,7 +75,6 @@ export interface ShownSending {
   /** Headers, with names in lower case. Records contain no headers, so they usually come from the current configuration. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
   /**
-   *
    * The recorded body, or the body that the current configuration renders. It does not contain secrets of `extra_data`. Null if neither
    * body is available.
    */

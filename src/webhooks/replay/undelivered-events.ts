@@ -24,7 +24,6 @@ export interface UndeliveredEvents {
 }
 
 /**
- *
  * Finds events whose delivery failed, was discarded or was never tried. Events that a running service will still send are left out, so that
  * they are not sent twice.
  *
