@@ -54,7 +54,7 @@ export interface LocalAccount {
   readonly enabled: boolean;
   readonly passwordHash: string | undefined;
   /**
-   * Set when the hash of another system was replaced by one of the same password: the SHA-256 of the earlier hash, in base64url. Sessions
+   * SHA-256 in base64url of the earlier hash, if svc replaced the hash of another system by its own hash of the same password. Sessions
    * that were opened with the earlier hash stay valid.
    */
   readonly replacedHashFingerprint?: string | undefined;

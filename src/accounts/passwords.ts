@@ -47,8 +47,8 @@ export interface PasswordHash extends HashCost {
 }
 
 /**
- * Cost of new hashes: OWASP's password storage cheat sheet lists equally strong choices; this one needs 16 MiB, so that a few concurrent
- * logins fit into the memory of a small machine. It takes about 150 ms.
+ * Cost of new hashes. OWASP's password storage cheat sheet lists several equally strong choices. This one needs 16 MiB, so that a few
+ * concurrent logins fit into the memory of a small machine. It takes about 150 ms.
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
@@ -161,9 +161,9 @@ export interface VerificationTurn {
 }
 
 /**
- * Verifies passwords, and remembers correct ones for clients that send them with every request: as a digest with a key of this process,
- * together with the hash, never in clear. Wrong ones are not remembered. The digest never leaves the process, so a hash of key and password
- * is enough, at a third of the time of an HMAC. Identical concurrent verifications share one.
+ * Verifies passwords, and remembers correct ones for clients that send them with every request. It stores a digest of password and hash
+ * with a key of this process, never the password itself. Wrong passwords are not remembered. The digest never leaves the process, so a hash
+ * of key and password is enough, at a third of the time of an HMAC. Identical concurrent verifications share one.
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');

@@ -249,8 +249,9 @@ export class AccountFiles {
   }
 
   /**
-   * The record of an unfinished or recently ended upload. First ends the requests that send content to it, but not other queries. @throws
-   * as `resumable`
+   * The record of an unfinished or recently ended upload. First ends the requests that send content to it, but not other queries.
+   *
+   * @throws as `resumable`
    */
   inspectResumable(id: string): Promise<UploadRecord> {
     return inspectUpload(this.#paths, id);

@@ -19,7 +19,7 @@ import { type Change, LockedPath, type LockGuard, lockPath } from './locks/lock-
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
-/** Events that SSH services emit instead of those of HTTP services; undefined for none. All other events are common to both. */
+/** Maps events of HTTP services to the events that SSH services emit instead; undefined if they emit none. Both emit all other events. */
 const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],
   [eventIds.folderOpened, eventIds.sftpFolderOpened],

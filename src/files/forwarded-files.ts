@@ -147,7 +147,9 @@ export class ForwardedFiles {
     return new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** The account, with only the rights for one operation. Its method is empty if its folders are known only from the event. */
+  /**
+   * The account, with only the rights for one operation. If its folders are known only from the event, its authentication method is empty.
+   */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;
     const { path, realPath } = pathsOf(event);

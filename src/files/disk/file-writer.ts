@@ -119,7 +119,7 @@ export class FileWriter implements RandomWriter {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Fills the new file with a copy-on-write clone of an opened file, if the file system can. @returns whether it did */
+  /** Fills the new file with a copy-on-write clone of an opened file, if the file system supports that. @returns whether it did */
   async clone(
     source: { fd: number; stats: Stats },
     temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,

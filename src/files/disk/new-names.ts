@@ -22,8 +22,8 @@ export interface NameRules {
 const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists, so this holds even if another node creates the
- * name at the same moment. Without hard links, the check protects only against this process.
+ * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists. So nothing is replaced, even if another node
+ * creates the name at the same moment. Without hard links, the check protects only against this process.
  *
  * @param isShared whether other processes may rename the file, too. If one of them did so first, this rename is undone; otherwise the file
  *   would have two names
@@ -52,7 +52,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   return true;
 }
 
-/** Renames a file or folder to a name in a folder, or to one with a number if that is taken. */
+/** Renames a file or folder to a name in a folder. If the name is taken, adds a number. */
 export function renameToFreeOrNumber(from: string, folder: Folder, name: string): void {
   const isFolder = lstatSync(from).isDirectory();
   for (let to = name; ; to = freeName(folder, name)) {

@@ -13,7 +13,7 @@ export interface FinishOptions {
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set together with `modifiedMs`, which is the default. */
+  /** Access time to set together with `modifiedMs`; equal to it by default. */
   accessedMs?: number | undefined;
   /** Called under the mutex of the rename, with the current file of that name. If it throws, that file is kept. */
   verify?: ((current: Entry | undefined) => void) | undefined;

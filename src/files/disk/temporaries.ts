@@ -59,7 +59,8 @@ const abandonedAfterMs = 86_400_000;
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
 /**
- * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. It is too early if a name is reused.
+ * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. If a name is reused, this time is too
+ * early.
  */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
@@ -100,7 +101,7 @@ export function isKeptName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.kept');
 }
 
-/** A new name for a file or folder that may come back to its former name. */
+/** A new name for a file or folder that may get its former name back. */
 export function asideName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.back`;
 }
@@ -206,7 +207,7 @@ export class Temporaries {
     fsyncSync(this.#fd);
   }
 
-  /** Removes from the list a temporary file that was renamed or deleted. */
+  /** Removes a renamed or deleted temporary file from the list. */
   delete(realPath: string): void {
     this.#running.delete(realPath);
     if (this.#sizeBytes > compactAboveBytes && this.#sizeBytes > this.#running.size * 1024) this.#compact();

@@ -221,7 +221,8 @@ async function moveToTrash(
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }
-    // Another node has moved the folder, and may have put something else there before this was taken.
+    // Another node may have moved the parent folder meanwhile, and another folder may have its place. Then the record gets the current
+    // path.
     const place = placeOf(paths, parent, name, path);
     if (place.realPath !== source.realPath) opened.correct(id, place);
     return target.realPath;

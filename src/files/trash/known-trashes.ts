@@ -30,8 +30,9 @@ export class KnownTrashes {
   }
 
   /**
-   * Applies a configuration. @param daysNow returns the retention of a trash in days; 0 if the configuration gives the account no trash, or
-   * does not know it
+   * Applies a configuration.
+   *
+   * @param daysNow returns the retention of a trash in days; 0 if the configuration gives the account no trash, or does not know the account
    */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;

@@ -29,7 +29,7 @@ export interface Trashed {
   readonly origin: EventContext;
 }
 
-/** The reasons for which an item is permanently deleted. The reason is also the suffix of the name of its content from then on. */
+/** The reasons for which an item is permanently deleted. When the deletion begins, the reason is appended to the name of its content. */
 export const endReasons = ['person', 'age', 'quota'] as const;
 export type EndReason = (typeof endReasons)[number];
 

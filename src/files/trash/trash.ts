@@ -90,7 +90,7 @@ export interface Kept {
 /**
  * Prepares to keep a file or folder that is about to be replaced. On a full disk, resolves with undefined, and nothing is kept.
  *
- * @param mustGo whether a file must lose its name before the replacement, as a folder must
+ * @param mustGo whether a file is moved away before the replacement, as a folder always is
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
 

@@ -87,7 +87,7 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // A request that took over the upload continued in a clone. So content may be left even if the upload has become a file.
+      // A request that takes over an upload continues in a clone. So earlier content may be left, although the upload has become a file.
       if (await isStored()) removeContent(record.contentPath);
       // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));

@@ -105,8 +105,7 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 
 /**
  * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to them
- * are ended first. An upload that lasts only as long as its connection fails if the folder was removed; if it was moved, the upload
- * continues there.
+ * are ended first. Uploads that end with their connections fail if the folder was removed. If it was moved, they continue there.
  *
  * @param realPath former path of the folder, links resolved
  * @param after whether the folder was removed, and a function that returns the current place of its content

@@ -103,7 +103,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // The HTTP/1 server starts its timeouts at this event. With https it would never come, because another server listens.
+    // The HTTP/1 server starts its timeouts at this event. With https the event would never come, because another server listens.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,

@@ -87,5 +87,5 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
 /** Stands for unknown methods. Methods are case-sensitive, but `Request` would turn `get` into GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
-/** One `Request` per method is enough: Hono reads only the method of it, and everything else is in the exchange. */
+/** One `Request` per method is enough: Hono reads only its method, and everything else is in the exchange. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));

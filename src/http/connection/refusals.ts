@@ -19,8 +19,10 @@ const meanings: Record<string, [number, string]> = {
 };
 
 /**
- * Returns the complete reply to bytes that are not an HTTP request. @param error the parser's error @param server value of the header
- * `server`
+ * Returns the complete reply to bytes that are not an HTTP request.
+ *
+ * @param error the parser's error
+ * @param server value of the header `server`
  */
 export function garbageReply(error: Error, server: string): { message: string; reply: string } {
   const [status, message] = meanings[systemErrorCode(error) ?? ''] ?? [400, 'The request is not valid HTTP.'];

@@ -275,7 +275,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // An error must not destroy the stream: the parser waits until the whole file is read, so it would wait forever.
+    // An error must not destroy the stream, because the parser would wait forever for the rest of the file.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

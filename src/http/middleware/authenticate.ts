@@ -239,7 +239,7 @@ type PresentedSecret = Pick<Credentials, 'type' | 'username' | 'content'> & { re
  *
  * @param check checks the credentials
  * @param attemptOutcome maps the result of `check` to an outcome; `unknown` is not counted
- * @throws what `check` throws; ServiceError `too-many-requests` with event `addressRefused`, `unavailable` if attempts cannot be counted
+ * @throws the errors of `check`; ServiceError `too-many-requests` with event `addressRefused`, `unavailable` if attempts cannot be counted
  */
 export async function countedAttempt<T>(
   exchange: Exchange,

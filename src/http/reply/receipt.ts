@@ -32,8 +32,9 @@ export function droppedReply(result: UploadResult, headers: ReplyHeaders): Reply
 }
 
 /**
- * Builds the reply, with status 201, to the request that completes a visitor's upload in parts. @param headers the headers from
- * `receiptHeaders`, and others
+ * Builds the reply, with status 201, to the request that completes a visitor's upload in parts.
+ *
+ * @param headers the headers from `receiptHeaders`, and others
  */
 export function storedReply({ path, offsetBytes, completion }: UploadRecord, headers: ReplyHeaders): Reply {
   const digest = /^sha-256=:([^:]*):$/.exec(String(headers['repr-digest'] ?? ''))?.[1] ?? '';

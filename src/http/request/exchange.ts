@@ -236,9 +236,9 @@ export interface Visit {
   /** Converts a path in the creator's files to one relative to the file or folder that the link shows. */
   belowOf(path: VirtualPath): VirtualPath;
   /**
-   * Waits for a turn to do expensive work, such as reading a whole tree: visitors do little of it at once.
+   * Waits for a turn to do expensive work, such as reading a whole tree. Only a few visitors may do such work at the same time.
    *
-   * @returns ends the turn
+   * @returns a function that ends the turn
    * @throws ServiceError `unavailable` if too many visitors wait
    */
   takeTurn(): Promise<() => void>;

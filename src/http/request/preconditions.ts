@@ -55,7 +55,7 @@ export type Preconditions = (current: Entry | undefined) => void;
  * Reads the preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have
  * no entity tag.
  *
- * @param asked the conditions to use in place of those of this request
+ * @param asked conditions that replace those of this request
  * @returns a function that checks the preconditions. Call it with the current state of the request's own resource, while the change holds
  * its lock
  * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member

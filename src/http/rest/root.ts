@@ -12,8 +12,8 @@ export function isPreflight(exchange: Exchange): boolean {
 }
 
 /**
- * Answers a browser that asks whether a page of an origin in `cors_origins` may send a request. It may; the request itself is checked
- * later.
+ * Answers a browser that asks whether a page of an origin in `cors_origins` may send a request. The answer is always yes, because the
+ * request itself is checked later.
  */
 export function answerPreflight(exchange: Exchange): Promise<Response> {
   const headers = {

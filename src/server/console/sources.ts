@@ -51,7 +51,8 @@ const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 /**
  * Finds errors in the journal that happened before all nodes had started to count them. The first call starts the search in the background.
  *
- * @returns the errors found so far, the newest last. @param untilMs oldest start of a node, as Unix time in milliseconds
+ * @param untilMs oldest start of a node, as Unix time in milliseconds
+ * @returns the errors found so far, the newest last
  */
 function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;

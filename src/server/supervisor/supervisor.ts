@@ -135,7 +135,7 @@ export class Supervisor {
     return this.#listening;
   }
 
-  /** Makes all nodes apply the current file. If one cannot, none of them does. */
+  /** Makes all nodes apply the current file. If the first node cannot, none of them does. Any other node that cannot is replaced. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }

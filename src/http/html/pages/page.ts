@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
 import type { Language } from './locales/language.ts';
 
-/** The colours of the pages: those of the system, or those that the reader chose. */
+/** The colour themes of the pages. `system` means the theme of the reader's operating system. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 

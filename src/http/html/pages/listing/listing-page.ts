@@ -19,7 +19,7 @@ ${sortMenu(context, order)}
 </tr></thead>`;
 }
 
-/** Offers the same orders as a menu, because the grid view has no column titles. */
+/** Renders a menu with the same orders, because the grid view has no column titles. */
 function sortMenu({ language }: PageContext, order: ListingOrder) {
   const links = sortColumns.map((name) => {
     const isSorted = order.column === name;
@@ -66,7 +66,7 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // After the first batch, the number of members is known, or at least that the folder is large.
+    // After the first batch, it is known how many members the folder has, or at least that it is large.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';

@@ -54,8 +54,9 @@ function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
 }
 
 /**
- * Renders the tools of a folder as forms that work without a script. The script replaces the forms of class `plain`. @param more further
- * tools
+ * Renders the tools of a folder as forms that work without a script. The script replaces the forms of class `plain`.
+ *
+ * @param more further tools
  */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
@@ -92,8 +93,10 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
 }
 
 /**
- * Renders the form that searches a folder with everything below it, or all folders. @param asked the last search @param all label of the
- * field, for pages that show no folder
+ * Renders the form that searches a folder with everything below it, or all folders.
+ *
+ * @param asked the last search
+ * @param all label of the field, for pages that show no folder
  */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
   const hint = all ?? language.text('searchHint');
