@@ -12,7 +12,7 @@ async function act(page, action) {
 }
 
 /**
- * Makes a picture of every page of accounts, in both colours and three widths.
+ * Takes a picture of every page of accounts, in both colours and three widths.
  *
  * @param tools `openPage(width, height, colours, options of the browser's context)`, `login(page)`, and `url` of the service
  * @param target folder for the pictures

@@ -104,7 +104,8 @@ class History {
 /**
  * Asserts that bans decide as the history of attempts requires.
  *
- * @param limit number of failures until a ban @param runs number of histories to try; they are the same each time
+ * @param limit number of failures until a ban
+ * @param runs number of histories to try; they are the same each time
  */
 async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, runs: number): Promise<void> {
   const policy = { ban_after_failures: limit, ban_seconds: 40, ban_window_seconds: 90 };

@@ -11,7 +11,7 @@ const tus = { 'tus-resumable': '1.0.0' };
 /** Returns the URL of a path below the home folder. */
 export const urlOf = (path: string) => `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 
-/** The target of a door, which is a request that creates a name or changes a file: an existing folder (`/` or `/d`), and a name in it. */
+/** The target of a door: a name in an existing folder (`/` or `/d`). A door is a request that creates a name or changes a file. */
 export interface DoorTarget {
   folder: string;
   name: string;

@@ -70,7 +70,7 @@ export function watchFolder(t: Ending, folder: string): void {
   watched(t).folders.push(folder);
 }
 
-/** Registers a function that stops something at the end of the test, and its output, which is searched afterwards. */
+/** Registers a function that stops something at the end of the test. The outputs are searched after that. */
 export function watchOutput(t: Ending, stop: () => unknown, outputs: Watched['texts']): void {
   watched(t).stops.push(stop);
   watched(t).texts.push(...outputs);

@@ -10,7 +10,7 @@ export interface SystemCall {
 }
 
 /**
- * Reads a log of strace. A call that calls of other threads interrupt is on two lines.
+ * Reads a log of strace. If calls of other threads interrupt a call, it is on two lines.
  *
  * @throws Error if a string was cut, because `-s` was too small
  */

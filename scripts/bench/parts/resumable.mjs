@@ -15,7 +15,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
   const pieceBytes = 2 ** 23 / (isSmoke ? 64 : 1);
   const many = isSmoke ? 20 : 200;
 
-  /** Makes one upload, or several concurrent ones with the same total size. */
+  /** Sends one upload, or several concurrent ones with the same total size. */
   async function transfer(server, { protocol, collection }, { bytes = gibibyte, piece = bytes, streams = 1 } = {}) {
     empty(join(home, 'put'));
     if (protocol === 'put') return bulk(server, { method: 'PUT', path: server.at('put/plain'), bodyBytes: bytes });

@@ -30,8 +30,9 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, settleMs));
 /**
  * Returns the cost of many sessions: the memory of each in KiB, and the requests per second of the last one.
  *
- * @param server a freshly started server @param options.users names of its accounts, used in turn @param options.load options of
- * `throughput`
+ * @param server a freshly started server
+ * @param options.users names of its accounts, used in turn
+ * @param options.load options of `throughput`
  */
 export async function costOfSessions(server, { users, count, load }) {
   const url = `http://127.0.0.1:${server.port}`;

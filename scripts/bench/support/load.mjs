@@ -22,7 +22,8 @@ end`;
  * Measures requests per second, and the CPU time of the server for each request.
  *
  * @param server a server of `Group`
- * @param options.path path on the server; a number is added for PUT @param options.method PUT sends 1 KiB, other methods send no body
+ * @param options.path path on the server; a number is added for PUT
+ * @param options.method PUT sends 1 KiB, other methods send no body
  */
 export async function throughput(server, { path, method = 'GET', connections, seconds, headers = server.headers, folder }) {
   const before = cpuSeconds(server.pid);

@@ -68,9 +68,13 @@ const serviceOf = {
  * svc as a measured server.
  *
  * @param options.name name in the table
- * @param options.executable another build @param options.binary a binary with Node.js inside, in place of the build
- * @param options.node the interpreter @param options.nodeArgs its options @param options.args options of `serve`
- * @param options.config options of the configuration that are added or replaced @param options.services additional services
+ * @param options.executable another build
+ * @param options.binary a binary with Node.js inside, in place of the build
+ * @param options.node the interpreter
+ * @param options.nodeArgs its options
+ * @param options.args options of `serve`
+ * @param options.config options of the configuration that are added or replaced
+ * @param options.services additional services
  * @param options.certificate `rsa` for an RSA key in place of P-256
  */
 export function svc({

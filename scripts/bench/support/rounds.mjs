@@ -18,7 +18,8 @@ export class Rounds {
   /**
    * Runs one workload on the running servers. A failed round is reported and leaves a gap.
    *
-   * @param figures units of the resulting figures, by name @param on the servers
+   * @param figures units of the resulting figures, by name
+   * @param on the servers
    * @param action returns `value`, and `cpuUs` or `cpuS`, for each figure; if there is only one figure, it returns them directly
    */
   async measure(figures, on, action) {

@@ -173,8 +173,10 @@ export function memberFailure(target: string, error: unknown): MemberResult {
 }
 
 /**
- * Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each path that
- * remains
+ * Deletes a file, or a folder with its content.
+ *
+ * @param stop interrupts the deletion of a folder
+ * @returns a problem for each path that remains
  */
 export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
   const entry = files.inspect(path, 'deleteMember');

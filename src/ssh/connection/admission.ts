@@ -43,7 +43,10 @@ export class ConnectionSession {
   }
 
   /**
-   * Checks whether the session was ended elsewhere. @param nowMs monotonic time @param onEnd called if it was, during this call or later
+   * Checks whether the session was ended elsewhere.
+   *
+   * @param nowMs monotonic time
+   * @param onEnd called if it was, during this call or later
    */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;

@@ -76,7 +76,7 @@ export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** Builds a line that is visible while other nodes are unreachable. `show` shows it with a reason; without a reason, hides it. */
+/** Builds a line that is visible while other nodes are unreachable. `show` shows it with a reason, and hides it if there is none. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {

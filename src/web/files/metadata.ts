@@ -20,7 +20,7 @@ function currentValue(): string {
   return writeKeyValueList(items.filter(({ value }) => value !== ''));
 }
 
-/** Marks the required fields: the name of each value that is given, and needed values if the header is required or any value is given. */
+/** Marks the required fields. A value needs its name. Needed values are required if the header is required or any value is given. */
 function updateRequired(): void {
   const values = inputs('metadata-value');
   const isAnyGiven = values.some(({ value }) => value.trim() !== '');

@@ -24,7 +24,8 @@ interface OpenGap extends Gap {
 /**
  * Shows live events above the events that were found.
  *
- * @param query conditions of the page @param asked the same conditions for the API
+ * @param query conditions of the page
+ * @param asked the same conditions for the API
  * @param onCut called when rows at the end of the table were removed
  */
 export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {

@@ -42,7 +42,10 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
 }
 
 /**
- * Opens a menu. @param from element that gets the focus when the menu closes @param beside position of the menu's button, or of the pointer
+ * Opens a menu.
+ *
+ * @param from element that gets the focus when the menu closes
+ * @param beside position of the menu's button, or of the pointer
  */
 export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;

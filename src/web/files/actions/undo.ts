@@ -113,7 +113,7 @@ function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
 }
 
-/** Shows the result of a move, and offers to undo it. @param from @param to URL paths of the folders */
+/** Shows the result of a move, and offers to undo it. @param from URL path of the former folder @param to URL path of the new folder */
 export async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
   const done = new Set(outcome.done);
   const tell = (message: string) => noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });

@@ -50,7 +50,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Rotates the drawing (Exif 2.32, tag 0x0112). @param width @param height size of the stored picture */
+/** Rotates the drawing (Exif 2.32, tag 0x0112). @param width width of the stored picture @param height its height */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],

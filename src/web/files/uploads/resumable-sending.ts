@@ -72,7 +72,10 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
 /** The result of a request: the next offset, the end of the upload, no answer, or that the service has removed the upload. */
 type Step = number | Sent | 'lost' | 'gone';
 
-/** The two sizes, in bytes, of requests on an unreliable connection. Only completed requests are sure to count there. */
+/**
+ * Sizes, in bytes, of requests on an unreliable connection. The smaller one is used after another loss. Only the content of completed
+ * requests is certain to be stored.
+ */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
 

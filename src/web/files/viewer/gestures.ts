@@ -72,7 +72,10 @@ function listeners(stage: HTMLElement) {
 }
 
 /**
- * Watches swipes over a film, except on its controls. @param go shows the file that is `by` steps away @returns a controller that stops it
+ * Watches swipes over a film, except on its controls.
+ *
+ * @param go shows the file that is `by` steps away
+ * @returns a controller that stops it
  */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);
