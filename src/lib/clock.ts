@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A timer that can be cancelled. Cancelling it twice, or after it fired, does nothing. */
+/** A timer that can be cancelled. A cancel has no effect if the timer has fired or was cancelled before. */
 export interface Timer {
   cancel(): void;
 }
@@ -9,13 +9,13 @@ export interface Timer {
 export interface Clock {
   /** Wall-clock time as Unix time in milliseconds, with a fraction. */
   nowMs(): number;
-  /** Monotonic time in milliseconds, for durations. Its start is arbitrary, but the same for all processes of a machine. */
+  /** Monotonic time in milliseconds, for durations. Its zero point is arbitrary, but the same for all processes of a machine. */
   monotonicMs(): number;
   /** Runs `action` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, action: () => void): Timer;
   /** Runs `action` every `periodMs`. The timer does not keep the process alive. */
   every(periodMs: number, action: () => void): Timer;
-  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal is aborted before that. */
+  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts before. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -42,6 +42,6 @@ export const systemClock: Clock = {
     handle.unref();
     return { cancel: () => clearInterval(handle) };
   },
-  // Node.js would reject with an error of its own, not with the signal's reason.
+  // Node.js would reject with its own error, not with the signal's reason.
   sleep: (delayMs, signal) => pause(clampDelayMs(delayMs), undefined, { signal }).catch(() => Promise.reject(signal?.reason)),
 };

@@ -5,7 +5,7 @@ import { catching } from './catching.ts';
 import type { Clock } from './clock.ts';
 import { systemErrorCode } from './errors.ts';
 
-/** The connections of a listener and their traffic. */
+/** Tracks the connections of a listener, and their traffic. */
 export class Connections {
   readonly #sockets = new Set<Socket>();
   /** The TLS connections whose client certificate was verified. */
@@ -14,7 +14,7 @@ export class Connections {
   readonly #endedBytes = { received: 0, sent: 0 };
   readonly #onFault: (error: unknown, victim: { destroy(): void }) => void;
 
-  /** @param onFault handles a fault in a listener that Node.js calls; must not throw */
+  /** @param onFault handles errors in listeners that Node.js calls; must not throw */
   constructor(onFault: (error: unknown, victim: { destroy(): void }) => void) {
     this.#onFault = onFault;
   }
@@ -42,14 +42,14 @@ export class Connections {
     });
   }
 
-  /** Registers a connection that was passed to `add` before, after its TLS handshake. */
+  /** Registers a connection after its TLS handshake. The connection was passed to `add` before. */
   addSecure(socket: TLSSocket): void {
     if (!socket.authorized) return;
     this.#authorized.add(socket);
     this.#onClose(socket, () => void this.#authorized.delete(socket));
   }
 
-  /** Invalidates all client certificates: another authority may have verified them. */
+  /** Invalidates all client certificates, because another authority may have verified them. */
   distrust(): void {
     for (const socket of this.#authorized) socket.authorized = false;
     this.#authorized.clear();
@@ -74,7 +74,7 @@ export class Connections {
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
-  /** Ends HTTP/2 connections after their running requests. */
+  /** Ends HTTP/2 connections when their running requests have ended. */
   closeHttp2(): void {
     for (const session of this.#http2Sessions) session.close();
   }
@@ -86,16 +86,16 @@ export class Connections {
   }
 }
 
-/** Maximum number of costly actions that a client may take at once. Such actions cost the service more than the client. */
+/** Maximum number of costly actions that a client may take at once. A costly action costs the service more than the client. */
 const burst = 200;
 
-/** Number of such actions per second that a client may sustain. Browsers and WebDAV clients stay far below. */
+/** Number of costly actions per second that a client may take all the time. Browsers and WebDAV clients take far fewer. */
 const perSecond = 20;
 
-/** Codes of the errors with which Node.js ends a session because its client misbehaved. */
+/** Codes of errors with which Node.js ends a session because its client misbehaved. */
 const refusals = new Set<string | undefined>(['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES']);
 
-/** A budget that refills with time. */
+/** A number of actions that a client may take. It grows with time up to `burst`. */
 class Budget {
   readonly #clock: Clock;
   #left = burst;
@@ -117,12 +117,12 @@ class Budget {
 }
 
 /**
- * Ends a flooding HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their reply (rapid reset,
- * CVE-2023-44487), and SETTINGS and PING frames, because each of them must be answered. Also reports connections that Node.js ends for such
- * reasons.
+ * Ends an HTTP/2 connection that floods the service with ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their
+ * reply (rapid reset, CVE-2023-44487), and SETTINGS and PING frames, because each of these must be answered. It also reports connections
+ * that Node.js ends for such reasons.
  *
- * @param onFlood called once, with the client's misbehaviour
- * @param onFault handles a fault in this function's own listeners; must not throw
+ * @param onFlood called once with a description of the client's misbehaviour
+ * @param onFault handles errors in the listeners of this function; must not throw
  */
 export function endFloods(
   session: ServerHttp2Session,
@@ -138,10 +138,10 @@ export function endFloods(
     isOver = true;
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Wait until the surplus frame is handled; otherwise the GOAWAY would not be sent.
+    // The surplus frame must be handled first. Otherwise the GOAWAY would not be sent.
     setImmediate(catching(() => session.destroy(), onFault));
   };
-  // Node.js ends the session itself after invalid frames, and when its own limits are exceeded.
+  // Node.js itself ends a session after invalid frames, and if its own limits are exceeded.
   const onError = (error: unknown) => {
     if (isOver || !refusals.has(systemErrorCode(error))) return;
     isOver = true;

@@ -1,6 +1,6 @@
 /**
- * All faults that the service reports. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the
- * pages. Faults that readers must distinguish have different codes.
+ * The codes of all errors that the service reports. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language
+ * of the pages. Errors that readers must distinguish have different codes.
  */
 export const errorCodes = [
   'bad-request',
@@ -54,15 +54,15 @@ interface ServiceErrorOptions {
   details?: Record<string, unknown>;
 }
 
-/** A fault as clients see it. The message is in English, and the code selects its translation. */
+/** An error as clients see it. The message is in English. The code selects its translation. */
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Path of the affected member in the folder; undefined for the folder itself. It is shown before the message. */
+  /** Path of the affected member, relative to the folder; undefined for the folder itself. It is shown before the message. */
   readonly relativePath?: string;
 }
 
-/** A fault with a meaning that the service knows. `message` may be shown to the client, so it must not contain secrets or real paths. */
+/** An error that the service expects. `message` may be shown to the client, so it must not contain secrets or real paths. */
 export class ServiceError extends Error implements Problem {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
@@ -75,18 +75,18 @@ export class ServiceError extends Error implements Problem {
   }
 }
 
-/** Returns whether a thrown value is a `ServiceError`, with one of the given codes if there are any. */
+/** Returns whether a thrown value is a `ServiceError`. If codes are given, it must have one of them. */
 export function isServiceError(error: unknown, ...codes: ErrorCode[]): error is ServiceError {
   return error instanceof ServiceError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Linux errors for which Node.js has no name, by error number. */
+/** Linux errors without a name in Node.js, by error number. */
 const unnamedErrors = new Map<unknown, string>([
   [-116, 'ESTALE'],
   [-122, 'EDQUOT'],
 ]);
 
-/** Returns the `code` of an operating system error (`ENOENT`); undefined for any other value. */
+/** Returns the `code` of an operating system error, such as `ENOENT`; undefined for any other value. */
 export function systemErrorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   if ('errno' in error && unnamedErrors.has(error.errno)) return unnamedErrors.get(error.errno);

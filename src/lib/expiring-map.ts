@@ -1,9 +1,9 @@
 /**
- * A map whose entries expire at individual times. Above the limit, the oldest entry is dropped. All times are in milliseconds of one clock.
+ * A map in which each entry has its own expiry. Above the limit, the oldest entry is dropped. All times are in milliseconds of one clock.
  */
 export class ExpiringMap<Value> {
   readonly #maxEntries: number;
-  // The map is created when it is needed, because most of these maps stay empty.
+  // The inner map is created only when it is needed, because most of these maps stay empty.
   #entries: Map<string, { value: Value; untilMs: number }> | undefined;
 
   constructor(maxEntries = Number.POSITIVE_INFINITY) {
@@ -52,7 +52,7 @@ export class ExpiringMap<Value> {
   }
 }
 
-/** Removes the oldest entry of a map or set if it exceeds its limit. */
+/** Removes the oldest entry of a map or set if there are more entries than allowed. */
 export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, max: number): void {
   const [oldest] = entries.size > max ? entries.keys() : [];
   if (oldest !== undefined) entries.delete(oldest);

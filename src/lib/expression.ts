@@ -9,12 +9,12 @@ const maxCharacters = 4096;
 
 /**
  * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression (`e/RE/flags`, `m/RE/flags`),
- * or one of these after `!`. Globs ignore case and match the whole text. Regular expressions match any part of it. Matching takes linear
- * time, because a remote party chooses the text.
+ * or one of these after `!`. Globs ignore case and must match the whole text. Regular expressions match any part of it. Matching takes
+ * linear time, because a remote party chooses the text.
  *
- * @param of in texts, `.` of a regular expression does not match a line break. In paths it does. In paths, `ö` as two characters (Unicode's
- * decomposed form, which macOS writes) also equals `ö` as one, so that no other spelling escapes a rule
- * @throws ServiceError `bad-request`, which says what is wrong
+ * @param of for `texts`, `.` in a regular expression does not match a line break; for `paths` it does. For `paths`, a letter such as `ö`
+ *   equals its decomposed form of two characters, which macOS writes, so that no other spelling escapes a rule
+ * @throws ServiceError `bad-request` with the reason
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {
   const trimmed = trimmedOrThrow(source);
@@ -51,7 +51,7 @@ function compileRegularExpression(text: string, dotMatchesAll: boolean): (input:
   if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
   const flags = text.slice(end + 1);
   if (!/^i?$/.test(flags)) throw new ServiceError('bad-request', `The flag "${flags}" is not known; "i" ignores case.`);
-  // The engine is large and only regular expressions need it, so it is loaded here. `require` is used because compiling is synchronous.
+  // The engine is large, and only regular expressions need it, so it is loaded here. `require` is used because compiling is synchronous.
   const { RE2JS } = require('re2js') as typeof import('re2js');
   try {
     const pattern = RE2JS.compile(text.slice(2, end), (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (dotMatchesAll ? RE2JS.DOTALL : 0));
@@ -61,7 +61,7 @@ function compileRegularExpression(text: string, dotMatchesAll: boolean): (input:
   }
 }
 
-/** Splits at `|` outside of `[…]`. */
+/** Splits a text at each `|` that is not inside `[…]`. */
 function splitAlternatives(text: string): string[] {
   const parts: string[] = [];
   let start = 0;
@@ -77,7 +77,10 @@ function splitAlternatives(text: string): string[] {
   return [...parts, text.slice(start)];
 }
 
-/** Returns the index of the `]` that ends the class starting at `open`, or -1. A `]` directly after the start belongs to the class. */
+/**
+ * Returns the index of the `]` that ends the class starting at `open`; -1 if there is none. A `]` right after the start belongs to the
+ * class.
+ */
 function classEnd(text: string, open: number): number {
   const first = text[open + 1] === '!' ? open + 2 : open + 1;
   return text.indexOf(']', first + 1);
@@ -90,8 +93,8 @@ type Token =
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
 /**
- * Folds the case of a character by its capital letter. `ς` and `σ` have the capital Σ, `ſ` and `s` have S. `ı` is an exception: its capital
- * is I, but it must not equal `i`.
+ * Folds the case of a character through its capital letter. `ς` and `σ` have the capital Σ, and `ſ` and `s` have S. The exception is `ı`:
+ * its capital is I, but it must not equal `i`.
  */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
@@ -100,7 +103,7 @@ function foldOne(character: string): string {
   return simple.length === character.length ? simple : character;
 }
 
-// Case is ignored by comparing folded characters one by one, so that offsets in the texts correspond.
+// Characters are folded one by one, so that offsets in the folded text and in the original text are the same.
 function fold(text: string): string {
   if (/^[\u0000-\u007f]*$/.test(text)) return text.toLowerCase();
   return Array.from(text, foldOne).join('');
@@ -158,8 +161,8 @@ function compareCodePoints(a: string, b: string): number {
 }
 
 /**
- * Compiles one glob. Literal texts and `*` need no automaton. Other globs are matched by returning to only the last `*`, which takes at
- * most text length × glob length steps.
+ * Compiles one glob. If it has only literal text and `*`, each literal is searched for. Other globs are matched with backtracking to only
+ * the last `*`, which takes at most text length × glob length steps.
  */
 function compileGlob(glob: string): (text: string) => boolean {
   const tokens = parseGlob(glob);
@@ -168,7 +171,7 @@ function compileGlob(glob: string): (text: string) => boolean {
   return (text) => matchTokens(tokens, Array.from(text));
 }
 
-/** Finds each literal text between stars after the previous one, in linear time. */
+/** Searches for each literal text between stars, each after the previous one, in linear time. */
 function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
   const runs: string[] = [''];
   for (const token of tokens) {

@@ -1,9 +1,9 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
-/** Maximum number of separate pieces. Each one needs some hundred bytes of memory, and the other side may send single bytes. */
+/** Maximum number of separate pieces. Each piece needs some hundred bytes of memory, and the other side may send single bytes. */
 const maxPieces = 1024;
 
-/** Joins bytes that arrive in pieces, using memory that does not grow with the number of pieces. */
+/** Joins bytes that arrive in pieces. The memory that it uses does not depend on the number of pieces. */
 export class GatheredBytes {
   readonly #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];
@@ -21,7 +21,7 @@ export class GatheredBytes {
     this.#pieces = [];
   }
 
-  /** Returns all bytes as one buffer. @param maxBytes bytes beyond this number are omitted */
+  /** Returns all bytes as one buffer. @param maxBytes further bytes are left out */
   whole(maxBytes = this.#sizeBytes): Buffer {
     const all = [...this.#blocks, ...this.#pieces];
     return all.length === 1 && maxBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, maxBytes);
@@ -31,10 +31,10 @@ export class GatheredBytes {
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. It posts the memory to
- * a closed port. That drops the message, but still detaches the memory (HTML, "transferable objects").
+ * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. The memory is posted
+ * to a closed port, which drops the message but still detaches the memory (HTML, "transferable objects").
  *
- * @param buffers a buffer that shares its memory with others is left unchanged
+ * @param buffers a buffer that shares its memory with others is not changed
  */
 export function freeBuffers(buffers: readonly Buffer[]): void {
   if (!closedPort) {

@@ -6,7 +6,7 @@ export function icon(name: IconName): Html {
   return new Html(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="${iconShapes[name]}"/></svg>`);
 }
 
-/** Text that is HTML, so that templates do not escape it. */
+/** Text that is already HTML, so templates do not escape it. */
 export class Html {
   readonly text: string;
 
@@ -26,14 +26,14 @@ export function escapeHtml(text: string): string {
   return visibleControls(text.replace(/[&<>"']/g, (character) => entities[character] as string));
 }
 
-/** Escapes a value that a form sends back, so that the server receives exactly the same characters. */
+/** Escapes a value that a form sends back. The server receives exactly the same characters. */
 export function escapeFormValue(text: string): string {
   return text
     .replace(/[&<>"']/g, (character) => entities[character] as string)
     .replace(/[\u0000-\u001f\u007f]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Renders a name as HTML, with invisible characters shown (`escapeInvisible`). */
+/** Renders a name as HTML. Invisible characters are shown (`escapeInvisible`). */
 export function nameHtml(name: string): string {
   return escapeInvisible(escapeHtml(name));
 }
@@ -51,7 +51,7 @@ function partText(part: Part): string {
   return typeof part === 'object' ? part.map((item) => item.text).join('') : escapeHtml(String(part));
 }
 
-/** A template tag that escapes all values except `Html`. */
+/** A template tag that escapes all values except for `Html`. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((text, index) => text + (index < parts.length ? partText(parts[index]) : '')).join(''));
 }

@@ -1,13 +1,13 @@
 /** Maximum nesting depth of lists and objects in JSON that the service receives (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
-/** Thrown for JSON that is nested too deeply or has too many values. */
+/** Thrown for JSON that is nested too deeply or that has too many values. */
 export class JsonLimitError extends Error {}
 
 interface JsonLimits {
   /** Maximum nesting depth of lists and objects. */
   deepest?: number;
-  /** Maximum number of values, including lists and objects and the values in them. */
+  /** Maximum number of values. Lists and objects count, and so do the values in them. */
   maxValues?: number;
 }
 
@@ -23,7 +23,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Returns whether a text has more opening brackets than there may be levels. Most JSON has fewer and needs no further check. */
+/** Returns whether a text has more opening brackets than the allowed levels. Most JSON has fewer, and needs no further check. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')
@@ -77,7 +77,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Returns an own member of an object. A received name such as `constructor` could otherwise find an inherited member. */
+/** Returns a member that the object itself has. Otherwise a received name such as `constructor` could find an inherited member. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -10,15 +10,15 @@ export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string
 }
 
 /**
- * Removes target and host from a request, which were read before. Hono's adapter would build a URL from them that nothing uses. If it
- * failed, it would answer with an empty 400.
+ * Removes target and host from a request, because both were read before. Hono's adapter would build a URL from them that nothing uses. If
+ * that failed, it would answer with an empty 400.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';
   incoming.headers.host = '';
 }
 
-/** Says why a server cannot listen and, if it is known, how to solve the problem. */
+/** Explains why a server cannot listen and, if it is known, how to solve the problem. */
 export function listenFault(error: Error): string {
   switch (systemErrorCode(error)) {
     case 'EADDRINUSE':
@@ -32,14 +32,14 @@ export function listenFault(error: Error): string {
   }
 }
 
-/** Maximum number of connections that wait to be accepted. The system may limit it further. */
+/** Maximum number of connections that wait to be accepted. The system may have a lower limit. */
 const backlog = 4096;
 
 /**
  * Starts to accept connections.
  *
  * @param onError called for errors after the start
- * @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted
+ * @throws ServiceError `unavailable` with the address, if it is in use or not permitted
  */
 export function listen(
   server: Server,
@@ -60,13 +60,13 @@ export function listen(
   });
 }
 
-/** Returns the URL of a listening server, without a path. It has the port that the system chose if the configured port is 0. */
+/** Returns the URL of a listening server, without a path. If the configured port is 0, it has the port that the system chose. */
 export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;
 }
 
-/** Joins address and port as in a URL (RFC 3986 §3.2). */
+/** Joins an address and a port as in a URL (RFC 3986 §3.2). */
 export function authority(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

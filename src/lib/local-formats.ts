@@ -1,5 +1,5 @@
 /**
- * Maximum number of cached date texts, and of cached size texts. Without a cache, formatting takes longer than the rest of a listing row.
+ * Maximum number of date texts, and of size texts, that are cached. Without a cache, they take longer than the rest of a row in a listing.
  */
 const maxTexts = 2_000;
 
@@ -7,14 +7,14 @@ const dayMinutes = 24 * 60;
 
 const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
 
-/** Writes the same text as `Intl.DateTimeFormat` with date and short time in UTC, but composes it from cached parts. */
+/** Writes the same text as `Intl.DateTimeFormat` with date and short time in UTC, but builds it from cached parts. */
 class DateTexts {
   readonly #whole: Intl.DateTimeFormat;
   readonly #date: Intl.DateTimeFormat;
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** The texts before, between and after date and time; undefined for a language that writes the time before the date. */
+  /** The texts before, between and after date and time; undefined for a language that puts the time before the date. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -50,15 +50,15 @@ class DateTexts {
   }
 }
 
-/** Formats of dates and sizes in a language, for people to read. */
+/** Formats dates and sizes for people who read a language. */
 export class LocalFormats {
   readonly #tag: string;
-  // Formatters are created on first use, because creating them takes longer than writing a whole page.
+  // Formatters are created at their first use, because their creation takes longer than a whole page.
   #dates: DateTexts | undefined;
   #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();
 
-  /** @param tag language, with the region whose formats apply (`en-GB`) */
+  /** @param tag language, with the region whose formats are used (`en-GB`) */
   constructor(tag: string) {
     this.#tag = tag;
   }
@@ -69,7 +69,7 @@ export class LocalFormats {
     return this.#dates.text(timeMs);
   }
 
-  /** Writes a size for people to read, in units of powers of 1000, with at most one decimal. */
+  /** Writes a size for people to read, in powers of 1000, with at most one decimal. */
   size(bytes: number): string {
     const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
     const tenths = Math.round((bytes / 1000 ** power) * 10);

@@ -9,7 +9,7 @@ export type LogFormat = 'pretty' | 'json';
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
-  /** Whether `debug` writes anything. Callers can avoid the work of computing fields if it does not. */
+  /** Whether `debug` writes anything. If not, callers need not compute the fields. */
   readonly isDebug: boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -29,7 +29,7 @@ export interface LogOptions {
   fields?: LogFields;
 }
 
-// Fields whose values are masked. This is a second safeguard, in case a caller logs them by mistake.
+// Fields whose values are masked. This is a second safeguard, in case a caller logs such a value by mistake.
 const maskedFields = new Set(['password', 'authorization', 'cookie', 'set-cookie', 'session', 'token', 'content', 'secret']);
 
 const colours: Record<LogLevel, string> = { debug: '\u001b[2m', info: '\u001b[36m', warn: '\u001b[33m', error: '\u001b[31m' };
@@ -39,7 +39,7 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-// A line break or a control character in a value must not forge a second log line.
+// A line break or control character in a value must not make a second log line.
 function visible(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
@@ -52,7 +52,7 @@ function fieldText(value: unknown): string {
   return /^[^\s"=]+$/.test(text) ? visible(text) : JSON.stringify(visible(text));
 }
 
-/** Creates a structured log that writes each message as one line. */
+/** Creates a structured log. Each message is one line. */
 export function createLog(options: LogOptions): Log {
   const threshold = logLevels.indexOf(options.level);
   function line(level: LogLevel, message: string, fields: LogFields): string {
@@ -74,5 +74,5 @@ export function createLog(options: LogOptions): Log {
   return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log that writes nothing. It is for tests and commands that end at once. */
+/** A log that writes nothing, for tests and for commands that end at once. */
 export const silentLog: Log = { isDebug: false, debug() {}, info() {}, warn() {}, error() {} };

@@ -33,13 +33,13 @@ const types = {
   ],
 };
 
-/** Extensions of text files, mostly program source, that have no media type of their own. */
+/** Extensions of text files without a media type, mostly program source. */
 const textExtensions = [
   'bash bat cc cjs clj cmake cs cts cxx dart env ex exs fish fs gradle graphql groovy hcl hh hpp hs hxx jsx jl kt kts less lisp lock lua',
   'm mk ml mm mts nim nix pas pm properties proto ps1 r sass scala scm scss sol styl svelte swift tcl tf tsx v vb vhdl vim vue zig zsh',
 ];
 
-/** Names of text files that have no extension or are hidden, in lower case. */
+/** Names of text files without an extension, or with a dot at the start. They are in lower case. */
 const textNames = new Set(
   words([
     'authors changelog contributing copying dockerfile gemfile install jenkinsfile license makefile notice procfile rakefile readme todo',
@@ -61,7 +61,7 @@ function words(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
 
-/** Returns the media type of a file by its name; `application/octet-stream` if it is unknown. Text counts as UTF-8. */
+/** Returns the media type of a file from its name; `application/octet-stream` if it is unknown. Text is treated as UTF-8. */
 export function mediaTypeByName(fileName: string): string {
   const name = fileName.toLowerCase();
   const dot = name.lastIndexOf('.');
@@ -73,8 +73,8 @@ export function mediaTypeByName(fileName: string): string {
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
 /**
- * Types shown as text: `text/*` except HTML, and some others. `video/mp2t` is one of them, because most `.ts` files are TypeScript and
- * browsers cannot play such videos.
+ * Types that are shown as text: `text/*` except for HTML, and some others. `video/mp2t` is one of them, because most `.ts` files are
+ * TypeScript, and browsers cannot play such videos.
  */
 const plainTextTypes =
   /^(application\/(json|ld\+json|manifest\+json|sql|toml|x-csh|x-httpd-php|x-ndjson|x-sh|x-subrip|yaml)|video\/mp2t|text\/(?!html$).*)$/;
@@ -92,7 +92,7 @@ export function inlineKind(mediaType: string): InlineKind | undefined {
   return main === 'image' || main === 'audio' || main === 'video' ? main : undefined;
 }
 
-/** Icons of files that have no preview, or whose preview shows less than the icon does. The first match applies. */
+/** Icons of files that have no preview, or whose preview tells less than the icon. The first match applies. */
 const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['sheet', /excel|spreadsheet|numbers|text\/(csv|tab-separated)|parquet/],
   ['slides', /powerpoint|presentation|keynote/],
@@ -102,13 +102,13 @@ const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['code', /javascript|^text\/(x-|css|html)|json|yaml|toml|xml|\/sql|x-c?sh$|php|wasm|mp2t/],
 ];
 
-/** Matches names of plain prose, as opposed to programs and settings. */
+/** Matches the names of plain prose, as opposed to programs and settings. */
 const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 
-/** Kinds of previews for which no additional icon is needed. */
+/** Kinds of previews that need no additional icon. */
 const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
 
-/** Kinds that the pages' own scripts show, as text or as a list of an archive's members. */
+/** Kinds that scripts of the pages show, as text or as a list of the members of an archive. */
 const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
   ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
   ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],
@@ -116,9 +116,7 @@ const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
 
 const classesByType = new Map<string, string>();
 
-/**
- * Returns the CSS classes of a file's icon. They are the kind of its preview, if there is one, and the icon, unless the kind implies it.
- */
+/** Returns the CSS classes of a file's icon: the kind of its preview if there is one, and the icon unless the kind implies it. */
 export function fileIconClasses(name: string): string {
   const mediaType = mediaTypeByName(name);
   if (mediaType.startsWith('text/plain')) return prose.test(name) ? 'text' : 'text code';

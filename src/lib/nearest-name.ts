@@ -1,6 +1,5 @@
 /**
- * Returns the number of insertions, deletions, changes and swaps of neighbours that turn one text into the other (optimal string alignment
- * distance).
+ * Returns how many insertions, deletions, changes and swaps of neighbours turn one text into the other (optimal string alignment distance).
  */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
@@ -19,9 +18,9 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Finds the known name that was probably meant.
+ * Finds the known name that was probably meant. More than two thirds of its letters must be the same.
  *
- * @returns undefined if no name is similar, which means that more than a third of the letters differ
+ * @returns undefined if no name is that similar
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let best: { name: string; distance: number } | undefined;

@@ -5,8 +5,8 @@ import { isHeaderName, isHeaderValue } from './headers/header-fields.ts';
 import { parseList } from './list-values.ts';
 
 /**
- * The types of options. Each one accepts the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values), and returns
- * one normalised value. Options share schemas, because creating a schema takes time at every start.
+ * The types of options. Each type accepts the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values), and returns
+ * one normalised value. Options share schemas, because the creation of a schema takes time at every start.
  */
 
 /** Any text without `/` and `|`. */
@@ -19,7 +19,7 @@ const yesOrNo = z
   .union([z.boolean(), z.enum(['yes', 'no', 'true', 'false', 'on', 'off', '1', '0'])], { error: 'must be yes or no' })
   .transform((value) => (typeof value === 'boolean' ? value : ['yes', 'true', 'on', '1'].includes(value)));
 
-/** `yes`/`no`, `true`/`false`, `on`/`off`, `1`/`0`, or a boolean. */
+/** A boolean, or one of `yes`/`no`, `true`/`false`, `on`/`off`, `1`/`0`. */
 export function yesNo() {
   return yesOrNo;
 }
@@ -32,7 +32,7 @@ const numberOrText = [
     .transform(Number),
 ] as const;
 
-/** A number, or its text. `minimum` and `maximum` are inclusive. */
+/** A number, or a number as text. `minimum` and `maximum` are inclusive. */
 export function number(minimum: number, maximum: number) {
   const range = `must be a number from ${minimum} to ${maximum}`;
   return z.union(numberOrText, { error: range }).refine((value) => value >= minimum && value <= maximum, range);
@@ -40,7 +40,7 @@ export function number(minimum: number, maximum: number) {
 
 const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** A time in seconds, or a text such as `30s`, `10m`, `8h` or `3d`. @param maximum in seconds */
+/** A time in seconds, or a text such as `30s`, `10m`, `8h` or `3d`. @param maximum maximum in seconds */
 export function duration(maximum: number) {
   const message = `must be seconds, or a time such as 30s, 10m, 8h or 3d; from 0 to ${maximum} s`;
   return z.union([z.number(), z.string()], { error: message }).transform((value, context) => {
@@ -51,17 +51,17 @@ export function duration(maximum: number) {
   });
 }
 
-/** A whole number, or its text. */
+/** A whole number, or a whole number as text. */
 export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
 }
 
-/** Maximum size that options accept, in bytes. A double represents all integers up to it exactly. */
+/** Maximum size in bytes that options accept. A double can represent all integers up to it exactly. */
 export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 
-/** Runs `read`. If it throws a `ServiceError`, that becomes an issue of the option. @returns undefined in that case */
+/** Runs `read`. A `ServiceError` from it becomes an issue of the option. @returns undefined in that case */
 export function readOrIssue<T>(context: z.core.$RefinementCtx, read: () => T): T | undefined {
   try {
     return read();
@@ -81,7 +81,7 @@ const texts = z
     return items?.filter((item) => item !== '') ?? z.NEVER;
   });
 
-/** A comma-separated list (RFC 4180 quoting), or a list of texts. Empty items are dropped. */
+/** A comma-separated list (with the quoting of RFC 4180), or a list of texts. Empty items are dropped. */
 export function textList() {
   return texts;
 }
@@ -96,7 +96,8 @@ export function lineList() {
 }
 
 /**
- * Headers as `Name: value`, as several lines of that form, as a list of them, or as a map. The result is `[name, value]` pairs in order.
+ * Headers as `Name: value`, as several such lines, as a list of such lines, or as a map. The result is a list of `[name, value]` pairs in
+ * the same order.
  */
 export function headerLines() {
   return z
@@ -130,7 +131,7 @@ function splitHeaders(value: string | string[] | Record<string, string> | null):
     });
 }
 
-// The service sets the headers of connection and framing (RFC 9110 §7.6.1, RFC 9112 §6).
+// The service itself sets the headers for the connection and for framing (RFC 9110 §7.6.1, RFC 9112 §6).
 const framingHeaders = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
 /** Headers for requests to a remote endpoint. */
@@ -143,7 +144,7 @@ export function requestHeaderLines() {
   });
 }
 
-/** Header names: comma-separated or a list. */
+/** Header names, as a comma-separated text or as a list. */
 export function headerNames() {
   return textList().refine((names) => names.every(isHeaderName), 'must be header names');
 }
@@ -171,7 +172,9 @@ export function expressionText() {
   return z.string().superRefine((text, context) => void readOrIssue(context, () => compileExpression(text)));
 }
 
-/** One or more http or https URLs, comma-separated or as a list. Credentials in a URL are refused, because logs would show them. */
+/**
+ * One or more http or https URLs, as a comma-separated text or as a list. URLs with credentials are refused, because logs would show them.
+ */
 export function urlList() {
   return textList().superRefine((urls, context) => {
     if (urls.length === 0) context.addIssue({ code: 'custom', message: 'must name at least one URL' });
@@ -186,7 +189,7 @@ export function urlList() {
   });
 }
 
-/** Origins, which consist of scheme, host and port. They are comma-separated or a list. */
+/** Origins, which consist of scheme, host and port, as a comma-separated text or as a list. */
 export function originList() {
   return textList().superRefine((items, context) => {
     for (const item of items) {

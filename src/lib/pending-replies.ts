@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { catching } from './catching.ts';
 
-/** Maximum number of concurrent requests on one connection. They are pipelined requests or HTTP/2 streams. */
+/** Maximum number of concurrent requests on one connection (pipelined requests or HTTP/2 streams). */
 export const maxPending = 128;
 
 /** A pipelined request that waits until the replies before it are sent. */
@@ -12,14 +12,14 @@ interface Waiting {
 }
 
 /**
- * Runs pipelined HTTP/1 requests one after the other. Replies must be sent in order, so a request that started early would hold files and
- * memory while the client still reads the reply before it.
+ * Runs the pipelined HTTP/1 requests of a connection one after the other. Replies must be sent in order, so a request that started early
+ * would hold files and memory while the client still reads an earlier reply.
  */
 export class PendingReplies {
   readonly #bySocket = new Map<Socket, Waiting[]>();
   readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
-  /** @param onFault handles faults that requests do not catch; must not throw */
+  /** @param onFault handles errors that requests do not catch; must not throw */
   constructor(onFault: (error: unknown, outgoing: ServerResponse) => void) {
     this.#onFault = onFault;
   }
@@ -43,7 +43,7 @@ export class PendingReplies {
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
-    // No request is carried out after a reply that ends the connection (RFC 9112 §9.6).
+    // After a reply that ends the connection, no further request is run (RFC 9112 §9.6).
     if (!socket.writable) pending.length = 0;
     const [first] = pending;
     if (!first) return;

@@ -12,7 +12,7 @@ export class ThrottledCount {
     this.#everyMs = everyMs;
   }
 
-  /** Counts one occurrence. @returns the number since the last report, including this one; undefined if no report is due */
+  /** Counts one occurrence. @returns the number of occurrences since the last report, including this one; undefined if no report is due */
   record(): number | undefined {
     this.#count++;
     const nowMs = this.#clock.monotonicMs();
@@ -24,7 +24,7 @@ export class ThrottledCount {
   }
 }
 
-/** A rate limit: on average `requests` per `seconds`, and `burst` at once. */
+/** A maximum rate: on average `requests` per `seconds`, and up to `burst` at once. */
 export interface Rate {
   requests: number;
   seconds: number;
@@ -36,7 +36,7 @@ export class RateLimit {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #burst: number;
-  /** Available tokens; negative while callers wait. */
+  /** Number of available tokens. It is negative while callers wait. */
   #tokens: number;
   #atMs: number;
 
@@ -48,7 +48,7 @@ export class RateLimit {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Resolves when it is the caller's turn. @throws the reason of `signal` if it is aborted before that */
+  /** Resolves when the caller may continue. @throws the signal's reason if it aborts before */
   async take(signal?: AbortSignal): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);

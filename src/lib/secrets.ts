@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { memoizeForTick } from './concurrency/event-loop.ts';
 
-/** The kinds of secrets by the letter in their prefix. `svc_t_…` is an access token, and `svc_l_…` is the secret of a link. */
+/** The kinds of secrets, by the letter in their prefix. `svc_t_…` is an access token, and `svc_l_…` is the secret of a link. */
 const kinds = { t: 'token', l: 'link' } as const;
 export type SecretKind = (typeof kinds)[keyof typeof kinds];
 
@@ -14,13 +14,13 @@ const [secretDigits, checksumDigits] = [43, 6];
 const wholeSecret = /^svc_[tl]_[0-9A-Za-z]{49}$/;
 const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
 
-/** A text that has the form of a secret, after parsing. */
+/** A parsed text that has the form of a secret. */
 export type ReadSecret =
   | { kind: SecretKind /** SHA-256 in base64url: the only trace of a secret that is kept. */; hash: string }
-  /** The text has the form of a secret, but its checksum is wrong, so it was mistyped or truncated. */
+  /** The text has the form of a secret, but its checksum is wrong. It was mistyped or truncated. */
   | 'mistyped';
 
-/** Creates a secret of 256 random bits, followed by a CRC-32 of the preceding part (docs/spec/tokens.md#form). */
+/** Creates a secret of 256 random bits, followed by a CRC-32 of everything before it (docs/spec/tokens.md#form). */
 export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   const value = BigInt(`0x${randomBytes(32).toString('hex')}`);
   const body = `svc_${kind === 'token' ? 't' : 'l'}_${base62(value, secretDigits)}`;
@@ -28,7 +28,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   return { secret, hash: hashSecret(secret) };
 }
 
-/** Parses a text that may be a secret, without asking a store. @returns undefined for a text of another form */
+/** Parses a text that may be a secret. No store is asked. @returns undefined for a text without the form of a secret */
 export function readSecret(text: string): ReadSecret | undefined {
   if (!hasSecretForm(text)) return undefined;
   const body = text.slice(0, -checksumDigits);
@@ -41,12 +41,12 @@ export function hasSecretForm(text: string): boolean {
   return text.length === 55 && wholeSecret.test(text);
 }
 
-/** Replaces the secrets in a text with asterisks. */
+/** Masks the secrets in a text. */
 export function maskSecrets(text: string): string {
   return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
 }
 
-/** Returns the SHA-256 of a secret, by which stores find it. */
+/** Returns the SHA-256 of a secret. Stores find the secret by it. */
 export const hashSecret = memoizeForTick((secret) => hash('sha256', secret, 'base64url'));
 
 function checksum(body: string): string {

@@ -1,10 +1,10 @@
-/** Sends pages; each promise resolves once the kernel has the bytes. */
+/** Sends pages. Each promise resolves when the kernel has the bytes. */
 interface PageWriter {
   write(bytes: Buffer): Promise<void>;
   end(): Promise<void>;
 }
 
-/** Composes a reply body in two pages: one page is filled while the other one is being sent. Only one caller may use it at a time. */
+/** Builds a reply body in two pages. One page is filled while the other one is sent. Only one caller may use it at a time. */
 export class PagedBody {
   readonly #writer: PageWriter;
   #page: Buffer;
@@ -14,15 +14,17 @@ export class PagedBody {
   /** Number of bytes that the kernel has accepted so far. */
   sentBytes = 0;
 
-  /** @param pages buffers that others may use once the body has ended */
+  /** @param pages buffers; others may use them when the body has ended */
   constructor(writer: PageWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
   }
 
   /**
-   * Returns the free rest of the current page. @param leastBytes minimum length; if less is free, another page becomes current @throws
-   * ServiceError `client-gone`
+   * Returns the free rest of the current page.
+   *
+   * @param leastBytes minimum length; if less is free, the other page becomes the current one
+   * @throws ServiceError `client-gone`
    */
   async free(leastBytes: number): Promise<Buffer> {
     if (this.rest.length < leastBytes && this.#usedBytes > 0) await this.#turn();
@@ -57,7 +59,7 @@ export class PagedBody {
     await this.#writer.end();
   }
 
-  // Sends the page a moment later, so that the next read starts first and other requests can run in between.
+  // The page is sent a moment later, so that the next read starts first and other requests can run in between.
   async #turn(): Promise<void> {
     await this.#written;
     const bytes = this.#page.subarray(0, this.#usedBytes);
@@ -65,27 +67,29 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // The next turn awaits this promise. A failure before that must not count as unhandled.
+    // The next turn awaits this promise. If it rejects before, that must not be an unhandled rejection.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;
   }
 }
 
-/** Two buffers for one download. One is filled while the other one is being sent. */
+/** Two buffers for one download. One is filled while the other one is sent. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Returns the buffers; must be called once. @param isFree whether nothing uses them any more, so that another download may take them */
+  /** Returns the buffers. Must be called once. @param isFree whether nothing uses them any more, so that another download may take them */
   release(isFree: boolean): void;
 }
 
-/** Size with which large bodies are sent fastest (docs/design/costs.md). It has room for a member of an archive and its header. */
+/**
+ * With this size, large bodies are sent fastest (docs/design/costs.md). It has room for a member of an archive and the member's header.
+ */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
-/** Size for further downloads and for HTTP/2 streams. It is the initial window of a stream (RFC 9113 §6.9.2). */
+/** Size for further downloads, and for HTTP/2 streams. It is the initial window of a stream (RFC 9113 §6.9.2). */
 const smallBytes = 64 * 1024;
 
-/** Maximum number of downloads with large buffers at a time. It is limited because slow clients keep their buffers for a long time. */
+/** Maximum number of downloads with large buffers at a time. Slow clients keep their buffers for a long time. */
 const maxLargePairs = 32;
 
 const maxIdlePairs = 8;
@@ -93,8 +97,10 @@ const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
 /**
- * Takes buffers for one download of a file or an archive. The first downloads get large buffers and further ones small buffers, so that a
- * thousand slow clients need 200 MiB instead of 2 GiB. @param isStream whether the download is one of many on its connection
+ * Takes buffers for one download of a file or an archive. The first downloads get large buffers, and further ones small buffers, so that a
+ * thousand slow clients need 200 MiB instead of 2 GiB.
+ *
+ * @param isStream whether the download is one of many on its connection
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
   if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };

@@ -1,17 +1,17 @@
 /** A template such as `{account.name} uploaded {data.path}`. */
 export interface TextTemplate {
-  /** Names of the variables as they are written in the template. */
+  /** Names of the variables, as they are written in the template. */
   readonly variables: readonly string[];
   /**
-   * Inserts the values. An unknown variable is replaced by an empty text (docs/spec/delivery.md#templates).
+   * Inserts the values. An unknown variable becomes an empty text (docs/spec/delivery.md#templates).
    *
-   * @param lookUp returns a variable's value by its name in the template
-   * @param encode escapes a value; `before` is the literal text of the template that precedes it
+   * @param lookUp returns the value of a variable by its name in the template
+   * @param encode escapes a value; `before` is the literal text of the template before the value
    */
   render(lookUp: (name: string) => string | undefined, encode?: (value: string, name: string, before: string) => string): string;
 }
 
-// `{{` and `}}` stand for literal braces. A brace that does not start a variable is literal, too, because a template may be JSON.
+// `{{` and `}}` are literal braces. A brace that does not begin a variable is also literal, because a template may be JSON.
 const token = /\{\{|\}\}|\{([\p{L}_][\p{L}\p{N}_.-]*)\}/gu;
 
 /** Parses a template. Every text is a valid template. */

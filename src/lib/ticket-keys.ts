@@ -1,6 +1,6 @@
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Lifetime of the secret for session tickets. Node.js holds only one key, so a client with an older ticket makes a full handshake. */
+/** Lifetime of the secret for session tickets. Node.js has only one key, so a client with an older ticket makes a full handshake. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
 
 /** Creates a secret for `TicketKeys`. */
@@ -15,8 +15,8 @@ export interface TicketOptions {
 }
 
 /**
- * The keys of TLS session tickets. All nodes derive them from one secret, so clients can resume sessions with any node. The secret is kept
- * in memory only and is renewed.
+ * The keys of TLS session tickets. All nodes derive them from one secret, so that a client can resume its session with any node. The secret
+ * is only in memory, and is renewed.
  */
 export class TicketKeys {
   #secret: Buffer;
@@ -26,7 +26,7 @@ export class TicketKeys {
     this.#secret = secret;
   }
 
-  /** Replaces the secret, which invalidates all tickets. */
+  /** Replaces the secret. All tickets become invalid. */
   renew(secret = newTicketSecret()): void {
     this.#secret = secret;
     for (const listener of this.#listeners) listener();
@@ -39,8 +39,9 @@ export class TicketKeys {
   }
 
   /**
-   * Returns keys that only one service uses. A ticket carries the verified client certificate, so it must be accepted only where the same
-   * authorities are trusted.
+   * Returns keys that only one service uses. A ticket contains the verified client certificate, so it may be accepted only by a service
+   * that trusts the same authorities.
+   *
    * @param clientCa content of the file `tls_client_ca_path`
    */
   of(service: string, clientCa: Buffer | undefined): TicketOptions {

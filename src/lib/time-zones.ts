@@ -14,7 +14,7 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Returns the wall-clock time of a zone, in milliseconds as if it were UTC. */
+/** Returns the wall-clock time in a zone, in milliseconds as if it were UTC. */
 export function clockOf(timeMs: number, timeZone: string): number {
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
@@ -26,8 +26,8 @@ export function clockOf(timeMs: number, timeZone: string): number {
 }
 
 /**
- * Returns the instant at which a wall clock of the zone shows a time. For a time that it shows twice, this is the first occurrence; for a
- * time that it skips, the end of the gap.
+ * Returns the instant at which a wall clock in the zone shows a time. If the clock shows it twice, this is the first time. If the clock
+ * skips it, this is the end of the gap.
  *
  * @param wall the time that the clock shows, in milliseconds as if it were UTC
  */
@@ -46,7 +46,7 @@ export function instantOf(wall: number, timeZone: string): number {
   return after;
 }
 
-/** Writes a time as RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
+/** Formats a time as RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
 export function zonedTime(timeMs: number, timeZone: string): string {
   const wall = clockOf(timeMs, timeZone);
   const minutes = Math.round((wall - timeMs) / minuteMs);

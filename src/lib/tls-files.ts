@@ -16,8 +16,8 @@ export function certificateBlocks(pem: string): string[] {
 }
 
 /**
- * Splits two files into pairs of a certificate chain and its key. If there are several keys, each chain starts with the certificate of its
- * key. A key without a certificate gets the whole text, and `checkTlsPairs` then reports an error.
+ * Splits two files into pairs of a certificate chain and its key. With several keys, each chain begins at the certificate that belongs to
+ * the key. A key without a certificate gets the whole text, and `checkTlsPairs` then reports an error.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`
@@ -43,7 +43,9 @@ function belongTogether(certificate: string, key: string): boolean {
   }
 }
 
-/** A problem of TLS files. With an error, they cannot be used. With a warning, TLS works, but clients may refuse the certificate. */
+/**
+ * A problem with TLS files. With an error, the files cannot be used. With a warning, TLS works, but clients may refuse the certificate.
+ */
 export interface TlsFault {
   severity: 'error' | 'warning';
   code: 'tls-unusable' | 'tls-mismatch' | 'tls-expired' | 'tls-expires-soon' | 'tls-chain' | 'tls-weak';
@@ -55,10 +57,10 @@ export interface TlsFault {
 
 const dayMs = 86_400_000;
 
-/** A certificate is reported if it expires within this number of days. */
+/** A certificate that expires within this number of days is reported. */
 const soonDays = 30;
 
-/** Minimum size of RSA keys. Smaller ones can be broken, or clients refuse them (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
+/** Minimum size of RSA keys in bits. Smaller keys can be broken, or clients refuse them (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
 const leastRsaBits = 2048;
 const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1', 'secp192k1']);
 
@@ -66,10 +68,10 @@ const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1',
 const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
 
 /**
- * Checks that each chain can be parsed, is in order and is currently valid, and that each key belongs to its certificate.
+ * Checks whether each chain can be parsed, is in order and is valid now, and whether each key belongs to its certificate.
  *
  * @param certificates text of the certificate file
- * @param keys text of the key file; if undefined, keys are not checked
+ * @param keys text of the key file; undefined to check no keys
  * @param nowMs Unix time in milliseconds
  */
 export function checkTlsPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
@@ -86,7 +88,7 @@ export function checkAuthorities(pem: string, nowMs: number): TlsFault[] {
   return faults.length > 0 ? faults : chain.flatMap((certificate) => checkTime(certificate, 'authorities', nowMs));
 }
 
-/** Parses the certificates in a PEM text. Each certificate that cannot be parsed adds a fault. */
+/** Parses the certificates in a PEM text. A certificate that cannot be parsed adds a fault. */
 function parseCertificates(pem: string, file: TlsFault['file']): { chain: X509Certificate[]; faults: TlsFault[] } {
   const blocks = certificateBlocks(pem);
   if (blocks.length === 0) {
@@ -128,7 +130,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-/** Returns a name for messages. If the authority left the subject empty, Node.js returns undefined, although its types say otherwise. */
+/** Returns a name for messages. If the authority left the subject empty, Node.js returns undefined, although its type says otherwise. */
 function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }
@@ -141,7 +143,7 @@ function checkStrength(certificate: X509Certificate): TlsFault[] {
     faults.push(`the key has ${bits} bits; use RSA with ${leastRsaBits} bits or more, or an elliptic curve`);
   if (details?.namedCurve && weakCurves.has(details.namedCurve))
     faults.push(`the curve ${details.namedCurve} is too small; use prime256v1 or larger`);
-  // Clients do not check the signature of a root certificate, so a weak one is harmless.
+  // Clients do not check the signature of a root certificate, so a weak signature on it is harmless.
   const isRoot = certificate.checkIssued(certificate) && certificate.ca;
   if (!isRoot && weakSignatures.some((identifier) => certificate.raw.includes(identifier)))
     faults.push('the certificate is signed with SHA-1 or MD5; clients refuse it');
@@ -154,7 +156,7 @@ function checkKey({ certificate, key }: TlsPair): TlsFault[] {
     return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
   }
   try {
-    // `createSecureContext` accepts a certificate and a key of different types, but then every handshake would fail.
+    // `createSecureContext` accepts a certificate and a key of different types, but every handshake would then fail.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
       return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
   } catch (error) {

@@ -1,16 +1,16 @@
-/** A text with `{name}` placeholders, or such a text in a singular and a plural form. */
+/** A text with `{name}` placeholders, or its singular and plural forms. */
 export type Text = string | { readonly one: string; readonly other: string };
 
-/** Values of the placeholders. `count` selects singular or plural. */
+/** Values of the placeholders. `count` selects the singular or the plural. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** Returns whether a count takes the singular in a language of the pages. `Intl.PluralRules` would delay a page. */
+/** Returns whether a count takes the singular in a language of the pages. `Intl.PluralRules` would take too long for a page. */
 function isOne(language: string, count: number): boolean {
   return count === 1 || (count === 0 && language === 'fr');
 }
 
 /**
- * Fills in the placeholders of a text. Numbers get the digits and separators of the language.
+ * Fills in the placeholders of a text. Numbers are formatted for the language.
  *
  * @param language BCP 47 tag of the language of `text`
  */

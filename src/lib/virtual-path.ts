@@ -3,16 +3,16 @@ import { ServiceError } from './errors.ts';
 declare const virtualPathBrand: unique symbol;
 
 /**
- * An absolute path in an account's own name space: `/`, or `/a/b` without a trailing slash. Its segments are never empty, `.` or `..`, and
- * contain no NUL and no `/`.
+ * An absolute path in an account's own name space: `/`, or `/a/b` without a slash at the end. A segment is never empty, `.` or `..`, and
+ * contains no NUL and no `/`.
  */
 export type VirtualPath = string & { readonly [virtualPathBrand]: true };
 
-/** Maximum length of a member name in UTF-8 bytes. It is the limit of common file systems. */
+/** Maximum length of the name of a member in UTF-8 bytes. It is the limit of common file systems. */
 const longestNameBytes = 255;
 
 /**
- * Checks one member name (a single path segment, already decoded).
+ * Checks the name of a member, which is one decoded segment of a path.
  *
  * @throws ServiceError `name-invalid` for an empty name, `.`, `..`, NUL, `/`, `\` on Windows, or a name longer than 255 bytes
  */
@@ -37,16 +37,16 @@ export function checkNewName(name: string): void {
   if (/[\u0000-\u001f\u007f]/.test(name)) throw new ServiceError('name-invalid', 'A new name must not contain control characters.');
 }
 
-/** Builds a virtual path from decoded segments. @throws ServiceError `name-invalid` for the same names as `checkMemberName` */
+/** Builds a virtual path from decoded segments. @throws ServiceError `name-invalid` for the names that `checkMemberName` refuses */
 export function pathFromSegments(segments: readonly string[]): VirtualPath {
   for (const segment of segments) checkMemberName(segment);
   return `/${segments.join('/')}` as VirtualPath;
 }
 
 /**
- * Parses a virtual path of the configuration, such as `/shared/in`, with or without a trailing slash.
+ * Parses a virtual path of the configuration, such as `/shared/in`. A slash at the end is allowed.
  *
- * @throws ServiceError `name-invalid` if it is not absolute, and for the same names as `checkMemberName`
+ * @throws ServiceError `name-invalid` if it is not absolute, and for the names that `checkMemberName` refuses
  */
 export function parseVirtualPath(text: string): VirtualPath {
   if (!text.startsWith('/')) throw new ServiceError('name-invalid', `"${text}" must begin with "/".`);
@@ -58,7 +58,7 @@ export function pathSegments(path: VirtualPath): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }
 
-/** Returns the path of a member of a folder. @param name a name that was already checked */
+/** Returns the path of a member of a folder. @param name a name that was checked before */
 export function memberPath(folder: VirtualPath, name: string): VirtualPath {
   return (folder === '/' ? `/${name}` : `${folder}/${name}`) as VirtualPath;
 }

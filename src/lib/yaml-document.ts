@@ -3,7 +3,7 @@ import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair,
 /** Maximum nesting depth of lists and maps below the outermost one. Deeper nesting could exhaust the stack. */
 export const deepestNesting = 32;
 
-/** Maximum number of aliases. Each one causes a search through all anchors. */
+/** Maximum number of aliases. Each alias causes a search through all anchors. */
 const maxAliases = 1000;
 
 /** A problem in a text, with its position. */
@@ -14,14 +14,14 @@ export interface YamlProblem {
   column: number;
 }
 
-/** A parsed text. It has a document if there are no problems. */
+/** A parsed text. Its document is defined if there are no problems. */
 export interface ParsedYaml {
   document: Document.Parsed | undefined;
   lines: LineCounter;
   problems: YamlProblem[];
 }
 
-/** Parses YAML or JSON in time that is linear in its size. A text that is nested too deeply is refused before any recursion into it. */
+/** Parses YAML or JSON in linear time. A text that is nested too deeply is refused before any recursion into it. */
 export function parseYaml(text: string): ParsedYaml {
   const lines = new LineCounter();
   const problem = (code: YamlProblem['code'], message: string, offset: number): YamlProblem => {
@@ -48,7 +48,7 @@ export function parseYaml(text: string): ParsedYaml {
   return { document: problems.length === 0 ? document : undefined, lines, problems };
 }
 
-/** Removes quoted parts of the text from a parser's message, because they may be secret. */
+/** Removes the parts of a parser's message that quote the text, because they may be secret. */
 function withoutSource(message: string): string {
   const cited =
     /^(Unresolved tag|Unresolved alias \(.*?\)|Block scalar header includes extra characters|Not a YAML token|Not a valid tag|Could not resolve tag|Unsupported YAML version|Unknown directive|Invalid escape sequence|Verbatim tags aren't resolved|Unexpected [\w-]+ token in YAML \w+|The tag has no suffix)(?!\w).*$/s;
@@ -65,9 +65,9 @@ export function plainValue(document: Document.Parsed): unknown {
 }
 
 /**
- * Reads YAML or JSON that is not a configuration, such as test suites and accounts.
+ * Reads YAML or JSON that is not a configuration, such as test cases and accounts.
  *
- * @throws Error with one line that says what is wrong, and where
+ * @throws Error with one line that tells the problem and its position
  */
 export function readPlainYaml(text: string): unknown {
   const { document, problems } = parseYaml(text);
@@ -77,8 +77,9 @@ export function readPlainYaml(text: string): unknown {
 }
 
 /**
- * Parses the tokens with a parser that recurses. @returns the problem in place of tokens, if the text is nested too deeply or has too many
- * aliases
+ * Parses the tokens of a text. The parser recurses, so it stops if the text is nested too deeply or has too many aliases.
+ *
+ * @returns the tokens, or the problem
  */
 function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 'shape' | 'aliases'; message: string; offset: number } {
   const parser = new Parser(lines.addNewLine);
@@ -89,7 +90,7 @@ function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 's
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (lexeme.startsWith('*') && ++aliases > maxAliases)
       return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
-    // Document and scalar tokens do not count as levels.
+    // Document and scalar tokens are not levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
       return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
   }
@@ -114,7 +115,7 @@ function* repeatedKeys(node: unknown): Generator<number> {
   }
 }
 
-/** Finds keys of large maps. It indexes each map only once. */
+/** Finds keys in large maps. Each map is indexed only once. */
 export class KeyIndex {
   readonly #pairs = new WeakMap<object, Map<string, { key: unknown; value: unknown }>>();
 

@@ -229,7 +229,7 @@ function lintUnused(config: Config, report: Report): void {
   }
 }
 
-/** Checks that TLS files can be read, are of the right kind, belong together, are valid now, and are strong enough. */
+/** Checks whether TLS files can be read, are of the right kind, belong together, are valid now, and are strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     const hasTls = isHttpService(service) || (service.type === 'console' && usesTls(service));
@@ -273,7 +273,7 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    // `readSecretFile` remembers content that only root can read, for nodes that start after this process has dropped its privileges.
+    // `readSecretFile` keeps content that only root can read, for nodes that start after this process has dropped its privileges.
     return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);
@@ -287,7 +287,7 @@ function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowM
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }
 
-/** Finds ACME options with which no certificate, or no trusted certificate, can be obtained. @param nowMs Unix time in milliseconds */
+/** Finds ACME options with which no certificate, or only an untrusted one, can be obtained. @param nowMs Unix time in milliseconds */
 export function lintAcme(config: Config, report: Report, nowMs: number): void {
   const { state } = config.server;
   const kept = Object.entries(config.services).flatMap(([uuid, service]) => {

@@ -17,9 +17,7 @@ export class AccountKey {
   /** The public key, with its members in the order of RFC 7638 §3.3. */
   readonly jwk: { crv: string; kty: string; x: string; y: string };
 
-  /**
-   * @param pem the private key @throws Error if it is not a P-256 key
-   */
+  /** @param pem the private key @throws Error if it is not a P-256 key */
   constructor(pem: string) {
     this.#key = createPrivateKey(pem);
     const { crv = '', kty = '', x = '', y = '' } = this.#key.export({ format: 'jwk' });

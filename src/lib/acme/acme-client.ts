@@ -6,7 +6,7 @@ import type { AccountKey, SignedMessage } from './account-key.ts';
 /** Timeout of one request in milliseconds. */
 const requestMs = 30_000;
 
-/** Maximum time in milliseconds that an authority may take to check an authorization or to sign. */
+/** Maximum time in milliseconds that an authority may take to check an authorization, or to issue a certificate. */
 const patienceMs = 300_000;
 
 const maxReplyBytes = 256 * 1024;
@@ -20,7 +20,7 @@ const maxWaitMs = 30_000;
 export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeType = (typeof challengeTypes)[number];
 
-/** A proof that the service presents while the authority checks it. */
+/** The proof that the service presents while the authority checks it. */
 export interface Challenge {
   type: ChallengeType;
   domain: string;
@@ -28,9 +28,9 @@ export interface Challenge {
   keyAuthorization: string;
 }
 
-/** Thrown if an order failed, or if an authority does not comply with RFC 8555. */
+/** Thrown if an order failed, or if an authority does not follow RFC 8555. */
 export class AcmeError extends Error {
-  /** Time in milliseconds for which the authority accepts no requests. */
+  /** Time in milliseconds during which the authority accepts no requests. */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs = 0) {
@@ -47,7 +47,7 @@ interface AcmeReply {
   members: Record<string, unknown>;
 }
 
-/** The directory of an authority, and the account with it. */
+/** An account with an authority, and the URL of the authority's directory. */
 export interface AcmeAccount {
   directory: string;
   key: AccountKey;
@@ -97,7 +97,7 @@ export class AcmeClient {
    *
    * @param request certificate request (PKCS #10) in DER
    * @returns the certificate chain as PEM, as the authority sent it
-   * @throws AcmeError, or the reason of the signal if it is aborted
+   * @throws AcmeError, or the signal's reason if it aborts
    */
   async order(domains: readonly string[], request: Buffer, type: ChallengeType, presenter: ChallengePresenter): Promise<string> {
     try {
@@ -144,7 +144,7 @@ export class AcmeClient {
     const wanted = offered.find((challenge) => challenge.type === type);
     if (!wanted) throw new AcmeError(`the authority offers no ${type} for ${domain}`);
     const token = String(wanted.token);
-    // The token must have at least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes part of a path and of a Redis key.
+    // A token has at least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes a part of a path and of a Redis key.
     if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave a token for ${domain} that is none`);
     const challenge = { type, domain, token, keyAuthorization: this.#account.key.keyAuthorization(token) };
     try {
@@ -157,7 +157,7 @@ export class AcmeClient {
   }
 
   /**
-   * Polls until a resource has one of the wanted statuses. @throws AcmeError if it gets another final status, or does not change in time
+   * Polls a resource until it has one of the wanted statuses. @throws AcmeError if it gets another final status, or does not change in time
    */
   async #await(url: string, what: string, wanted: readonly string[]): Promise<Record<string, unknown>> {
     const endMs = this.#clock.monotonicMs() + patienceMs;
@@ -173,9 +173,7 @@ export class AcmeClient {
     }
   }
 
-  /**
-   * @throws AcmeError for any reply that is not a success
-   */
+  /** Sends a signed request. @throws AcmeError for any reply that is not a success */
   async #post(url: string, payload: object | '', what: string): Promise<AcmeReply> {
     for (let tries = 1; ; tries++) {
       const nonce = this.#nonce ?? (await this.#newNonce());
@@ -266,7 +264,7 @@ function waitOf(retryAfter: string, nowMs: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;
 }
 
-/** Returns the first error of a problem document, an order or an authorization, written as the end of a sentence. */
+/** Returns the first error of a problem document, an order or an authorization, as the end of a sentence. */
 function faultOf(members: Record<string, unknown>): string {
   const challenges = Array.isArray(members.challenges) ? members.challenges.filter(isObject) : [];
   const error = [members.error, ...challenges.map((challenge) => challenge.error)].find(isObject);
@@ -275,7 +273,7 @@ function faultOf(members: Record<string, unknown>): string {
   return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
 }
 
-/** Makes a text from the authority safe for logs and events: one line of limited length. */
+/** Makes a text from the authority safe for logs and events: one line, with a maximum length. */
 function inWords(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
 }

@@ -29,7 +29,7 @@ function signed(content: Buffer, key: KeyObject): Buffer {
   return sequence(content, ecdsaWithSha256, bitString(sign('sha256', content, key)));
 }
 
-/** Returns a request for a certificate with these names and no subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
+/** Creates a request for a certificate with these names and no subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
 export function certificateRequest(domains: readonly string[], key: KeyObject): Buffer {
   const extensions = sequence(identifier('1.2.840.113549.1.9.14'), setOf(sequence(alternativeNames(domains))));
   return signed(sequence(integer(Buffer.from([0])), sequence(), publicKeyOf(key), tagged(0, extensions, true)), key);
@@ -65,7 +65,7 @@ export function selfSignedCertificate(
   return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n${keyText(key)}`;
 }
 
-/** Encodes values in DER (X.690), as far as certificates and certificate requests need it. */
+/** Encodes values in DER (X.690). It supports only what certificates and certificate requests need. */
 
 function element(tag: number, content: Buffer): Buffer {
   const { length } = content;
@@ -114,7 +114,7 @@ function baseOf128(value: number): number[] {
   return digits;
 }
 
-/** Encodes a time in the form that certificates use until 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
+/** Encodes a time in the form that certificates use up to 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
 function utcTime(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));

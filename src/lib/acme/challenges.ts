@@ -11,19 +11,19 @@ import { selfSignedCertificate } from './certificates.ts';
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
 
-/** Maximum number of connections, and timeouts in milliseconds for the header section and for a whole request. Challenges are short. */
+/** Maximum number of connections, and timeouts in milliseconds for the header section and for the whole request. Challenges are short. */
 const maxConnections = 1000;
 const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000, maxHeaderSize: 16 * 1024 };
 
-/** The sources from which a plain HTTP server builds its replies. */
+/** Provides the data for the replies of a plain HTTP server. */
 export interface ChallengeSources {
-  /** Returns the key authorization of a token while an authority may ask for it. @throws ServiceError `unavailable` */
+  /** Returns the key authorization for a token while an authority may ask for it. @throws ServiceError `unavailable` */
   find(token: string): Promise<string | undefined>;
   /** Returns the origin that serves a domain; undefined if no service serves it. */
   originOf(domain: string): string | undefined;
 }
 
-/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3), redirects everything else to https, and does nothing more. */
+/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3) and redirects all other requests to https. */
 export class ChallengeServer {
   readonly #address: { address: string; port: number };
   readonly #server: Server;
@@ -36,7 +36,7 @@ export class ChallengeServer {
     this.#log = log;
     this.#server = createServer(limits, (incoming, outgoing) => void this.#answer(incoming, outgoing));
     let open = 0;
-    // Do not use `maxConnections` for this: node:cluster would pass the surplus connections from node to node for ever.
+    // `maxConnections` is not used, because node:cluster would pass surplus connections from node to node without end.
     this.#server.on('connection', (socket) => {
       if (open >= maxConnections) return void socket.destroy();
       open++;
@@ -48,7 +48,7 @@ export class ChallengeServer {
     });
   }
 
-  /** @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
+  /** @throws ServiceError `unavailable` with the address, if it is in use or not permitted */
   listen(): Promise<void> {
     const onError = (reason: Error) => this.#log.error('server error', { service: 'acme', reason });
     return listen(this.#server, { type: 'acme', ...this.#address }, onError);
@@ -72,7 +72,7 @@ export class ChallengeServer {
     incoming.resume();
     try {
       const { method = '', url = '', headers } = incoming;
-      // Requests with other methods may carry content or credentials. After a redirect the client would send them a second time.
+      // A request with another method may have content or credentials. After a redirect, the client would send them a second time.
       if (method !== 'GET' && method !== 'HEAD')
         return this.#end(outgoing, 405, 'Only GET and HEAD are answered here; use https.', { allow: 'GET, HEAD' });
       const path = url.split('?', 1)[0] as string;
@@ -82,7 +82,7 @@ export class ChallengeServer {
         return this.#end(outgoing, found === undefined ? 404 : 200, found ?? 'There is no such challenge.');
       }
       const origin = this.#sources.originOf((headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase());
-      // The Host header must not choose the target of the redirect, so unknown names are refused.
+      // The Host header must not choose the target of the redirect, so unknown names get 404.
       if (origin === undefined) return this.#end(outgoing, 404, 'This name is not served here.');
       const target = /^\/[!-~]*$/.test(url) ? url : '/';
       this.#end(outgoing, 308, 'Use https.', { location: `${origin}${target}` });
@@ -93,7 +93,7 @@ export class ChallengeServer {
   }
 
   #end(outgoing: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-    // Send exactly the text, without a line break, because authorities compare it byte by byte.
+    // The body is exactly the text, without a line break, because authorities compare it byte by byte.
     outgoing.writeHead(status, {
       ...headers,
       'content-type': status === 200 ? 'application/octet-stream' : 'text/plain; charset=utf-8',
@@ -106,24 +106,24 @@ export class ChallengeServer {
   }
 }
 
-/** Protocol of TLS challenges (RFC 8737). */
+/** The protocol of TLS challenges (RFC 8737). */
 const protocol = 'acme-tls/1';
 
-/** The extension with which a client offers only this protocol (RFC 7301 §3.1, RFC 8737 §4). */
+/** The extension by which a client offers only this protocol (RFC 7301 §3.1, RFC 8737 §4). */
 const onlyProtocol = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(protocol)]);
 
 const handshakeRecord = 22;
 const recordHeaderBytes = 5;
 
-/** Maximum size of a first record in bytes. Longer data is not a record (RFC 8446 §5.1). */
+/** Maximum size of the first record in bytes. Anything longer is not a record (RFC 8446 §5.1). */
 const maxRecordBytes = 2 ** 14 + recordHeaderBytes;
 
-/** Maximum time for a client to send its first record. */
+/** Maximum time in milliseconds for a client to send its first record. */
 const firstRecordMs = 10_000;
 
 /**
- * Returns whether the bytes contain the client's complete first record, whose extensions show the offered protocols. Also true if they can
- * no longer become a record.
+ * Returns whether the bytes contain the client's complete first record, whose extensions list the offered protocols. Also returns true if
+ * the bytes can no longer become a record.
  */
 function isWhole(bytes: Buffer): boolean {
   if (bytes.length === 0) return false;
@@ -131,13 +131,13 @@ function isWhole(bytes: Buffer): boolean {
   return bytes.length >= recordHeaderBytes && bytes.length >= recordHeaderBytes + bytes.readUInt16BE(3);
 }
 
-/** Answers TLS challenges (RFC 8737) on the connections of an https service. Passes on all other connections unchanged. */
+/** Answers TLS challenges (RFC 8737) on the connections of an https service. All other connections are passed on unchanged. */
 export class TlsChallenges {
   readonly #find: (domain: string) => Promise<string | undefined>;
   readonly #clock: Clock;
   readonly #server: TlsServer;
 
-  /** @param find returns the key authorization of a domain while an authority may ask for it */
+  /** @param find returns the key authorization for a domain while an authority may ask for it */
   constructor(find: (domain: string) => Promise<string | undefined>, clock: Clock) {
     this.#find = find;
     this.#clock = clock;
@@ -146,14 +146,14 @@ export class TlsChallenges {
     };
     this.#server = createTlsServer({ ALPNProtocols: [protocol], SNICallback, handshakeTimeout: firstRecordMs });
     this.#server.on('tlsClientError', (_, socket) => socket.destroy());
-    // The handshake is all that the authority needs, so the connection ends after it.
+    // The authority needs only the handshake, so the connection ends after it.
     this.#server.on('secureConnection', (socket) => socket.on('error', () => {}).end());
   }
 
   /**
-   * Inspects the first record of a connection.
+   * Reads the first record of a connection, and decides who handles the connection.
    *
-   * @param giveOn takes a connection that is not a challenge, with all bytes received
+   * @param giveOn takes the connection if it is not a challenge; all received bytes are put back before
    */
   sort(socket: Socket, giveOn: () => void): void {
     const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 /**
- * Runs an action for each item, several at the same time. If one fails, it waits for the running ones, skips the rest and rejects with the
- * first error.
+ * Runs an action for each item, several at the same time. If one action fails, waits for the running ones, skips the rest and rejects with
+ * the first error.
  */
 export async function forEachConcurrently<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();
@@ -11,10 +11,10 @@ export async function forEachConcurrently<T>(items: readonly T[], atOnce: number
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Number of items between two pauses. An item such as a deep path or an event may take almost a millisecond. */
+/** Number of items between two pauses. One item, such as a deep path or an event, may take almost a millisecond. */
 const itemsPerTick = 8;
 
-/** Iterates over the items of a request. There may be many, so it lets other requests run between them. */
+/** Iterates over the items of a request. There may be many items, so other requests run in between. */
 export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   let seen = 0;
   for (const item of items) {
@@ -25,7 +25,7 @@ export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
 
 /**
  * Memoizes a function for the rest of this turn of the event loop, because the requests of one turn often need the same result. The result
- * must depend only on the argument, and not on a session or a ban.
+ * must depend only on the argument. It must not depend on a session or a ban, for example.
  */
 export function memoizeForTick<T extends string | number>(make: (argument: string) => T): (argument: string) => T {
   const known = new Map<string, T>();

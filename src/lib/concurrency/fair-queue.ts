@@ -1,17 +1,17 @@
 import { ServiceError } from '../errors.ts';
 
 export interface FairQueueLimits {
-  /** Maximum number of concurrent turns. */
+  /** Maximum number of callers that may run at the same time. */
   concurrency: number;
   maxWaitingPerParty: number;
   maxWaiting: number;
 }
 
-/** Gives turns to parties in rotation, so that a party with many requests does not block the others. */
+/** Lets the callers of all parties run in rotation, so that a party with many requests does not block the others. */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
-  /** Waiting callers by party. The first party gets the next turn. */
+  /** Waiting callers by party. The first party in the map is the next one. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
   #running = 0;
@@ -21,11 +21,11 @@ export class FairQueue {
   }
 
   /**
-   * Waits for a turn.
+   * Waits until the caller may run.
    *
-   * @param isUrgent whether the caller gets its turn before all callers that are not urgent. Urgent callers are not subject to the limits
-   * of waiting callers
-   * @returns a function that ends the turn
+   * @param isUrgent whether the caller goes before all callers that are not urgent. The limits of waiting callers do not apply to urgent
+   *   ones
+   * @returns a function that the caller must call when it has ended
    * @throws ServiceError `unavailable` if too many callers are waiting already
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
@@ -56,7 +56,7 @@ export class FairQueue {
     const [party, queue] = first;
     const next = queue.shift();
     this.#waiting--;
-    // Move the party to the end of the rotation.
+    // The party moves to the end of the rotation.
     this.#queues.delete(party);
     if (queue.length > 0) this.#queues.set(party, queue);
     return next;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds that work has to end and to emit its event after its connection was closed. */
+/** After its connection was closed, work has this time in milliseconds to end and to emit its event. */
 const endsWithinMs = 5000;
 
 /** Counts pending work and waits until all of it has ended. */
@@ -35,15 +35,16 @@ interface Drain {
   closed: Promise<void>;
   /** Resolves when all work of the connections has ended. */
   settled: () => Promise<void>;
-  /** Time after which the remaining connections are cut, in milliseconds. */
+  /** Time in milliseconds after which the remaining connections are closed. */
   timeoutMs: number;
-  /** Cuts all connections at once when aborted. */
+  /** When aborted, all connections are closed at once. */
   hurry: AbortSignal;
   cut: () => void;
 }
 
 /**
- * Waits until connections have ended, cuts the remaining ones after the timeout, and waits for their work. @returns whether none was cut
+ * Waits until connections have ended. Closes the remaining ones after the timeout, and waits for their work. @returns whether all
+ * connections ended by themselves
  */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;

@@ -9,17 +9,18 @@ export class ReadWriteLock {
   #running = 0;
   #isExclusive = false;
 
-  /** Runs an action after the exclusive ones that were requested earlier. It may run together with other shared actions. */
+  /** Runs an action after the exclusive actions that were requested earlier. It may run together with other shared actions. */
   shared<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(false, action);
   }
 
-  /** Runs an action after all that were requested earlier and before all later ones. */
+  /** Runs an action after all actions that were requested earlier, and before all later ones. */
   exclusive<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(true, action);
   }
 
-  // The action must start synchronously, in this call or when another action ends. After an `await`, a later action could start before it.
+  // An action must start synchronously, in this call or when another action ends. If an `await` came first, a later action could start
+  // earlier.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {
@@ -43,7 +44,7 @@ export class ReadWriteLock {
   }
 }
 
-/** Runs an action under several exclusive locks. Requests all of them in the same step, so that two such actions cannot deadlock. */
+/** Runs an action under several exclusive locks. All of them are requested in the same step, so that two such actions cannot deadlock. */
 export function withExclusiveLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
   const [first] = locks;
   return first && locks.size === 1 ? first.exclusive(action) : withSeveralLocks(locks, action);

@@ -13,10 +13,10 @@ export class SharedRuns<Argument = void> {
   }
 
   /**
-   * Resolves after a run that started after this call.
+   * Requests a run. Resolves when a run that started after this call has ended.
    *
-   * @param argument passed to the work; a shared run gets the argument of its first caller
-   * @throws what the work throws, for every caller that shares the run
+   * @param argument passed to the work; if callers share a run, it gets the argument of the first one
+   * @throws the error of the work, to every caller that shares the run
    */
   run(argument: Argument): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Keeps a count for each name. Names whose count is zero use no memory. */
+/** Keeps a count for each name. A name whose count is zero uses no memory. */
 export class NamedCounts {
   readonly #counts = new Map<string, number>();
 
@@ -20,7 +20,7 @@ export class Slots {
   readonly #taken = new NamedCounts();
 
   /**
-   * Takes one slot of each name. If a name has no free slot, takes none at all.
+   * Takes one slot of each name. If one of the names has no free slot, takes no slot at all.
    *
    * @returns the first name without a free slot; undefined if the slots were taken
    */

@@ -6,7 +6,7 @@ import { openIfThere } from './descriptors.ts';
 import { makeFolders, readTextIfThere, writeFileNow } from './durable-files.ts';
 import { readingFault } from './named-file.ts';
 
-/** The service's data folder, which only one process can hold at a time. */
+/** The data folder of the service. Only one process can hold it at a time. */
 export interface DataFolder {
   /** Absolute path, with symbolic links resolved. */
   readonly path: string;
@@ -24,22 +24,22 @@ interface Owner {
 
 /** The content of a lock file. */
 interface Lock {
-  /** Undefined if a power failure damaged the file. The power failure also ended the process that held the lock. */
+  /** Undefined if a power failure damaged the file. The same power failure ended the process that held the lock. */
   owner: Owner | undefined;
-  /** A value that distinguishes this lock from a later one of the same name. */
+  /** A value that distinguishes this lock from a later one with the same name. */
   fingerprint: string;
 }
 
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format. It is raised by every change that an older svc cannot read. This svc reads all earlier formats. A
- * folder without the file `form` has format 1 (svc 0.1.0) or is new.
+ * Version of the data folder's format. A change that an older svc cannot read raises it. This svc reads all earlier formats. A folder
+ * without the file `form` has format 1 (svc 0.1.0) or is new.
  */
 const currentForm = 2;
 
 /**
- * Opens the data folder and locks it for this process (`svc.pid`). Replaces the lock of a process that has ended.
+ * Opens the data folder and locks it for this process (`svc.pid`). The lock of a process that has ended is replaced.
  *
  * @throws ServiceError `unavailable` if the folder cannot be written, or if a running process holds it (`details.pid`)
  */
@@ -118,8 +118,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Two processes may find the same stale lock, and the slower one must not remove the new lock of the faster one. So each process first
-// takes another lock, whose name is derived from the stale one, and then checks that the stale lock still exists.
+// Two processes may find the same stale lock, and the slower one must not remove the new lock of the faster one. Each process therefore
+// first takes another lock, whose name is derived from the stale one. Then it checks that the stale lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
@@ -163,7 +163,9 @@ function isAlive(owner: Owner): boolean {
   return owner.started === '' || processStart(owner.pid) === owner.started;
 }
 
-/** Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read, as on systems without `/proc`. */
+/**
+ * Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read, for example on a system without `/proc`.
+ */
 function processStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -22,10 +22,10 @@ import { systemErrorCode } from '../errors.ts';
 const chunkBytes = 1024 * 1024;
 
 /**
- * Yields the content of an open file from its beginning, in chunks. They share one buffer, so the caller must use each chunk before it
- * requests the next.
+ * Yields the content of an open file from its beginning, in chunks. The chunks share one buffer, so the caller must use each chunk before
+ * it requests the next one.
  *
- * @param sizeBytes expected size of the file, which limits the size of the buffer
+ * @param sizeBytes expected size of the file; it limits the size of the buffer
  */
 export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, sizeBytes));
@@ -70,7 +70,7 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
-/** Fills `target` from a position of a file. @returns the number of bytes read; fewer than the target's length if the file ends earlier */
+/** Fills `target` from a position of a file. @returns the number of bytes read; less than the target's length if the file ends before */
 export function readFully(fd: number, target: Buffer, position = 0): number {
   let done = 0;
   while (done < target.length) {
@@ -81,7 +81,7 @@ export function readFully(fd: number, target: Buffer, position = 0): number {
   return done;
 }
 
-/** Returns the bytes that are left after a gathered write. @param bytes number of bytes that it wrote */
+/** Returns the bytes that a gathered write did not write. @param bytes number of bytes that it wrote */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
   const rest = [...chunks];
   let written = bytes;
@@ -90,7 +90,7 @@ export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] 
   return rest;
 }
 
-/** Total length of chunks in bytes. */
+/** Returns the total length of chunks in bytes. */
 export function totalBytes(chunks: readonly Buffer[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
@@ -117,13 +117,13 @@ export function maxDescriptors(): number {
 
 const copyFileAsync = promisify(copyFile);
 
-/** Error codes that mean that a file system, or a pair of file systems, cannot clone files. */
+/** Error codes which mean that a file system, or a pair of file systems, cannot clone files. */
 const unable = ['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'ENOTTY', 'EXDEV', 'EINVAL', 'EPERM'];
 
-/** Whether files of a device can be cloned. Devices that were not tried yet are missing. */
+/** Whether files of a device can be cloned, by device number. A device that was not tried yet is missing. */
 const known = new Map<number, boolean>();
 
-/** Makes `path` a copy-on-write clone of an opened file, without copying data. @throws the system's error; `path` is then removed */
+/** Makes `path` a copy-on-write clone of an opened file. No data is copied. @throws the system's error; `path` is removed in that case */
 export async function cloneFile(fd: number, path: string): Promise<void> {
   await copyFileAsync(`/proc/self/fd/${fd}`, path, constants.COPYFILE_FICLONE_FORCE);
 }

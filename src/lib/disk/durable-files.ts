@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the parent of a new folder. If the process may not read the parent, it cannot sync it, and this function does nothing. */
+/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, because it then cannot sync it. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -46,7 +46,7 @@ export class UnsyncedChange extends Error {
 }
 
 /**
- * Writes a small file so that a crash leaves either the old content or the complete new content. It writes a temporary file, syncs and
+ * Writes a small file so that after a crash it has either the old content or the complete new content. Writes a temporary file, syncs it,
  * renames it, and syncs the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
@@ -71,7 +71,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Does the same synchronously. It is for the start of svc, before it serves anything.
+ * Like `writeFileAtomically`, but synchronous. It is for the start of svc, before it serves anything.
  *
  * @throws the errors of writing
  */
@@ -93,7 +93,7 @@ export function readTextIfThere(path: string): string | undefined {
   }
 }
 
-/** Removes a file, if it exists, and syncs its folder. @throws UnsyncedChange if a power failure may bring the file back */
+/** Removes a file if it exists, and syncs its folder. @throws UnsyncedChange if a power failure may bring the file back */
 export async function removeDurably(path: string): Promise<void> {
   try {
     await unlink(path);
@@ -116,7 +116,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Returns the number of free bytes on a folder's disk, without the bytes reserved for root. */
+/** Returns the number of free bytes on the disk of a folder, without the bytes that are reserved for root. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

@@ -2,15 +2,15 @@ import { readAsync } from './descriptors.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** Maximum length of a line that is read, in bytes. The lines that svc writes are far shorter. */
+/** Maximum length of a line in bytes. The lines that svc writes are far shorter. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
 
-/** Number of bytes that certainly contain the longest line with the newlines around it. */
+/** A chunk of this size certainly contains the longest line with the newlines around it. */
 const maxBytes = longestLineBytes + 2;
 
-/** A line without its newline, and its offset in bytes from the start of the file. */
+/** A line without its newline, and its offset in bytes in the file. */
 export interface LineWithOffset {
   line: Buffer;
   offset: number;
@@ -20,14 +20,14 @@ export interface LineWithOffset {
 export interface BackwardBlock {
   /** The lines, the last one first. */
   lines: LineWithOffset[];
-  /** Offset of the first line in bytes from the start of the file. Lines that were skipped count, too. */
+  /** Offset of the first line in bytes in the file. It may be a line that was skipped. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file from its end. Another process may append to the file or cut it meanwhile. If the last line has no
- * newline, it is incomplete and omitted. Memory use is limited to one chunk or the longest line.
+ * Reads the lines of a part of a file from its end. Meanwhile, another process may append to the file or cut it. A last line without a
+ * newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
  *
  * @param range bytes from the start of the file; `start` must be the start of a line
  * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first
@@ -43,7 +43,7 @@ export async function* linesBackwards(
     const chunk = Buffer.allocUnsafe(end - start);
     const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
     const bytes = chunk.subarray(0, bytesRead);
-    // The first line of a chunk usually begins in an earlier chunk.
+    // The first line in a chunk usually begins in an earlier chunk.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
     if (!isWhole && wanted < maxBytes) {
@@ -62,7 +62,7 @@ export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean 
   return needles.every((list) => list.some((needle) => line.includes(needle)));
 }
 
-/** Returns the complete lines of a block that contain at least one needle of each list, the last one first. */
+/** Returns the complete lines of a block that contain at least one needle of each list. The last line comes first. */
 function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
   const lines: LineWithOffset[] = [];

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { systemName } from './system-id.ts';
 
-/** Says why a named file cannot be read. If permission is missing, it names the account of svc, and the owner and the mode of the file. */
+/** Explains why a file cannot be read. If permission is missing, names the user that svc runs as, and the owner and mode of the file. */
 export function readingFault(path: string, error: unknown): string {
   switch (systemErrorCode(error)) {
     case 'ENOENT':
@@ -44,8 +44,8 @@ function visibleStats(path: string): Stats | undefined {
 /**
  * Reads certificate authorities that are trusted in addition to those of the system.
  *
- * @param path path of a PEM file; empty if there is none
- * @param option name of the option, for the error
+ * @param path path of a PEM file; empty for none
+ * @param option name of the option, for the error message
  * @throws ServiceError `unavailable` if the file cannot be read
  */
 export function readCaCertificates(path: string, option: string): string | undefined {
@@ -57,15 +57,15 @@ export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener called with each file whose old content is used because it can no longer be read */
+/** @param listener called with each file whose old content is used, because the file can no longer be read */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
 
 /**
- * Reads a file that only root may be allowed to read.
+ * Reads a file that possibly only root may read.
  *
- * @param mayBeOld whether to return the content that root read, if the file can no longer be read
+ * @param mayBeOld whether to return the content that was read as root, if the file can no longer be read
  * @throws the errors of `readFileSync`
  */
 export function readSecretFile(path: string, mayBeOld = true): Buffer {
@@ -82,10 +82,10 @@ export function readSecretFile(path: string, mayBeOld = true): Buffer {
 }
 
 /**
- * Reads a file that an option names.
+ * Reads a file whose path is the value of an option.
  *
- * @param option name of the option, for the error
- * @param mayBeOld as for `readSecretFile`
+ * @param option name of the option, for the error message
+ * @param mayBeOld see `readSecretFile`
  * @throws ServiceError `unavailable` if the file cannot be read
  */
 export function readNamedFile(path: string, option: string, mayBeOld = true): Buffer {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
-/** Returns the name of an account or group of the operating system; its number if it has no known name. */
+/** Returns the name of a user or group of the operating system; its number if the name is not known. */
 export function systemName(file: '/etc/passwd' | '/etc/group', id: number): string {
   try {
     const lines = readFileSync(file, 'utf8').split('\n');
@@ -12,9 +12,9 @@ export function systemName(file: '/etc/passwd' | '/etc/group', id: number): stri
 }
 
 /**
- * Returns the number of an account or group of the operating system.
+ * Returns the number of a user or group of the operating system.
  *
- * @param column 2 for the number of the account or group itself; 3, in `/etc/passwd`, for the number of the account's group
+ * @param column 2 for the number of the user or group; 3, in `/etc/passwd`, for the number of the user's group
  * @throws ServiceError `unauthorized` for an unknown name
  */
 export function systemId(file: '/etc/passwd' | '/etc/group', name: string, column = 2): number {

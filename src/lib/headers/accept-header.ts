@@ -1,8 +1,8 @@
-/** Length after which the rest of a header is ignored, in characters. No browser sends a longer one. */
+/** Number of characters after which the rest of a header is ignored. No browser sends a longer header. */
 const maxHeaderCharacters = 1000;
 
 /**
- * Chooses a language by `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 §3.4 lookup).
+ * Chooses a language according to `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 §3.4 lookup).
  *
  * @param acceptLanguage the header's value
  * @param offers the available languages as primary subtags (`en`), preferred ones first
@@ -24,14 +24,14 @@ export function preferredLanguage(acceptLanguage: string | undefined, offers: re
   return { tag: best.tag, range: best.range };
 }
 
-/** An element with its weight in a header such as `Accept` (RFC 9110 §12.4.2). */
+/** An element of a header such as `Accept`, and its weight (RFC 9110 §12.4.2). */
 interface Weighed {
   value: string;
   hasParameters: boolean;
   quality: number;
 }
 
-/** Parses a header whose elements have `q` weights. Malformed elements are omitted. */
+/** Parses a header whose elements have `q` weights. Malformed elements are left out. */
 function weighedElements(text: string): Weighed[] {
   return text.split(',').flatMap((element) => {
     const [rawValue, ...parameters] = element.split(';').map((part) => part.trim());
@@ -44,8 +44,8 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters, such as `application/json;
- * charset=utf-8`, matches, too, because a type has only one variant. The same range without parameters has priority.
+ * Finds the quality of an offered type from the most specific range (RFC 9110 §12.5.1). A range with parameters, such as `application/json;
+ * charset=utf-8`, also matches, because a type has only one variant. The same range without parameters has priority.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
@@ -61,11 +61,11 @@ function findQuality(elements: readonly Weighed[], type: string): { quality: num
 }
 
 /**
- * Chooses a media type by `Accept` (RFC 9110 §12.5.1).
+ * Chooses a media type according to `Accept` (RFC 9110 §12.5.1).
  *
  * @param offers the available types in lower case, preferred ones first
- * @returns the offer with the highest quality. Among equals, the more specific range decides, then the order. Undefined if no offer is
- *   acceptable or the header is absent
+ * @returns the offer with the highest quality. If several have it, the more specific range decides, then the order. Undefined if no offer
+ *   is acceptable or the header is absent
  */
 export function preferredType(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined) return undefined;

@@ -6,11 +6,11 @@ export interface ByteRange {
   end: number;
 }
 
-/** Maximum number of ranges. A header with more is probably an attack (RFC 9110 §14.2, CVE-2011-3192) and is ignored. */
+/** Maximum number of ranges. A header with more ranges is probably an attack (RFC 9110 §14.2, CVE-2011-3192) and is ignored. */
 const maxRanges = 50;
 
 /**
- * Reads a `Range` header (RFC 9110 §14).
+ * Parses a `Range` header (RFC 9110 §14).
  *
  * @param sizeBytes size of the representation
  * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none. Undefined if the header must be
@@ -49,7 +49,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable'
   return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-// Ranges with more than two overlaps have no legitimate use. They only let a small request cause a large reply.
+// Ranges with more than two overlaps have no legitimate use. They only make a small request cause a large reply.
 function overlaps(ranges: readonly ByteRange[]): boolean {
   const sorted = ranges.toSorted((a, b) => a.start - b.start);
   let count = 0;
@@ -61,7 +61,12 @@ function overlaps(ranges: readonly ByteRange[]): boolean {
   return count > 2;
 }
 
-/** Prepares a `multipart/byteranges` body (RFC 9110 §14.6). @param type media type of the whole @param sizeBytes size of the whole */
+/**
+ * Prepares a `multipart/byteranges` body (RFC 9110 §14.6).
+ *
+ * @param type media type of the whole representation
+ * @param sizeBytes size of the whole representation
+ */
 export function multipartRanges(type: string, ranges: readonly ByteRange[], sizeBytes: number) {
   const boundary = `svc-${randomBytes(16).toString('hex')}`;
   let lengthBytes = 0;

@@ -4,27 +4,27 @@ import { parseHttpDate } from './http-dates.ts';
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). For a malformed header, returns the tags that can be read. If there
- * are none, `If-Match` fails, which is the safe result.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). If the header is malformed, returns the tags that can be read. If there are
+ * none, `If-Match` fails, which is safe.
  */
 function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
   return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/g) ?? [];
 }
 
-/** Compares strongly (RFC 9110 §8.8.3.2): the tags are equal and neither is weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2). The tags must be equal, and neither may be weak. */
 export function matchesStrongly(condition: EntityTagCondition, etag: string): boolean {
   return condition === '*' || (!etag.startsWith('W/') && condition.includes(etag));
 }
 
-/** Compares weakly (RFC 9110 §8.8.3.2): the tags are equal if `W/` is ignored. */
+/** Compares weakly (RFC 9110 §8.8.3.2). The tags must be equal apart from `W/`. */
 function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
   const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
   return condition === '*' || condition.some((tag) => opaque(tag) === opaque(etag));
 }
 
 /**
- * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so the tag changes as well.
+ * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so the tag changes, too.
  *
  * @param file modification time in milliseconds with a fraction, size in bytes, inode number
  */

@@ -9,15 +9,15 @@ export interface ExpectedDigest {
   expected: Buffer;
 }
 
-/** Computes the digests of content as it arrives, and compares them with the announced ones. */
+/** Calculates digests while content arrives, and compares them with the announced digests. */
 export interface DigestVerifier {
   update(chunk: Buffer): void;
-  /** Returns the header whose digest does not match; undefined if all match. To be called once, at the end. */
+  /** Returns the header whose digest does not match; undefined if all match. Call it once, at the end. */
   mismatch(): string | undefined;
 }
 
 type Algorithm = ExpectedDigest['algorithm'];
-// These are Maps because an object would also find names that every object has, such as "constructor".
+// These are Maps, because an object would also find inherited names such as "constructor".
 const dictionaryAlgorithms = new Map<string, Algorithm>([
   ['sha-256', 'sha256'],
   ['sha-512', 'sha512'],
@@ -29,7 +29,7 @@ const digestBytes = { md5: 16, sha1: 20, sha256: 32, sha512: 64, adler32: 4 } as
 
 /**
  * Reads the digests that a request announces in `Content-MD5` (RFC 1864), `Content-Digest` and `Repr-Digest` (RFC 9530), and `OC-Checksum`
- * (ownCloud). Of RFC 9530, only sha-256 and sha-512 are supported; other algorithms are ignored.
+ * (ownCloud). For RFC 9530, only sha-256 and sha-512 are supported. Other algorithms are ignored.
  *
  * @throws ServiceError `bad-request` if a digest is malformed
  */
@@ -101,7 +101,7 @@ export function createDigestVerifier(digests: readonly ExpectedDigest[]): Digest
   };
 }
 
-/** Computes Adler-32 (RFC 1950 §8.2), which node:crypto does not offer. */
+/** Calculates Adler-32 (RFC 1950 §8.2), which node:crypto does not offer. */
 class Adler32 {
   #a = 1;
   #b = 0;

@@ -1,13 +1,13 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** The address of a client as a proxy reports it. The port is 0 if the proxy reports none. */
+/** The address of a client, as a proxy reports it. The port is 0 if the proxy reports none. */
 interface ForwardedClient {
   address: string;
   port: number;
 }
 
 /**
- * Returns an address as the service shows it: in lower case and without a zone. IPv4-mapped IPv6 addresses are shown as IPv4
+ * Returns an address as the service shows it, which is in lower case and without a zone. An IPv4-mapped IPv6 address is shown as IPv4
  * (docs/spec/authentication.md#client-address).
  */
 export function normaliseAddress(address: string): string {
@@ -22,8 +22,8 @@ export function addressFamily(address: string): 'IPv4' | 'IPv6' {
 }
 
 /**
- * Finds the client behind proxies. Each proxy appends the address of its caller, but the client itself may have sent the first addresses.
- * So the client is the rightmost address that is not a trusted proxy, or the first address if all of them are trusted.
+ * Finds the client behind proxies. Each proxy appends the address of its caller, but the client may have sent the first addresses itself.
+ * The client is therefore the rightmost address that is not a trusted proxy, or the first address if all of them are trusted.
  *
  * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or a list such as `X-Forwarded-For`
  * @param isTrusted whether an address belongs to a trusted proxy
@@ -61,7 +61,7 @@ function findParameter(element: string, name: string): string | undefined {
 }
 
 /**
- * Splits a header into elements, from the last to the first. So an unclosed quote in the client's part cannot hide the elements that
+ * Splits a header into elements, from the last to the first, so that an unclosed quote in the client's part cannot hide the elements that
  * proxies append.
  */
 function splitFromRight(value: string): string[] {
@@ -85,7 +85,7 @@ function isEscaped(value: string, index: number): boolean {
   return (index - before) % 2 === 1;
 }
 
-/** Reads `address`, `address:port` or `[address]:port`; undefined for anything else. */
+/** Parses `address`, `address:port` or `[address]:port`. Returns undefined for any other text. */
 export function parseAddressPort(node: string): ForwardedClient | undefined {
   const bracketed = /^"?\[([^\]]+)\](?::(\d{1,5}))?"?$/.exec(node);
   if (bracketed) return parseClient(bracketed[1] as string, bracketed[2]);

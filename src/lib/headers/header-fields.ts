@@ -9,7 +9,7 @@ export function cookieValue(cookies: string | undefined, name: string): string |
   return undefined;
 }
 
-/** Decodes UTF-8 in a header or status line, which Node.js delivers as Latin-1. @returns undefined if the bytes are not UTF-8 */
+/** Decodes UTF-8 in a header or status line, which Node.js returns as Latin-1. @returns undefined if the bytes are not UTF-8 */
 export function latin1ToUtf8(bytes: string): string | undefined {
   if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
   try {
@@ -19,7 +19,7 @@ export function latin1ToUtf8(bytes: string): string | undefined {
   }
 }
 
-/** Headers that concern only one connection and are never forwarded (RFC 9110 §7.6.1). */
+/** Headers that apply to only one connection and are never forwarded (RFC 9110 §7.6.1). */
 const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -33,7 +33,7 @@ const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that a back-end must not set on the reply to an upload, because the connection or the service needs them
+ * Headers that an upload back-end must not set on the reply to an upload, because the connection or the service needs them
  * (docs/spec/delivery.md#upload-back-end).
  */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
@@ -56,13 +56,15 @@ export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 }
 
-/** Whether a text is a safe header value. It must not have CR, LF, NUL or other control characters, which could start another header. */
+/**
+ * Whether a text is a safe header value. It must not contain CR, LF, NUL or other control characters, which could start another header.
+ */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
 /**
- * Writes a `Content-Disposition` with a file name in ASCII and, if the real name differs, also in UTF-8 (RFC 6266, RFC 8187). Control
+ * Writes a `Content-Disposition` with a file name in ASCII. If the real name differs, it is added in UTF-8 (RFC 6266, RFC 8187). Control
  * characters, quotes and separators are replaced or encoded.
  */
 export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
@@ -101,7 +103,7 @@ export function schemeAndValue(authorization: string): { scheme: string; value: 
   };
 }
 
-/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
+/** Parses Basic credentials (RFC 7617) as UTF-8. Malformed credentials become an empty name and password, which are never accepted. */
 export function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -8,7 +8,7 @@ export interface IfCondition {
   value: string;
 }
 
-/** Conditions for one resource, all of which must be met. */
+/** Conditions for one resource. All of them must be met. */
 interface IfList {
   /** The URL of the resource as it was sent; undefined if the list applies to the resource of the request. */
   resource: string | undefined;
@@ -18,7 +18,7 @@ interface IfList {
 const maxConditions = 200;
 
 /**
- * Reads an `If` header (RFC 4918 §10.4). It is met if at least one of its lists is met.
+ * Parses an `If` header (RFC 4918 §10.4). It is met if at least one of its lists is met.
  *
  * @throws ServiceError `bad-request` if the header does not match the grammar, or has too many conditions
  */

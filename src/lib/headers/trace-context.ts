@@ -4,9 +4,9 @@ const zeroTrace = '0'.repeat(32);
 const zeroParent = '0'.repeat(16);
 
 /**
- * Reads a `traceparent` header (W3C Trace Context §3.2).
+ * Parses a `traceparent` header (W3C Trace Context §3.2).
  *
- * @returns the header in version 00, as the service forwards it; undefined if it is not valid
+ * @returns the header in version 00, which the service forwards; undefined if it is not valid
  */
 export function parseTraceparent(value: string | undefined): string | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(value?.trim() ?? '');

@@ -3,7 +3,7 @@ import type { ExpectedDigest } from './digest-fields.ts';
 import { latin1ToUtf8 } from './header-fields.ts';
 
 /**
- * Reads `Upload-Metadata` of tus 1.0.0: keys separated by commas, each with an optional UTF-8 value in Base64. @throws ServiceError
+ * Parses `Upload-Metadata` of tus 1.0.0. It has keys separated by commas, each with an optional UTF-8 value in Base64. @throws ServiceError
  * `bad-request`
  */
 export function parseUploadMetadata(text: string): Map<string, string> {
@@ -29,7 +29,7 @@ function malformed(what: string): ServiceError {
 export const checksumAlgorithms = { sha1: 20, sha256: 32, md5: 16 } as const;
 
 /**
- * Reads `Upload-Checksum`, the digest of a request's content. @throws ServiceError `bad-request` if it is malformed, unsupported or a
+ * Parses `Upload-Checksum`, the digest of a request's content. @throws ServiceError `bad-request` if it is malformed, unsupported or a
  * trailer
  */
 export function uploadChecksum(text: string | undefined, trailer = ''): ExpectedDigest[] {

@@ -2,18 +2,18 @@ import type { Clock, Timer } from '../clock.ts';
 import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArguments, type RedisClient } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** Finds the server that has the data. */
+/** Finds the server that has the data of Redis. */
 interface PrimaryFinder {
   /**
    * Whether to check regularly that the server still has the data. A primary that is cut off from Sentinel does not know that it was
-   * replaced. A cluster node needs no check, as it answers MOVED or not at all.
+   * replaced. A cluster node needs no check, because it answers MOVED or not at all.
    */
   readonly mustCheck: boolean;
   /** @throws Error if no server answers, or none has the data */
   find(): Promise<HostPort>;
 }
 
-/** @param slotKey a key in the cluster slot that holds all keys */
+/** @param slotKey any key in the cluster slot that has all keys */
 function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
@@ -29,8 +29,9 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels and uses the answer with the latest failover, because a Sentinel that is cut off from the others still names the old
+ * Asks all Sentinels, and uses the answer with the latest failover. A Sentinel that is cut off from the others would still name the old
  * primary.
+ *
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
@@ -50,13 +51,13 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the node of a cluster that owns a slot. It asks any node that it can reach, from the URL or from earlier answers. */
+/** Finds the node of a cluster that owns a slot. Asks any reachable node of the URL or of earlier answers. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** The nodes to ask. Each search starts with another one, because a node that is cut off from the others has outdated information. */
+  /** The nodes to ask. Each search starts with another node, because a node that is cut off from the others has old information. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
@@ -84,7 +85,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address omits it. In that case, the result is the address of the asked node.
+    // A node that does not know its own address leaves it out. The result is then the address at which the node was asked.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -98,26 +99,27 @@ class ClusterFinder implements PrimaryFinder {
 }
 
 export interface ConnectionDependencies extends ConnectorOptions {
-  /** A key in the cluster slot that holds all keys. */
+  /** Any key in the cluster slot that has all keys. */
   slotKey: string;
   onError: (error: Error) => void;
 }
 
-/** Returns the pause before the n-th attempt to reconnect, in milliseconds. */
+/** Returns the pause before an attempt to reconnect, in milliseconds. @param attempt number of earlier attempts */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** Interval, in milliseconds, at which Sentinel is asked which server has the data. */
+/** Interval in milliseconds at which Sentinel is asked which server has the data. */
 const checkEveryMs = 5000;
 
 /**
- * Matches errors of a server that does not have the data, because the slot or the role of primary moved to another server.
+ * Matches errors of a server that does not have the data, because the slot or the role of the primary has moved to another server.
+ *
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the server that has the data. It is replaced if it breaks or the data moves. The library's own Sentinel and cluster
- * clients are not used, because after a broken connection they repeat a command that the server may have executed.
+ * A connection to the server that has the data. It is replaced if it breaks or the data moves. It does not use the Sentinel and cluster
+ * clients of the library, because after a broken connection these repeat a command that the server may have executed.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
@@ -137,12 +139,12 @@ export class RedisConnection {
     this.#onError = dependencies.onError;
   }
 
-  /** Starts to connect, and reconnects automatically. */
+  /** Connects, and reconnects automatically. */
   connect(): void {
     void this.#connect();
   }
 
-  /** Sends a command. Rejects if there is no connection, or if it breaks. A command is never sent twice. */
+  /** Sends a command. Rejects if there is no connection, or if the connection breaks. A command is never sent twice. */
   async send(command: RedisArguments): Promise<unknown> {
     const held = this.#client;
     if (!held) throw this.#reason;
@@ -203,7 +205,7 @@ export class RedisConnection {
     if (!held) return;
     const found = await this.#finder.find().catch(() => undefined);
     if (this.#client !== held) return;
-    // Keep the current server if no Sentinel answers, or if it is still the primary.
+    // The current server is kept if no Sentinel answers, or if the server is still the primary.
     if (!found || (found.host === held.at.host && found.port === held.at.port)) this.#checkLater();
     else this.#leave(held.client, new Error(`the data is at ${found.host}:${found.port} now`));
   }

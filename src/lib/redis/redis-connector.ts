@@ -13,7 +13,7 @@ export interface HostPort {
 export interface ConnectorOptions {
   /** Certificate authorities to trust in addition to those of Node.js. */
   caPem: string | undefined;
-  /** Credentials for Sentinel. The URL has the credentials for Redis. */
+  /** Credentials for Sentinel. The credentials for Redis are in the URL. */
   sentinel: { username: string; password: string } | undefined;
   clock: Clock;
 }
@@ -26,10 +26,10 @@ export interface RedisClient {
 /** Timeout for connecting and logging in, in milliseconds. */
 const openTimeoutMs = 3000;
 
-/** Timeout for connecting to Sentinel or a cluster node and getting an answer, in milliseconds. */
+/** Timeout for a question to Sentinel or to a cluster node, including the connection, in milliseconds. */
 const askTimeoutMs = 1500;
 
-/** Opens connections to the servers of one address. It uses the client library. */
+/** Opens connections to the servers of an address with the client library. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];
@@ -43,7 +43,7 @@ export class ClientConnector {
     this.#clock = clock;
   }
 
-  /** Opens a connection, which does not reconnect by itself. Rejects if it cannot be opened. */
+  /** Opens a connection that does not reconnect by itself. Rejects if it cannot be opened. */
   async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
     const client = createClient({
       RESP: 2,
@@ -72,7 +72,7 @@ export class ClientConnector {
     return { send: (command) => client.sendCommand(command), destroy };
   }
 
-  /** Sends one command on a separate connection. Rejects if there is no answer within `askTimeoutMs`. */
+  /** Sends one command on its own connection. Rejects if there is no answer within `askTimeoutMs`. */
   ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
     const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
     return within(this.#clock, askTimeoutMs, asking);

@@ -11,13 +11,13 @@ import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 /** Interval of heartbeats in milliseconds. */
 const heartbeatMs = 500;
 
-/** Time in milliseconds after which a command without an answer fails. Its request gets 503. */
+/** Time in milliseconds after which a command without an answer fails. The request that needed it gets 503. */
 const commandTimeoutMs = 2000;
 
-/** Time in milliseconds after which a silent connection is replaced, because the server may have disappeared. */
+/** Time in milliseconds after which a connection without replies is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Time in milliseconds that nodes have to restore essential data after Redis lost it. No node serves requests until it is over. */
+/** Time in milliseconds that nodes have to restore essential data after Redis lost it. Until then, no node serves requests. */
 const defaultSettleMs = 2000;
 
 /** Sends the commands of the stores to Redis. */
@@ -28,7 +28,7 @@ export interface RedisCaller {
    * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; it may have executed the command anyway
    */
   call(command: RedisArguments): Promise<unknown>;
-  /** Runs a script atomically. @throws like `call` */
+  /** Runs a script atomically. @throws the errors of `call` */
   run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown>;
 }
 
@@ -39,25 +39,25 @@ export interface RedisLinkOptions {
   caPem?: string | undefined;
   /** Credentials of Sentinel, if it has its own. */
   sentinel?: { username: string; password: string };
-  /** Time in milliseconds that nodes wait for each other after a loss of data. Tests use a shorter time. */
+  /** Time in milliseconds that nodes wait for each other after Redis lost data. Tests use a shorter time. */
   settleMs?: number;
   clock: Clock;
   log: Log;
 }
 
 /**
- * Version of the data's format in Redis. It is raised by changes that older nodes cannot read, so they refuse to use the data. This svc
+ * Version of the data's format in Redis. A change that older nodes cannot read raises it, so that they refuse to use the data. This svc
  * reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 
-/** Raises the format version to the current one. KEYS: form. ARGV: current version. */
+/** KEYS: form. ARGV: current version. Raises the format version to the current one. */
 const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * A monitored connection to Redis. While Redis does not answer, commands fail at once and do not pile up. When it answers again, data that
- * it may have lost is restored before any other command.
+ * A monitored connection to Redis. While Redis does not answer, commands fail at once and do not pile up. When Redis answers again, the
+ * nodes first restore the data that it may have lost.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -88,7 +88,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects, and waits a short time for Redis. It does not fail if Redis is not reachable, because the link keeps trying. */
+  /** Connects, and waits a short time for Redis. Does not fail if Redis cannot be reached, because the link keeps trying. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -108,28 +108,28 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
-  /** Identifies the data in Redis. It changes when Redis loses its data, and is undefined before the first connection. */
+  /** Identifies the data in Redis, and changes when Redis loses its data. Undefined before the first connection. */
   get marker(): string | undefined {
     return this.#marker;
   }
 
-  /** Treats Redis as unreachable after a suspicious answer, until it has been recovered. */
+  /** Treats Redis as unreachable after a suspicious answer, until the data has been checked and restored. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
   }
 
-  /** Returns true if Redis can be used, otherwise the reason why it cannot. */
+  /** Returns true if Redis can be used, and otherwise the reason why it cannot. */
   check(): true | string {
     return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
-  /** Builds a key. Its hash tag puts all keys of an installation in one cluster slot, so that a script can use several of them. */
+  /** Builds a key. The hash tag in it puts all keys of an installation into one cluster slot, so that a script can use several of them. */
   key(...parts: readonly string[]): string {
     return `{${this.#options.prefix}}:${parts.join(':')}`;
   }
 
-  /** Adds a hook. It runs after the first connection, and each time Redis is reachable again, before the link is ready. */
+  /** Adds a hook. It runs after the first connection, and each time that Redis can be reached again, before the link is ready. */
   onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
     this.#recoverHooks.push(hook);
   }
@@ -183,7 +183,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  /** Renames keys of foreign programs. @returns whether there were any, so that the failed command may be tried again */
+  /** Renames keys of other programs. @returns whether there were any. If so, the failed command may be tried again */
   #setForeignKeysAside(): Promise<boolean> {
     this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
       this.#settingAside = undefined;
@@ -214,7 +214,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // These errors are bugs of svc. All other errors mean that Redis cannot execute commands now.
+  // These errors are bugs of svc. All other errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
@@ -242,7 +242,7 @@ export class RedisLink implements RedisCaller {
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
       if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (format ${form}; this one knows up to ${currentForm})`);
-      // A missing or different marker means that the data was removed (FLUSHALL), although the connection still works.
+      // If the marker is missing or has changed, the data was removed (FLUSHALL), although the connection still works.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -271,8 +271,7 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A node that has just started cannot compare run IDs with an earlier connection. The key `run` tells it whether a node has used this
-    // Redis process.
+    // A node that has just started has no earlier run ID to compare. The key `run` shows whether any node has used this Redis process.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);

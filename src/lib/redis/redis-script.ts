@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Reason to treat Redis as unavailable if its marker is missing. */
+/** The reason why Redis is treated as unavailable if its marker is missing. */
 export const dataRemoved = 'its data was removed';
 
-/** Beginning of scripts that need the time. `now` is the time of Redis in milliseconds. */
+/** The beginning of scripts that need the time. `now` is the time of Redis in milliseconds. */
 export const redisNow = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -21,7 +21,7 @@ export function redisScript(text: string, isGuarded = false): RedisScript {
   return { text, sha: createHash('sha1').update(text).digest('hex'), checksMarker: isGuarded };
 }
 
-/** Creates a script that fails (`unavailable`) as soon as the data is lost, even before a heartbeat notices the loss. */
+/** Creates a script that fails (`unavailable`) as soon as the data is lost, even if no heartbeat has noticed the loss yet. */
 export function markerScript(text: string): RedisScript {
   return redisScript(
     `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,

@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 
-/** The address of Redis, which may be one server, several servers with Sentinel, or a cluster. */
+/** The address of Redis: a single server, servers with Sentinel, or a cluster. */
 export interface RedisAddress {
   kind: 'single' | 'sentinel' | 'cluster';
   hosts: { host: string; port: number }[];
@@ -8,7 +8,7 @@ export interface RedisAddress {
   /** ACL user; empty for the default user. */
   username: string;
   password: string;
-  /** Sentinel's name for the primary; empty without Sentinel. */
+  /** Name of the primary in Sentinel; empty without Sentinel. */
   primaryName: string;
   database: number;
 }
@@ -23,7 +23,7 @@ const shapes = {
 } as const;
 
 /**
- * Reads the URL of `server.state`. Its forms are `redis://[user:password@]host[:port][/database]`,
+ * Parses the URL of `server.state`. Its forms are `redis://[user:password@]host[:port][/database]`,
  * `redis+sentinel://host,host/primary[/database]` and `redis+cluster://host,host`. `rediss` instead of `redis` means TLS.
  *
  * @throws ServiceError `bad-request` with the reason, which never contains the password
@@ -55,7 +55,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   };
 }
 
-/** Writes the address without credentials, for logs. */
+/** Formats the address without credentials, for logs. */
 export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
   return kind === 'sentinel' ? `${primaryName} at ${list}` : list;

@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 import { redisScript } from './redis-script.ts';
 
-/** The expected types of keys, by their names without the prefix. Keys with other names are not touched. */
+/** The types that keys must have, by the name of the key without the prefix. Keys with other names are left alone. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates|grant-visit):/, 'string'],
@@ -23,12 +23,12 @@ export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
 /** Time in milliseconds for which renamed keys are kept, so that operators can inspect them. */
 const keptMs = 7 * 86_400_000;
 
-/** Number of keys per step of a scan. */
+/** Number of keys in one step of a scan. */
 const pageKeys = 500;
 
 /**
- * Renames the keys whose type is not the expected one. KEYS: the keys. ARGV: beginning of the new name, length of the prefix, lifetime in
- * milliseconds, then the type of each key. Returns names and types of the renamed keys.
+ * KEYS: the keys. ARGV: beginning of the new names, length of the prefix, lifetime in milliseconds, then the type of each key. Renames the
+ * keys that have another type. Returns names and types of the renamed keys.
  */
 const setAsideScript = redisScript(`
 local found = {}
@@ -45,7 +45,7 @@ end
 return found`);
 
 /**
- * Renames keys that have a type which svc never uses for them, because every command that needs them would fail.
+ * Renames keys whose type svc never uses for them, because every command that needs such a key would fail.
  *
  * @param begin the common beginning of all keys
  * @returns whether there were such keys
@@ -77,11 +77,11 @@ export async function setForeignKeysAside(
   return isAny;
 }
 
-/** Maximum number of values that are remembered as logged. Older ones may be logged again. */
+/** Maximum number of values for which is kept that they were logged. Older ones may be logged again. */
 const maxTold = 10_000;
 
 /**
- * Parses values of Redis, which another version of svc or another program may have written. A value that cannot be read is skipped, counted
+ * Parses values in Redis. Another version of svc or another program may have written them. A value that cannot be read is skipped, counted
  * and logged once.
  */
 export class RedisValues {

@@ -1,19 +1,19 @@
 import { isObject, JsonLimitError, parseJson } from '../json.ts';
 
-/** Maximum number of characters of a failure text that events keep. */
+/** Maximum number of characters of a refusal's text that events keep. */
 const longestTextCharacters = 1000;
 
-/** The body with which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/** The body in which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface RefusalBody {
-  /** The whole body, for the journal. It is a text if it is not a JSON object. */
+  /** The whole body, for the journal. If it is not a JSON object, it is a text. */
   response?: unknown;
-  /** The part that clients see with `public_error`. */
+  /** The part that clients see if the service has `public_error`. */
   shown?: { message?: string; public_response?: unknown };
   /** The reason why the body is ignored. */
   leftOut?: string;
 }
 
-/** Reads the body of a refusal, which may be empty, a text or a JSON object. */
+/** Parses the body of a refusal, which may be empty, a text or a JSON object. */
 export function readRefusal(body: Buffer): RefusalBody {
   const text = body.toString('utf8').trim();
   let response: unknown;

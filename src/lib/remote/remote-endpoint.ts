@@ -25,11 +25,11 @@ export type RemoteResult =
       body: Buffer;
       /** Whether `body` is only the beginning of the reply's body. */
       isTruncated: boolean;
-      /** Whether the reply began before a streamed request body was sent completely. If so, the rest of the body was not sent. */
+      /** Whether the reply began before a streamed request body was completely sent. The rest of the body was then not sent. */
       isEarly: boolean;
       durationMs: number;
     }
-  /** The server sent no reply, or none within the timeout. */
+  /** The server sent no reply, or did not send it within the timeout. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
   /** The server sent a reply that is incomplete, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
@@ -37,13 +37,13 @@ export type RemoteResult =
 /** Options for the requests to an endpoint (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
   headers: readonly (readonly [string, string])[];
-  /** User name for HTTP Basic, which overrides an `Authorization` line in `headers`. */
+  /** User name for HTTP Basic. It overrides an `Authorization` line in `headers`. */
   username: string;
   password: string;
-  /** Timeout for connecting and receiving the whole reply, in milliseconds. */
+  /** Timeout for connecting and for receiving the whole reply, in milliseconds. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** Whether a longer reply is truncated. If false, a longer reply is invalid. */
+  /** Whether a longer reply is truncated. If not, a longer reply is invalid. */
   truncatesReply?: boolean;
   /** Whether a reply with a content coding is invalid. Requests never ask for one. */
   refusesContentCodings?: boolean;
@@ -55,12 +55,12 @@ export interface RemoteEndpointOptions {
 export interface RemoteRequest {
   url: string;
   method: string;
-  /** Headers of the request. Configured headers of the same name override them. */
+  /** Headers of the request. A configured header with the same name overrides them. */
   headers: Record<string, string>;
   /** Headers that override all others. */
   finalHeaders?: Record<string, string>;
   body?: string | Buffer | StreamedBody | undefined;
-  /** Timeout in milliseconds, instead of the one in the endpoint's options. */
+  /** Timeout in milliseconds; replaces the timeout of the endpoint's options. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -74,7 +74,7 @@ const defaultLines = new Map<string, HeaderLine>([
   ['accept-encoding', ['accept-encoding', 'identity']],
 ]);
 
-/** A client of one remote endpoint, for concurrent requests. It follows no redirects and limits the size of replies. */
+/** A client of one remote endpoint. Requests may run at the same time. It follows no redirects, and limits the size of replies. */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
@@ -90,9 +90,9 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Sends one request and reads the whole reply. Failures of the network or the server are returned as results, not thrown.
+   * Sends a request and reads the whole reply. Failures of the network or of the server are returned as results, not thrown.
    *
-   * @throws the reason of the request's signal, if it aborts
+   * @throws the reason of the request's signal if it aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock } = this.#options;
@@ -133,7 +133,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // Close the connection: the server still expects the rest of the body and would take the next request for it.
+      // The connection is closed, because the server expects the rest of the body and would take the next request for it.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
@@ -160,7 +160,7 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // ofetch is loaded on first use. It loads the `fetch` of Node.js, which takes longer than the rest of the start.
+  // ofetch is loaded at its first use, because it loads the `fetch` of Node.js, which takes longer than the rest of the start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
@@ -204,7 +204,7 @@ export class RemoteEndpoint {
   }
 }
 
-/** The error with which this process itself ends a request. */
+/** The error with which this process ends a request itself. */
 class EndedError extends Error {
   readonly fault: RemoteFault;
 

@@ -8,13 +8,13 @@ import { latin1ToUtf8 } from '../headers/header-fields.ts';
 /** Maximum number of idle connections to one endpoint. */
 const maxIdleConnections = 64;
 
-/** Maximum number of URLs whose parsed parts are cached. An endpoint usually has only a few. */
+/** Maximum number of URLs whose parsed parts are kept. An endpoint usually has only a few. */
 const maxKnownUrls = 100;
 
 /**
- * Maximum idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so a request rarely uses a
- * connection that the server is about to close. The transport never repeats a request, because a failed POST may have been executed (RFC
- * 9110 §9.2.2). The configuration decides about repetitions.
+ * Maximum time in milliseconds that a connection stays idle. It is shorter than the limit of common servers (2 s and more), so that a
+ * request rarely uses a connection which the server is about to close. The transport never repeats a request, because a failed POST may
+ * have been executed (RFC 9110 §9.2.2). The configuration decides about repetitions.
  */
 const longestIdleMs = 1500;
 
@@ -30,32 +30,32 @@ export class CutShortError extends Error {
 /** A body that is read while it is sent. */
 export interface StreamedBody {
   sizeBytes: number;
-  /** Starts to read the body from its beginning; called for each request. A chunk is valid until the next one is requested. */
+  /** Starts to read the body from its beginning. Called for each request. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>;
 }
 
 /** The options of a request, in addition to those of `fetch`. */
 export interface TransportInit extends RequestInit {
-  /** Header lines, sent unchanged. */
+  /** Header lines, which are sent unchanged. */
   headerLines?: Record<string, string>;
   /** Called with the started request, so that the caller can abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
-  /** The body to stream, instead of `body`. */
+  /** The body to stream; used instead of `body`. */
   streamed?: StreamedBody | undefined;
 }
 
 /** The members of a `Response` that ofetch reads, and the original reply. */
 export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
-  /** The reply, whose body has not been read yet; undefined for statuses that have no body. */
+  /** The reply with its unread body; undefined for a status that has no body. */
   incoming?: IncomingMessage | undefined;
-  /** Header lines in the order in which they were sent, with names in lower case. */
+  /** Header lines in the order in which they were sent. Names are in lower case. */
   headerLines?: [string, string][];
-  /** Whether the reply began before a streamed body was sent completely. */
+  /** Whether the reply began before a streamed body was completely sent. */
   isEarly?: boolean;
 }
 
 /**
- * A `fetch` based on node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams,
+ * A `fetch` that uses node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams,
  * because they cost more than the rest of a small request.
  */
 export interface Transport {
@@ -63,7 +63,7 @@ export interface Transport {
   close(): void;
 }
 
-// Replies with these statuses have no body, even if their headers announce one (RFC 9112 §6.3).
+// A reply with one of these statuses has no body, even if its headers announce one (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
 /** @param caPem certificate authorities in PEM, trusted in addition to those of Node.js */
@@ -98,20 +98,20 @@ export function createTransport(caPem?: string): Transport {
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
         const fault = checkHead(incoming);
-        // If part of the body has not left this process, the server cannot have read all of it.
+        // If a part of the body has not left this process, the server cannot have read the whole body.
         const isEarly = init.streamed !== undefined && (sent.bytes < init.streamed.sizeBytes || outgoing.writableLength > 0);
         if (fault === undefined) return resolve({ ...toResponse(incoming), isEarly });
         incoming.destroy();
         reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
-      // Node.js silently drops a reply with status 101 if there is no such listener.
+      // Without such a listener, Node.js silently drops a reply with status 101.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that was not requested'));
       });
       outgoing.on('close', () => {
-        // Create the error only if it is needed, because creating its stack is expensive.
+        // The error is created only if it is needed, because creating its stack is expensive.
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
@@ -122,7 +122,7 @@ export function createTransport(caPem?: string): Transport {
 
   return {
     async fetch(input, init: TransportInit = {}) {
-      // Let Node.js read bytes that arrived on idle connections. It then closes these connections, so that no request uses them.
+      // Lets Node.js read bytes that have arrived on idle connections. It then closes these connections, so that no request uses them.
       const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
       for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
       return (await send(String(input), init)) as Response;
@@ -135,7 +135,7 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /**
- * Closes idle connections that receive data. The next request would take that data for its reply, which could let a refused login succeed.
+ * Closes idle connections that receive data. The next request would take the data for its reply, which could let a refused login succeed.
  */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {
@@ -144,7 +144,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   const keepSocketAlive = agent.keepSocketAlive.bind(agent);
   const reuseSocket = agent.reuseSocket.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    // The type declaration lacks the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
+    // The type declaration does not have the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
     const isKept = keepSocketAlive(socket) as unknown as boolean;
     if (isKept) socket.on('data', cut);
     return isKept;
@@ -164,14 +164,14 @@ async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sen
   });
   for await (const chunk of chunks()) {
     sent.bytes += chunk.length;
-    // Node.js calls back when the memory of the chunk may be used again.
+    // Node.js calls back when the memory of the chunk may be reused.
     const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
     if (!(await Promise.race([written, over]))) return;
   }
   outgoing.end();
 }
 
-/** Checks the head of a reply. Returns the reason if it is invalid, otherwise undefined. */
+/** Checks the head of a reply. Returns the reason why it is invalid; undefined if it is valid. */
 function checkHead({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
   if (statusCode < 200 || statusCode > 599) return `${statusCode} is not a status of HTTP`;
   if (httpVersionMajor !== 1) return `the version ${httpVersion} is not HTTP/1`;

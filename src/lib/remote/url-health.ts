@@ -1,20 +1,20 @@
 import type { Clock } from '../clock.ts';
 
-/** Time in milliseconds for which a failing URL is suspended, if there are others (docs/spec/delivery.md#several-urls). */
+/** Time in milliseconds for which a failing URL is suspended if there are other URLs (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/** Remembers which of several URLs fail. One implementation keeps this in memory (below), the other one in Redis for several nodes. */
+/** Knows which of several URLs fail. One implementation keeps this in memory (below), and another one in Redis for several nodes. */
 export interface UrlHealth {
   /** Returns the URLs that are not suspended, in the given order. */
   available(urls: readonly string[]): Promise<string[]>;
   suspend(url: string): Promise<void>;
-  /** Returns the number of URLs that this process suspended and whose suspension has not ended. */
+  /** Returns the number of URLs that this process suspended and that are still suspended. */
   countSuspended(): number;
 }
 
 export interface Suspension {
   url: string;
-  /** End of the suspension, as Unix time in milliseconds. */
+  /** End of the suspension, Unix time in milliseconds. */
   untilMs: number;
 }
 

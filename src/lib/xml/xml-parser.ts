@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ServiceError } from '../errors.ts';
 
-/** Limits of one document. WebDAV bodies have few elements and attributes, and parsing many of them would take long. */
+/** Limits of one document. The bodies of WebDAV have few elements and attributes, and many would take long to parse. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
@@ -9,14 +9,14 @@ const xmlLimits = {
   depth: 50,
   nameCharacters: 256,
   /**
-   * Maximum length of all text, including CDATA sections and white space. It is low because the parser joins text character by character.
+   * Maximum length of all text, including CDATA sections and white space. It is low, because the parser joins text character by character.
    */
   textCharacters: 256 * 1024,
   /** Maximum number of comments, CDATA sections and processing instructions. */
   opaqueParts: 1000,
 } as const;
 
-/** The start and end marks of parts that contain no elements. */
+/** The beginning and end of parts that contain no elements. */
 const opaque = [
   ['<!--', '-->'],
   ['<![CDATA[', ']]>'],
@@ -25,7 +25,8 @@ const opaque = [
 
 /**
  * Scans an XML document before it is parsed.
- * @returns the reason to refuse it, which is a limit, a part without an end, or text outside the root; undefined if it can be parsed
+ *
+ * @returns the reason to refuse it (a limit, a part without an end, or text outside the root); undefined if it can be parsed
  */
 export function xmlRefusal(text: string): string | undefined {
   let elements = 0;
@@ -70,13 +71,15 @@ function hasText(text: string, start: number, end: number): boolean {
   return /[^ \t\r\n]/.test(text.slice(start, end));
 }
 
-/** Matches a start tag with a short name. Long names are refused because the parser stores the names of all ancestors with each element. */
+/**
+ * Matches a start tag with a short name. Long names are refused, because the parser stores the names of all ancestors with each element.
+ */
 const shortName = new RegExp(`<[^\\s>]{0,${xmlLimits.nameCharacters}}[\\s>]`, 'y');
 
-/** Matches in a start tag: its end, quoted values, equals signs, and the space before an attribute name. */
+/** In a start tag, matches its end, quotes, equals signs, and the space before the name of an attribute. */
 const tagMark = /["'>=]|\s(?=[^\s"'>=/])/g;
 
-/** Finds the end of a start tag and counts its attributes. @returns undefined for a start tag without an end */
+/** Finds the end of a start tag, and counts its attributes. @returns undefined for a start tag without an end */
 function tagAt(text: string, start: number): { end: number; attributes: number; isEmpty: boolean } | undefined {
   let values = 0;
   let names = 0;
@@ -107,7 +110,8 @@ export interface XmlElement {
   text: string;
 }
 
-// The parser keeps the order and interprets nothing. Entities have been refused before. The text is used only as a name or an owner.
+// The parser keeps the order of nodes and interprets no values. Entities were refused before. The text is used only as a name or as an
+// owner.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
@@ -122,12 +126,12 @@ const parserOptions = {
   maxNestedTags: xmlLimits.depth,
 } as const;
 
-/** The parser, created when the first body arrives. */
+/** The parser. It is created when the first body arrives. */
 let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
 
-/** The namespaces that an element declares, by prefix, with a link to those of its ancestors. */
+/** The namespaces that an element declares, by prefix, with a link to the scope around it. */
 interface Scope {
   declared: ReadonlyMap<string, string>;
   outer: Scope | undefined;
@@ -209,7 +213,9 @@ function resolve(qualified: string, scope: Scope, isAttribute: boolean): { names
 
 const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Replaces the five predefined entities of XML and character references. Other entities are refused, because they need a document type. */
+/**
+ * Replaces character references and the five predefined entities of XML. Other entities are refused, because they need a document type.
+ */
 function unescaped(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {

@@ -1,6 +1,6 @@
 import { XMLBuilder } from 'fast-xml-parser';
 
-// Matches characters that XML 1.0 §2.2 forbids, even as references. Because of the flag `u`, a surrogate pair counts as one character.
+// Matches characters that XML 1.0 §2.2 forbids, even as references. With the flag `u`, a surrogate pair is one character.
 const noXmlCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]/gu;
 
 /** Escapes text for XML content and for attributes in double quotes. Drops characters that XML 1.0 forbids. */
@@ -38,7 +38,7 @@ let builder: XMLBuilder | undefined;
 export function element(name: string, content: string | readonly XmlNode[], attributes?: Readonly<Record<string, string>>): XmlNode {
   const children = typeof content === 'string' ? escapeXmlQuoted(content) : content;
   if (!attributes) return { [name]: children };
-  // In attributes, XML readers turn unescaped line breaks and tabs into spaces (XML 1.0 §3.3.3).
+  // XML readers turn unescaped line breaks and tabs in attributes into spaces (XML 1.0 §3.3.3).
   const values = Object.entries(attributes).map(([attribute, value]) => [
     attribute,
     escapeXmlQuoted(value).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`),

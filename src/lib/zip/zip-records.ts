@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { ServiceError } from '../errors.ts';
 
 /**
- * Returns the exact length, in bytes, that an archive will have. Its entries are stored without compression.
+ * Returns the exact length of an archive in bytes. Its entries are stored without compression.
  *
  * @param entries all members, in the order in which they will be written
  */
@@ -18,12 +18,12 @@ export function zipLength(entries: Iterable<ZipEntry>): number {
   return offset + directoryBytes + endRecords(count, directoryBytes, offset).length;
 }
 
-/** Size, in bytes, of the blocks that collect central directory records. A million small buffers would use far more memory. */
+/** Size in bytes of the blocks that collect central directory records. A million small buffers would use far more memory. */
 const blockBytes = 256 * 1024;
 
 /**
- * Writes a ZIP archive. Its entries are stored without compression and have UTF-8 names; ZIP64 is used where it is needed. Call `begin`,
- * `data` and `end` for each member, then `finish`. Only the central directory is kept in memory.
+ * Writes a ZIP archive. Entries are stored without compression, and have UTF-8 names. ZIP64 is used where it is needed. Call `begin`,
+ * `data` and `end` for each member, and then `finish`. Only the central directory is kept in memory.
  */
 export class ZipWriter {
   readonly #blocks: Buffer[] = [];
@@ -115,13 +115,13 @@ export interface ZipEntry {
   modifiedMs: number;
 }
 
-/** Values of at least this size do not fit the 32-bit fields and need ZIP64 (APPNOTE 4.4.1.4). */
+/** A value of at least this size does not fit a 32-bit field, and needs ZIP64 (APPNOTE 4.4.1.4). */
 export const zip64Limit = 0xffffffff;
 const zip64EntriesLimit = 0xffff;
 
 /**
- * Maximum size, in bytes, of files that are read before their header is written. Their header contains the CRC, so they need no data
- * descriptor. Readers that stream cannot find the end of stored data that is followed by a descriptor.
+ * Maximum size in bytes of files that are read before their header is written. Their header contains the CRC, so they need no data
+ * descriptor. Readers that stream cannot find the end of stored data if a descriptor follows it.
  */
 export const crcFirstBytes = 1024 * 1024;
 
@@ -143,10 +143,10 @@ function entryFlags(entry: ZipEntry): number {
   return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
 }
 
-// The last time, because both headers of a member need it.
+// The last converted time. It is kept, because both headers of a member need it.
 let lastDosTime = { modifiedMs: Number.NaN, time: 0, date: 0 };
 
-/** Converts a time to MS-DOS format (APPNOTE 4.4.6). As is customary, it is local time. Years are limited to 1980 to 2107. */
+/** Converts a time to the MS-DOS format (APPNOTE 4.4.6). As is customary, it is local time. Years are limited to 1980 to 2107. */
 function dosTime(modifiedMs: number): { time: number; date: number } {
   if (modifiedMs === lastDosTime.modifiedMs) return lastDosTime;
   const at = new Date(modifiedMs);
@@ -159,7 +159,9 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
   return lastDosTime;
 }
 
-/** Returns the seconds for the extended timestamp (0x5455); undefined if they do not fit the field. Unlike the DOS time, it is in UTC. */
+/**
+ * Returns the seconds for the extended timestamp (0x5455); undefined if they do not fit the field. They are in UTC, unlike the DOS time.
+ */
 function unixSeconds(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
   return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;
@@ -294,20 +296,20 @@ export function endRecords(entries: number, directoryBytes: number, directoryOff
   return Buffer.concat([end64, locator, end]);
 }
 
-// Matches `\`, which Windows reads as a separator, and a drive prefix such as `C:`.
+// Matches `\`, which Windows treats as a separator, and a drive prefix such as `C:`.
 const unsafePart = /\\|^[a-z]:/i;
 
-/** Returns a name that no archiver interprets as a path. `\` and the `:` of a drive prefix become `_`. */
+/** Returns a name that no archiver treats as a path. `\` and the `:` of a drive prefix become `_`. */
 export function safeName(name: string): string {
   return unsafePart.test(name) ? name.replaceAll('\\', '_').replace(/^([a-z]):/i, '$1_') : name;
 }
 
 /**
- * Chooses archive names for the members of one folder. An unsafe name is replaced by its `safeName`. If that is taken, ` (2)`, ` (3)` … is
- * added before the extension. Safe names are not changed.
+ * Chooses the names in an archive for the members of one folder. An unsafe name is replaced by its `safeName`. If that is taken, ` (2)`, `
+ * (3)` … is added before the extension. Safe names are not changed.
  *
  * @param names the names, without duplicates, in any order
- * @returns new names by old names. Names that do not change are not included
+ * @returns the new name by the old name, for each name that changes
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();
