@@ -111,6 +111,18 @@ browserTest('what is wrong stands on top of the overview, each part a link to it
   await receiver.received(2);
   await strip.getByRole('link', { name: '1 handler stopped' }).waitFor();
   await page.locator('main tr', { hasText: 'books' }).getByText('failing, 1 of 1 in 1 h').waitFor();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  for (const [what, count] of [
+    ['.chart', 6],
+    ['.panel:has(h2:text-is("Services")) tbody tr', 2],
+  ] as const) {
+    const boxes = await Promise.all((await page.locator(what).all()).map((one) => one.boundingBox()));
+    assert.equal(boxes.length, count);
+    assert.ok(
+      boxes.every((box) => box && box.y > 0 && box.y + box.height <= 800),
+      `all of ${what} is in sight without scrolling`,
+    );
+  }
   await strip.getByRole('link', { name: '1 handler failing' }).click();
   const card = page.locator('.handler', { hasText: 'books' });
   await card.getByText('failing, 1 of 1 in 1 h').waitFor();

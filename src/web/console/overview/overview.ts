@@ -32,12 +32,13 @@ export async function showOverview({ main, route, signal }: Stage): Promise<void
   const tables = makeTables();
   const missing = incompleteLine();
   const problems = problemStrip();
-  main.append(heading(text('overview'), live), problems.element, missing.element, server, charts.element, ...tables.elements);
+  main.append(heading(text('overview'), live), problems.element, missing.element, charts.element, server, ...tables.elements);
   const show = (current: Overview) => {
     byId('server').textContent = clear(current.server.name);
     missing.show(current.incomplete);
     problems.show(current);
     renew(server, [serverFacts(current)]);
+    main.classList.toggle('one-node', current.nodes.length < 2);
     tables.show(current);
   };
   show(overview);
@@ -79,9 +80,9 @@ function makeTables() {
   const moreTransfers = make('p.hint', { hidden: true });
   const nodesPanel = shownAs('nodes', panel(text('nodes'), nodes.element));
   const elements = [
-    panel(text('transfers'), transfers.element, moreTransfers),
     panel(text('services'), services.element),
     panel(text('handlers'), handlers.element),
+    panel(text('transfers'), transfers.element, moreTransfers),
     shownAs('methods', panel(text('methods'), methods.element)),
     nodesPanel,
     panel(text('lastErrors'), errors.element),
@@ -103,8 +104,8 @@ function makeTables() {
 const serviceColumns: Column<ServiceView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
   { title: text('type'), cell: ({ type }) => type },
-  { title: text('address'), cell: ({ url }) => datum(url, 'code') },
-  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('address'), cell: ({ url }) => datum(url, 'code'), className: 'whole' },
+  { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
   { title: text('connections'), cell: ({ connections }) => numberText(connections), className: 'number' },
   { title: text('sessions_title'), cell: ({ sessions }) => numberText(sessions), className: 'number' },
 ];
@@ -113,8 +114,8 @@ const methodColumns: Column<MethodView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
   { title: text('type'), cell: ({ type }) => type },
   { title: text('state'), cell: ({ state }) => stateBadge(state) },
-  { title: text('reason'), cell: ({ reason }) => datum(reason) },
-  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('reason'), cell: ({ reason }) => datum(reason), className: 'whole' },
+  { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
 const handlerColumns: Column<HandlerView>[] = [
@@ -140,7 +141,7 @@ const transferColumns: Column<TransferView>[] = [
   { title: text('direction'), cell: ({ direction }) => translate('direction', direction) },
   { title: text('progress'), cell: progressView },
   { title: text('speed'), cell: (item) => text('perSecond', { value: sizeText(item.bytes_per_second) }), className: 'number' },
-  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
 function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
@@ -159,8 +160,9 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   {
     title: text('message'),
     cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
+    className: 'whole',
   },
-  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('node'), cell: ({ node }) => datum(node), className: 'of-node' },
 ];
 
 /** Shows the number of errors. If there are several, it is a link to all of them. */
@@ -223,7 +225,7 @@ interface ChartModel {
   format: (value: number) => string;
 }
 
-const [width, height] = [360, 72];
+const [width, height] = [360, 36];
 
 /** Builds a small line chart of the last hour. The newest values are at the right. */
 function makeChart({ title, series, format }: ChartModel) {
@@ -235,7 +237,8 @@ function makeChart({ title, series, format }: ChartModel) {
     make('span', { className: `series ${one.kind}` }, series.length > 1 && `${one.title} `, figures[index]),
   );
   const plot = make('div.plot', svg);
-  const element = make('figure.chart', make('h2', title), make('div.legend', ...legend), plot, make('figcaption.hint', time, top));
+  const about = make('figcaption', make('h3', title), make('span.hint', time, top));
+  const element = make('figure.chart', about, make('div.legend', ...legend), plot);
   let samples: readonly Sample[] = [];
   let pointed: number | undefined;
 
@@ -245,7 +248,8 @@ function makeChart({ title, series, format }: ChartModel) {
       const { value } = series[index] as Series;
       figure.textContent = sample ? format(value(sample)) : '–';
     }
-    time.replaceChildren(pointed === undefined ? text('lastHour') : timeElement(sample?.time));
+    time.replaceChildren(...(pointed === undefined ? [] : [timeElement(sample?.time)]));
+    top.hidden = pointed !== undefined;
   };
 
   const pointAt = (column: number) => {
@@ -302,7 +306,8 @@ function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
     samples = [...samples, sample].slice(-maxSamples);
     show();
   };
-  return { element: make('div.charts', ...charts.map(({ element }) => element)), add };
+  const element = make('section', make('h2.over-charts', text('lastHour')), make('div.charts', ...charts.map((chart) => chart.element)));
+  return { element, add };
 }
 
 function models(intervalSeconds: number): ChartModel[] {
