@@ -20,6 +20,11 @@ browserTest('a reviewer sees who, why and the verdicts, downloads, releases and 
   const seen = await row('good').innerText();
   for (const part of ['alice', 'held by an inspection', 'check', 'Somebody has to look.', '8 bytes'])
     assert.ok(seen.includes(part), `${part}: ${seen}`);
+  await page.setViewportSize({ width: 768, height: 800 });
+  const line = await row('good').locator('.row').boundingBox();
+  assert.ok(line && line.height < 50, 'on a tablet, all actions of a card are in one line');
+  assert.equal(await page.locator('main thead').isVisible(), false);
+  await page.setViewportSize({ width: 1280, height: 800 });
   const download = page.waitForEvent('download');
   await row('good').getByRole('link', { name: 'Download' }).click();
   const saved = join(server.folder, 'saved');

@@ -62,9 +62,9 @@ export const nameColumn: Column<ToldOccurrence> = {
 export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
   const shown: Column<ToldOccurrence>[] = [
     { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), kindOf[state]), className: 'narrow' },
-    { title: text('dueFiles'), cell: fileList },
+    { title: text('dueFiles'), cell: fileList, className: 'whole' },
   ];
-  return mayChange() ? [...shown, { title: text('action'), cell: (one) => actions(one, reload) }] : shown;
+  return mayChange() ? [...shown, { title: text('action'), cell: (one) => actions(one, reload), className: 'actions' }] : shown;
 }
 
 function actions(one: ToldOccurrence, reload: () => Promise<void>): HTMLElement {
@@ -73,8 +73,8 @@ function actions(one: ToldOccurrence, reload: () => Promise<void>): HTMLElement 
   const mayExcuse = one.state !== 'met' && one.state !== 'excused';
   return make(
     'div.row',
-    mayExcuse && makeButton(text('excuse'), undefined, act(excuse), 'quiet small'),
-    one.state !== 'waiting' && makeButton(text('expectAgain'), 'recent', act(expectAgain), 'quiet small'),
+    mayExcuse && makeButton(text('excuse'), undefined, act(excuse), 'small'),
+    one.state !== 'waiting' && makeButton(text('expectAgain'), undefined, act(expectAgain), 'small'),
   );
 }
 

@@ -50,6 +50,7 @@ const columns: readonly Column<Held>[] = [
       const told = badge(isOpen ? text('heldInspecting') : translate('held', reason), isOpen || reason === 'verdict' ? 'calm' : 'warn');
       return make('div.stacked', told, verdictList(held));
     },
+    className: 'whole',
   },
 ];
 
@@ -81,8 +82,8 @@ export async function showHeld({ main, signal }: Stage): Promise<void> {
     cell: (item) =>
       make(
         'div.row',
-        makeButton(text('held_release'), 'resume', () => void tell(decide('release', item)), 'quiet small'),
-        makeButton(text('held_discard'), 'close', () => void tell(decide('discard', item)), 'quiet small'),
+        makeButton(text('held_release'), 'resume', () => void tell(decide('release', item)), 'small'),
+        makeButton(text('held_discard'), 'close', () => void tell(decide('discard', item)), 'small'),
         makeButton(text('held_inspect_again'), 'search', () => void tell(inspectAgain(item)), 'quiet small'),
         make('a.button.quiet.small', { href: `/api/held/${item.id}/content`, download: '' }, text('heldDownload')),
       ),
