@@ -68,7 +68,9 @@ export class CertificateKeeper {
   }
 
   /**
-   * Gives each service without a usable certificate file a self-signed certificate, so that it can listen. @throws the errors of writing
+   * Gives each service without a usable certificate file a self-signed certificate, so that it can listen.
+   *
+   * @throws the errors of writing
    */
   prepare(services: readonly KeptService[]): void {
     const { folder, clock, log } = this.#dependencies;

@@ -139,7 +139,9 @@ export class EventStreams {
   }
 
   /**
-   * Makes a download end like a stream: when its session ends or its administrator changes. @param gone aborted when the download has ended
+   * Makes a download end like a stream: when its session ends or its administrator changes.
+   *
+   * @param gone aborted when the download has ended
    */
   addDownload(reader: Reader, gone: AbortSignal): void {
     const download = { reader, end: () => void reader.outgoing.destroy() };

@@ -151,7 +151,9 @@ export class OperatorGrants {
 }
 
 /**
- * Returns the origin for URLs of new links (docs/spec/links.md#url). @param uuid UUID of a service; without it, the first service is used
+ * Returns the origin for URLs of new links (docs/spec/links.md#url).
+ *
+ * @param uuid UUID of a service; without it, the first service is used
  */
 function linkOrigin({ services }: Config, uuid?: string): string {
   const web = Object.entries(services).filter(([, { type, enabled }]) => enabled && (type === 'http' || type === 'https'));

@@ -125,8 +125,8 @@ export class Server {
   }
 
   /**
-   * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal. @returns whether all transfers
-   * finished
+   * Stops accepting connections, lets transfers finish within `shutdown_timeout`, and flushes the journal.
+   * @returns whether all transfers finished
    */
   stop(): Promise<boolean> {
     this.#stopped ??= this.#stop();

@@ -41,8 +41,9 @@ const shown: readonly { name: string; ready: string; isInShort?: true }[] = [
 ];
 
 /**
- * Checks all previews, the grid, the player, a search page and a drop box with axe-core. @param isShort whether only some previews are
- * checked
+ * Checks all previews, the grid, the player, a search page and a drop box with axe-core.
+ *
+ * @param isShort whether only some previews are checked
  */
 export async function assertPreviewsAccessible(
   t: TestContext,

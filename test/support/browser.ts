@@ -132,8 +132,9 @@ interface AxeViolation {
 }
 
 /**
- * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation. @param within expression
- * for a part
+ * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation.
+ *
+ * @param within expression for a part
  */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
   // The pages' policy refuses foreign scripts, but the debugger's evaluation is not subject to it.

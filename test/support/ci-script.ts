@@ -6,8 +6,9 @@ import { program } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
 /**
- * Creates the project of an example as a reader would have it, with its files, and `svc` at the path where npm installs it. @returns its
- * folder
+ * Creates the project of an example as a reader would have it, with its files, and `svc` at the path where npm installs it.
+ *
+ * @returns its folder
  */
 export function projectOf(t: TestContext, example: string): string {
   const cwd = temporaryFolder(t);

@@ -40,8 +40,9 @@ const runs: [command: string, more: string, code: number, printed: RegExp][] = [
 ];
 
 /**
- * Asserts that the executable has every command of its help. @param isTried selects the commands to run; all names are compared with the
- * help
+ * Asserts that the executable has every command of its help.
+ *
+ * @param isTried selects the commands to run; all names are compared with the help
  */
 export async function assertCommands(t: TestContext, isTried: (command: string) => boolean): Promise<void> {
   const cwd = temporaryFolder(t);

@@ -8,8 +8,9 @@ export function from(address: string, user: string, more: TestRequest = {}): Tes
 }
 
 /**
- * Sends many different wrong passwords of an account at once, and one other request in the middle. @returns the replies to the guesses and
- * to that one
+ * Sends many different wrong passwords of an account at once, and one other request in the middle.
+ *
+ * @returns the replies to the guesses and to that one
  */
 export async function guessAtOnce(
   clients: readonly Client[],
@@ -33,8 +34,9 @@ export function countStatuses(replies: readonly TestReply[]): Record<number, num
 }
 
 /**
- * Returns a hash of `testPassword` that costs almost nothing, for tests that verify hundreds of guesses. @param ln binary logarithm of its
- * cost
+ * Returns a hash of `testPassword` that costs almost nothing, for tests that verify hundreds of guesses.
+ *
+ * @param ln binary logarithm of its cost
  */
 export function hashOfCost(ln: number): string {
   const salt = randomBytes(16);

@@ -24,8 +24,9 @@ export interface Swapping {
 }
 
 /**
- * Swaps a folder and a link that leads outside as fast as possible, for some time. @returns a function that returns whether it is still
- * swapping
+ * Swaps a folder and a link that leads outside as fast as possible, for some time.
+ *
+ * @returns a function that returns whether it is still swapping
  */
 export function swapForLink(swapping: Swapping): () => boolean {
   let isSwapping = true;

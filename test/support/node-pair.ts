@@ -29,8 +29,9 @@ export interface Pair {
 }
 
 /**
- * Starts two processes on one Redis, with HTTP that supports locks, and SFTP. @param ban number of failures until an address is banned; 0
- * for never
+ * Starts two processes on one Redis, with HTTP that supports locks, and SFTP.
+ *
+ * @param ban number of failures until an address is banned; 0 for never
  */
 export async function startPair(
   t: TestContext,

@@ -53,8 +53,9 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
 }
 
 /**
- * Creates a home folder with another file system at `mounted`. Call it before the server starts, so that it is removed later. @returns
- * undefined without root
+ * Creates a home folder with another file system at `mounted`. Call it before the server starts, so that it is removed later.
+ *
+ * @returns undefined without root
  */
 export function homeWithDisk(t: TestContext, sizeKib: number): { home: string; mounted: string } | undefined {
   const home = mkdtempSync(join(tmpdir(), 'svc-mounted-'));

@@ -43,8 +43,9 @@ process.once('exit', unmount);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /**
- * Mounts a new image, which occupies only as much of the disk as is written to it. @returns the reason if it cannot be mounted;
- * otherwise undefined
+ * Mounts a new image, which occupies only as much of the disk as is written to it.
+ *
+ * @returns the reason if it cannot be mounted; otherwise undefined
  */
 function mountJournaled(image, folder) {
   if (process.getuid() !== 0) return 'only root mounts one';

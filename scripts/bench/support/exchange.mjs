@@ -4,8 +4,9 @@ import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 
 /**
- * Sends a request; any certificate is accepted. @returns status and text of the reply, and its completion time in milliseconds of the
- * machine's clock
+ * Sends a request; any certificate is accepted.
+ *
+ * @returns status and text of the reply, and its completion time in milliseconds of the machine's clock
  */
 export function send(url, { method = 'GET', headers = {}, body, agent = false } = {}) {
   return new Promise((resolve, reject) => {

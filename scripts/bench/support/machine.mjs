@@ -97,8 +97,9 @@ export function median(values) {
 }
 
 /**
- * Runs an action. @returns the maximum memory (RSS) of a process during the action as `value`, in MiB, and the CPU time that the action
- * returns
+ * Runs an action.
+ *
+ * @returns the maximum memory (RSS) of a process during the action as `value`, in MiB, and the CPU time that the action returns
  */
 export async function withPeak(pid, action) {
   let value = 0;

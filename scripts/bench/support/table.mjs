@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
 /**
- * Returns the median of the rounds' values. @param runs each has `value`, the CPU time if it was measured, and a `note`; `fault` if it
- * failed
+ * Returns the median of the rounds' values.
+ *
+ * @param runs each has `value`, the CPU time if it was measured, and a `note`; `fault` if it failed
  */
 export function cell(runs) {
   if (!runs || runs.length === 0) return '–';

@@ -37,8 +37,9 @@ interface Options extends JournalOptions {
 }
 
 /**
- * Evaluates the expectations of the configuration with the events of the journal. @throws ServiceError `bad-request` if there are no
- * expectations
+ * Evaluates the expectations of the configuration with the events of the journal.
+ *
+ * @throws ServiceError `bad-request` if there are no expectations
  */
 async function judged(options: JournalOptions, sinceMs: number) {
   const { config, file } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });

@@ -13,8 +13,9 @@ import { complain, print } from '../output.ts';
 import { askHidden, readLine } from '../prompt.ts';
 
 /**
- * Writes the starter configuration, and prints the password of its account on stderr. The password is shown only once. @param file path, or
- * `-` for stdout
+ * Writes the starter configuration, and prints the password of its account on stderr. The password is shown only once.
+ *
+ * @param file path, or `-` for stdout
  */
 export async function init(file: string): Promise<number> {
   const password = randomBytes(12).toString('base64url');

@@ -32,7 +32,9 @@ const outcomes = {
 type Outcome = keyof typeof outcomes;
 
 /**
- * Asks the inspections of a configuration about a local file, as if it were uploaded. @returns 0 accepted, 3 refused, 4 held, 11 failure
+ * Asks the inspections of a configuration about a local file, as if it were uploaded.
+ *
+ * @returns 0 accepted, 3 refused, 4 held, 11 failure
  */
 export async function inspectFile(file: string, options: InspectOptions): Promise<number> {
   const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });

@@ -141,8 +141,9 @@ export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Re
 }
 
 /**
- * Answers `GET /api/held/{id}/content` with the file, for reviewers. Emits `administratorAction`. @throws ServiceError `forbidden` for a
- * viewer
+ * Answers `GET /api/held/{id}/content` with the file, for reviewers. Emits `administratorAction`.
+ *
+ * @throws ServiceError `forbidden` for a viewer
  */
 export async function sendHeldContent(c: ConsoleContext): Promise<Response> {
   if (!mayReview(requireAdministrator(c))) throw new ServiceError('forbidden', 'The role viewer may not see the content of files.');

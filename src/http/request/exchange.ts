@@ -45,8 +45,9 @@ export interface HttpService {
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
   /**
-   * Ends all sessions of an account (by UUID) on all services, except one session. @throws ServiceError `unavailable`; the sessions then
-   * end later
+   * Ends all sessions of an account (by UUID) on all services, except one session.
+   *
+   * @throws ServiceError `unavailable`; the sessions then end later
    */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
@@ -229,7 +230,9 @@ export interface Visit {
   /** The file or folder of the request, as a path in the files of the link's creator. */
   readonly path: VirtualPath;
   /**
-   * Returns the path at which a visitor's upload is stored. @param below path relative to the link
+   * Returns the path at which a visitor's upload is stored.
+   *
+   * @param below path relative to the link
    * @throws ServiceError `not-found` if the path is not directly in the folder of the link
    */
   targetOf(below: VirtualPath): VirtualPath;

@@ -114,7 +114,9 @@ const maxPieces = 4096;
 const smallPieceBytes = 16;
 
 /**
- * Returns the announced length of the body in bytes; undefined for a chunked body. @throws ServiceError `bad-request` if it is not a number
+ * Returns the announced length of the body in bytes; undefined for a chunked body.
+ *
+ * @throws ServiceError `bad-request` if it is not a number
  */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');

@@ -148,8 +148,9 @@ export function targetPath(folder: VirtualPath, target: string): VirtualPath {
 }
 
 /**
- * Returns the path of a member that was selected in a listing. Its name may contain `\`. @throws ServiceError `name-invalid` or
- * `name-reserved`
+ * Returns the path of a member that was selected in a listing. Its name may contain `\`.
+ *
+ * @throws ServiceError `name-invalid` or `name-reserved`
  */
 export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
   checkMemberName(name);

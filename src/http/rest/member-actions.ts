@@ -131,7 +131,9 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 }
 
 /**
- * An action on one member. @returns the problems of paths for which the action failed, while the rest of it succeeded
+ * An action on one member.
+ *
+ * @returns the problems of paths for which the action failed, while the rest of it succeeded
  */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 

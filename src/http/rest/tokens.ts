@@ -80,8 +80,9 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
 }
 
 /**
- * Returns the token that the URL names. @throws ServiceError `not-found`, also for a token of another account or one that was not created
- * with the client's token
+ * Returns the token that the URL names.
+ *
+ * @throws ServiceError `not-found`, also for a token of another account or one that was not created with the client's token
  */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);

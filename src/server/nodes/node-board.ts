@@ -37,8 +37,9 @@ export class NodeBoard {
   }
 
   /**
-   * Returns all nodes that have a report, including this one. A report that cannot be read is omitted and logged. @throws ServiceError
-   * `unavailable`
+   * Returns all nodes that have a report, including this one. A report that cannot be read is omitted and logged.
+   *
+   * @throws ServiceError `unavailable`
    */
   async read(): Promise<ToldNode[]> {
     const bad = new Set<string>();

@@ -15,8 +15,9 @@ import type { NameItem } from './packets/replies.ts';
 const maxBytesAtOnce = 256 * 1024;
 
 /**
- * Reads into the targets, in order. @returns the number of bytes read, which may be less than the targets hold even before the end of the
- * file
+ * Reads into the targets, in order.
+ *
+ * @returns the number of bytes read, which may be less than the targets hold even before the end of the file
  */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 

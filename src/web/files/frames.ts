@@ -2,8 +2,9 @@
 const budgetMs = 6;
 
 /**
- * Processes items within a time budget per frame. The first ones are processed at once, the others in later frames. @returns a function
- * that stops it
+ * Processes items within a time budget per frame. The first ones are processed at once, the others in later frames.
+ *
+ * @returns a function that stops it
  */
 export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;

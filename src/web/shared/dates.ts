@@ -51,7 +51,9 @@ function dayNumber(timeMs: number): number {
 }
 
 /**
- * Describes a time as minutes ago, days ago or a date, depending on its age. @returns the visible text, and further text for screen readers
+ * Describes a time as minutes ago, days ago or a date, depending on its age.
+ *
+ * @returns the visible text, and further text for screen readers
  */
 function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;

@@ -13,8 +13,9 @@ interface NoticeAction {
 }
 
 /**
- * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused. @returns a function that
- * removes it
+ * Shows a message, which screen readers announce. After a while it disappears, unless it is hovered or focused.
+ *
+ * @returns a function that removes it
  */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();

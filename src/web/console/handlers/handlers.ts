@@ -113,8 +113,9 @@ const lookEveryMs = 250;
 const maxLooks = 12;
 
 /**
- * Waits up to three seconds until a started handler has delivered all waiting events. @returns the reason if it stopped again; otherwise
- * undefined
+ * Waits up to three seconds until a started handler has delivered all waiting events.
+ *
+ * @returns the reason if it stopped again; otherwise undefined
  */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   let hasStarted = false;

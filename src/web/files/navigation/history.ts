@@ -30,8 +30,9 @@ export function pushPage(url: URL): void {
 }
 
 /**
- * Returns to the entry whose page is still shown, because the entry that the user went to cannot be shown. @param to index of the shown
- * entry
+ * Returns to the entry whose page is still shown, because the entry that the user went to cannot be shown.
+ *
+ * @param to index of the shown entry
  */
 export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);

@@ -89,8 +89,9 @@ function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: 
 }
 
 /**
- * Splits a name that is too long into the longest beginning that fits, the hidden part, and the end; undefined if the name fits. @param
- * width in CSS pixels
+ * Splits a name that is too long into the longest beginning that fits, the hidden part, and the end; undefined if the name fits.
+ *
+ * @param width in CSS pixels
  */
 function middleCut(name: string, width: number): [string, string, string] | undefined {
   const widthOf = (text: string) => ruler?.measureText(text).width ?? 0;

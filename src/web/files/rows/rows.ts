@@ -298,8 +298,9 @@ function writtenRow(row: Row): Row {
 }
 
 /**
- * Fetches the page again and uses its rows. The selected rows and the focused row are found again by name. @param focusOn name of the row
- * to focus
+ * Fetches the page again and uses its rows. The selected rows and the focused row are found again by name.
+ *
+ * @param focusOn name of the row to focus
  */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');

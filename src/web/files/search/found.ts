@@ -49,8 +49,9 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as they arrive, or the results in the page, and updates them after each change. @param signal ends this when it is
- * aborted
+ * Shows search results as they arrive, or the results in the page, and updates them after each change.
+ *
+ * @param signal ends this when it is aborted
  */
 export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   const wanted = table.dataset.text ?? '';

@@ -119,8 +119,9 @@ const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
 /**
- * Creates the thumbnail of a picture or film. Undefined for other files, and if none can be created. @throws if the browser cannot read the
- * file
+ * Creates the thumbnail of a picture or film. Undefined for other files, and if none can be created.
+ *
+ * @throws if the browser cannot read the file
  */
 export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured): Promise<HTMLCanvasElement | undefined> {
   const name = `${url}?thumbnail=${sizeBytes}-${modified}`;
@@ -133,7 +134,9 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 }
 
 /**
- * Draws a smaller picture. @param read reads the first bytes, or without a number the whole file; undefined if nothing can be read
+ * Draws a smaller picture.
+ *
+ * @param read reads the first bytes, or without a number the whole file; undefined if nothing can be read
  * @returns undefined if the file is not a picture or is too large
  */
 export async function drawPicture(

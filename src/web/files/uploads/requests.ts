@@ -7,7 +7,9 @@ const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
  * Waits before a retry. The pauses grow, and they are random, so that uploads do not all return to a recovering service at the same time.
- * The browser's `online` event ends the pause. @param failures number of failed attempts so far
+ * The browser's `online` event ends the pause.
+ *
+ * @param failures number of failed attempts so far
  */
 export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
   const seconds = pauseSeconds[Math.min(failures, pauseSeconds.length - 1)] ?? 0;

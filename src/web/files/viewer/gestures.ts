@@ -14,8 +14,9 @@ interface Gestures {
 }
 
 /**
- * Watches gestures: one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns a controller that
- * stops it
+ * Watches gestures: one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks.
+ *
+ * @returns a controller that stops it
  */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);

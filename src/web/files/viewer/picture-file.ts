@@ -12,7 +12,9 @@ const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
  * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown. It uses a request for that, because the
- * page's policy forbids the DOM's parser. @param bytes these bytes are changed
+ * page's policy forbids the DOM's parser.
+ *
+ * @param bytes these bytes are changed
  */
 async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> {
   const [first, ...rest] = namespaces;

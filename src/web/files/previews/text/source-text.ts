@@ -106,8 +106,9 @@ interface Step {
 }
 
 /**
- * Returns the next step of a text. @param isWhole whether the text is complete. If it is not, its last line may be cut off, so it is
- * omitted
+ * Returns the next step of a text.
+ *
+ * @param isWhole whether the text is complete. If it is not, its last line may be cut off, so it is omitted
  */
 function nextStep(text: string, from: number, isWhole: boolean): Step {
   let end = from;
