@@ -140,7 +140,7 @@ async function verifyFolder(
 
 async function verifyExported(folder: string, given: KeyObject | undefined, witness: readonly Checkpoint[]): Promise<Verification> {
   const publicKey = given ?? readPublicKey(join(folder, 'public-key.pem'));
-  const chain = verifyCheckpoints({ folder, witness });
+  const chain = await verifyCheckpoints({ folder, witness });
   return chain.outcome === 'fault' ? chain : { ...chain, ...(await verifyExport(folder, publicKey)), checkpoints: chain.checkpoints };
 }
 

@@ -61,13 +61,25 @@ class Mismatch extends Error {
 }
 
 /** Checks a journal against its checkpoints (docs/spec/evidence.md#verification). Memory use is bounded. */
-export async function verifyJournal(options: VerifyOptions): Promise<Verification> {
-  const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [] };
-  try {
+export function verifyJournal(options: VerifyOptions): Promise<Verification> {
+  return verified(async (result) => {
     const checkpoints = readCheckpoints(options.folder);
     checkChain(checkpoints, options, result);
     await checkContent(checkpoints, options, result);
     checkEnds(checkpoints, options.folder, result);
+  });
+}
+
+/** Checks the checkpoints of a folder without its segments, such as an export. */
+export function verifyCheckpoints(options: VerifyOptions): Promise<Verification> {
+  return verified(async (result) => checkChain(readCheckpoints(options.folder), options, result));
+}
+
+/** Runs checks. @returns their result, with the fault of a Mismatch */
+async function verified(check: (result: Verification) => Promise<void>): Promise<Verification> {
+  const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [] };
+  try {
+    await check(result);
   } catch (error) {
     if (!(error instanceof Mismatch)) throw error;
     result.outcome = 'fault';
@@ -89,19 +101,6 @@ export function readCheckpoints(folder: string): Checkpoint[] {
     before = checkpoint;
     return checkpoint;
   });
-}
-
-/** Checks the checkpoints of a folder without its segments, such as an export. */
-export function verifyCheckpoints(options: VerifyOptions): Verification {
-  const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [] };
-  try {
-    checkChain(readCheckpoints(options.folder), options, result);
-  } catch (error) {
-    if (!(error instanceof Mismatch)) throw error;
-    result.outcome = 'fault';
-    result.fault = error.fault;
-  }
-  return result;
 }
 
 /** Checks the links between the checkpoints, and their signatures. @throws Mismatch */

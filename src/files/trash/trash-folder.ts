@@ -243,7 +243,8 @@ async function makeMember(roots: RealRoots, path: string, name: string): Promise
   }
 }
 
-function removeIfThere(path: string): void {
+/** Removes a file, if it exists. */
+export function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {

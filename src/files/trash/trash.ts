@@ -1,4 +1,4 @@
-import { linkSync, renameSync, type Stats, unlinkSync } from 'node:fs';
+import { linkSync, renameSync, type Stats } from 'node:fs';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
@@ -11,7 +11,7 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { copyTree } from '../operations/tree-copy.ts';
 import { type KeptContent, type QuotaReservation, treeBytes } from '../quota.ts';
 import { uploadEventUuid } from '../uploads/end-upload.ts';
-import { type EndReason, newTrashId, type Trashed, TrashFolder } from './trash-folder.ts';
+import { type EndReason, newTrashId, removeIfThere, type Trashed, TrashFolder } from './trash-folder.ts';
 
 /** An item in the trash, and the opened trash folder. */
 export interface InTrash {
@@ -116,7 +116,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     let id: string | undefined;
     const dropTemporary = () => {
       if (temporary === undefined) return;
-      unlinkIfThere(folder.member(temporary));
+      removeIfThere(folder.member(temporary));
       temporaries.giveBack(folder.opened.realPath, temporary);
       temporary = undefined;
     };
@@ -127,7 +127,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
           // If the folder was moved meanwhile, that move was checked without this item. So the item stays in the trash.
           if (goes && isMoved()) return;
           if (goes) renameSync(folder.member(id), parent.member(name));
-          else unlinkIfThere(folder.member(id));
+          else removeIfThere(folder.member(id));
         }
         dropTemporary();
         if (id !== undefined) folder.forget(id);
@@ -202,14 +202,6 @@ export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => 
     kept.undo();
     if (!isServiceError(error, 'storage-full')) throw error;
     return { ...(await put(undefined)), kept: undefined };
-  }
-}
-
-function unlinkIfThere(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -48,12 +48,16 @@ export function replayServer(uuid: string | undefined, name: string | undefined)
 /** Maximum duration of a test in seconds. It is short, because an operator waits for the result. */
 const longestS = 30;
 
-export interface TestDependencies {
-  events: EventDispatcher;
+/** The dependencies of deliveries that an operator starts. */
+export interface ReplayDependencies {
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
   server: EventServer;
   clock: Clock;
   forward: ForwardMeans;
+}
+
+export interface TestDependencies extends ReplayDependencies {
+  events: EventDispatcher;
 }
 
 /**

@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { EventServer } from '../../events/event.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { ForwardMeans } from '../forward/means.ts';
-import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { ReplayResult } from '../records/delivery-record-schema.ts';
 import { findDelivery } from '../records/newest-deliveries.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 import { dryResults, nameEvents, type PlannedRequest } from './dry-run.ts';
 import { type BadLineReport, JournalLines, readRecordedEvents } from './recorded-requests.ts';
 import { ReplayLane, replayEvents } from './replay.ts';
-import { chosenHandlers, replayHandler } from './replay-handlers.ts';
+import { chosenHandlers, type ReplayDependencies, replayHandler } from './replay-handlers.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
@@ -92,12 +88,8 @@ export interface ReplayRequest {
   stopAfterFailures: number;
 }
 
-export interface JobDependencies {
+export interface JobDependencies extends ReplayDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
-  openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
-  server: EventServer;
-  clock: Clock;
-  forward: ForwardMeans;
 }
 
 /** The progress of a job. An event counts once for each handler. */
