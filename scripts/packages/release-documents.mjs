@@ -10,9 +10,9 @@ export const signatureNamespace = 'svc-release';
 /**
  * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). It has no time, so that the same commit gives the same bytes.
  *
- * @param {{ commit: string, command: string, subjects: Record<string, string>, materials: { name: string, digest: Record<string, string>
- * }[],
- *   node: string, platform: string }} build `subjects` are SHA-256 of files by name, `materials` all inputs of the build
+ * @param {{ commit: string, command: string, subjects: Record<string, string>, node: string, platform: string,
+ *   materials: { name: string, digest: Record<string, string> }[] }} build `subjects` are SHA-256 of files by name, `materials` all inputs
+ *   of the build
  */
 export function provenanceOf({ commit, command, subjects, materials, node, platform }) {
   const statement = {

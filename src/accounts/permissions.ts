@@ -176,8 +176,8 @@ export class Permissions {
   }
 
   /**
-   * Whether all of `rights` hold on `path`. Rules are tried in order and the first that matches
-   * **replaces** the general set (docs/spec/authentication.md#path-rules).
+   * Whether all of `rights` hold on `path`. Rules are tried in order, and the first one that matches **replaces** the general set
+   * (docs/spec/authentication.md#path-rules).
    */
   allows(path: VirtualPath, ...rights: Right[]): boolean {
     const granted = this.#rightsAt(path);

@@ -21,7 +21,7 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** Maximum time for which a file whose path contains the date may be late, or files may be expected again. */
+/** Maximum delay of a file whose path contains the date, and maximum time for which files may be expected again. */
 export const latestMs = 31 * dayMs;
 
 /** Number of occurrences before a period that are also known, because a late file may belong to them. */

@@ -119,9 +119,9 @@ export interface Successor {
 }
 
 /**
- * A line of the record. The next start removes the file or folder at `path`, or moves it back to `original`. With a `successor`, it is
- * moved back unless the successor exists, and gets a number if its name is taken. Without one, it is moved back unless its name is taken,
- * which means that it was replaced.
+ * A line of the record. The next start removes the file or folder at `path`, or moves it back to `original`. Without a `successor`, it is
+ * moved back unless its name is taken, because then it was replaced. With a `successor`, it is moved back unless the successor exists; if
+ * its name is taken, it gets a number.
  */
 interface Remains {
   path: string;

@@ -6,8 +6,8 @@ type Row = HTMLTableRowElement;
 const readyPart = 0.75;
 
 /**
- * Time in milliseconds for adding visible rows before a frame; a few are added at once. A longer time would delay painting on a slow
- * machine.
+ * Maximum time in milliseconds for adding visible rows before a frame, and number of rows added in one step. A longer time would delay
+ * painting on a slow machine.
  */
 const budgetMs = 8;
 const rowsAtOnce = 3;
