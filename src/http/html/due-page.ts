@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { bdi, type Html, html } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parseVirtualPath } from '../../lib/virtual-path.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
@@ -77,5 +77,5 @@ export async function showExpectations(exchange: Exchange): Promise<Response> {
   if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');
   const expectations = await exchange.service.expectations(account);
   if (replyFormat(exchange) === 'html') return showDuePage(exchange, expectations);
-  return respond(exchange, jsonReply(200, { expectations }, { 'cache-control': 'no-store' }));
+  return respond(exchange, jsonReply(200, { expectations }, uncached));
 }

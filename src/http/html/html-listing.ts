@@ -1,21 +1,24 @@
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
+import type { FoundEntry, Search } from '../../files/operations/search.ts';
 import { comparison, type ListingOrder, SortedListing, sortColumns } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import { html, icon } from '../../lib/html.ts';
-import { pathSegments } from '../../lib/virtual-path.ts';
+import { bdi, Html, html, icon, nameHtml } from '../../lib/html.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { parentPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { aboutLink, downloadAll } from '../links/link-pages.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { cookie, type Exchange } from '../request/exchange.ts';
+import { cookie, type Exchange, header } from '../request/exchange.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import { allowedTriggers } from '../rest/member-actions.ts';
 import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
 import { pageContextOf } from './page-replies.ts';
 import { layout } from './pages/layout.ts';
 import { defaultOrder, type FolderModel, type ListingModel } from './pages/listing/listing-model.ts';
-import { folderHead, listingPage } from './pages/listing/listing-page.ts';
+import { folderHead, linksData, listingPage, rightNames } from './pages/listing/listing-page.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
-import { tools } from './pages/listing/listing-tools.ts';
+import { searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
 
 /** The cookie that keeps the user's choice of order for all folders. */
@@ -43,7 +46,7 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
 }
 
 /** Collects the data that the page of a folder needs. */
-export function folderModel({ path, files, service }: Exchange, flash: FolderModel['flash']): FolderModel {
+function folderModel({ path, files, service }: Exchange, flash: FolderModel['flash']): FolderModel {
   return {
     path,
     mayLook: files.may(path, 'inspectFile'),
@@ -80,7 +83,7 @@ function shareLimits({ visit, path, client, service }: Exchange): string | undef
 }
 
 /** Returns the rights of the client on the members of the requested folder. */
-export function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
+function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
   const { path, files, visit } = exchange;
   return {
     // If the link limits downloads, there are no previews, because a preview would count as a download.
@@ -138,4 +141,88 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     triggers: allowedTriggers(exchange),
   };
   return sendChunks(exchange, headers, listingPage(context, model));
+}
+
+/** A search that the client requested. */
+export interface AskedSearch {
+  text: string;
+  /** Whether the search covers all files of the account, not only those of the folder. */
+  isEverywhere: boolean;
+  /** The folder in which the search starts. */
+  top: VirtualPath;
+}
+
+/**
+ * Answers GET of a search below a folder with a page that grows during the search. If a page's script requests it, the page has no results,
+ * because the script requests them separately as lines of JSON.
+ */
+export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
+  const { path } = exchange;
+  const { text, top } = asked;
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const isForScript = header(exchange, 'x-requested-with') !== undefined;
+  const marker = '<!--found-->';
+  const title = language.text('searchFor', { text });
+  const model = { ...folderModel(exchange, undefined), ...memberRights(exchange) };
+  const columns = (['name', 'inFolder', 'size', 'modified'] as const).map(
+    (name) => html`<th role="columnheader" data-sort="${name}">${language.text(name)}</th>`,
+  );
+  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${linksData(model)}>
+${folderHead(context, model)}
+${tools(context, model, searchForm(context, path, asked))}
+<div id="members" tabindex="-1">
+<h2>${new Html(nameHtml(title))}</h2>
+<table class="found" role="table" aria-label="${title}" data-text="${text}"${isForScript && html` data-pending`}>
+<thead role="rowgroup"><tr role="row">${columns}</tr></thead>
+<tbody role="rowgroup">${new Html(marker)}
+</div>
+</main>`;
+  const page = layout(context, { title, body, hasScript: true });
+  if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
+  const [before = '', after = ''] = page.split(marker);
+  // Sends the beginning of the page at once, while the search continues.
+  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
+    startsAfter: 1,
+  });
+}
+
+async function* foundChunks(
+  context: PageContext,
+  before: string,
+  found: Search,
+  { after, text }: { after: string; text: string },
+): AsyncGenerator<string> {
+  yield before;
+  let count = 0;
+  for await (const batch of found) {
+    count += batch.length;
+    yield batch.map((entry) => line(context, entry, text).text).join('');
+  }
+  yield `</tbody></table>${searchEnd(context, count, found.isTruncated).text}${after}`;
+}
+
+function searchEnd({ language }: PageContext, count: number, isTruncated: boolean): Html {
+  const rest = isTruncated && html`<p class="notice">${language.text('searchTruncated')}</p>`;
+  if (count > 0) return html`<p class="count" id="count">${language.text('found', { count })}</p>${rest}`;
+  return html`<div class="empty closed" id="count">${icon('search')}<p class="lead">${language.text('nothingFound')}</p>
+<p class="hint">${language.text('nothingFoundHint')}</p></div>${rest}`;
+}
+
+function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry, text: string): Html {
+  const folder = parentPath(path);
+  const place = folder === '/' ? language.text('files') : folder;
+  return html`<tr role="row"><td role="cell"><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${marked(name, text)}</a></td>\
+<td role="cell"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a></td>\
+<td role="cell" data-size="${sizeBytes}">${isFolder ? html`<span class="hidden">${language.text('folder')}</span>` : language.size(sizeBytes)}</td>\
+<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</td></tr>
+`;
+}
+
+/** Renders a name. If it contains the searched text, ignoring case, that part is highlighted. */
+function marked(name: string, text: string): Html {
+  const at = name.toLowerCase().indexOf(text.toLowerCase());
+  if (at < 0 || name.toLowerCase().length !== name.length) return bdi(name);
+  const end = at + text.length;
+  return html`<bdi>${new Html(nameHtml(name.slice(0, at)))}<mark>${new Html(nameHtml(name.slice(at, end)))}</mark>${new Html(nameHtml(name.slice(end)))}</bdi>`;
 }

@@ -4,7 +4,7 @@ import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-ty
 import { pageContextOf, pageReply } from '../html/page-replies.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import type { PageContext } from '../html/pages/page.ts';
-import type { Reply } from '../reply/reply.ts';
+import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
 /** Renders the information about a link for its visitor: the creator, the expiry and the note. */
@@ -100,5 +100,5 @@ ${isWrong && html`<p class="notice error" role="alert">${language.text('password
 <button type="submit" class="primary">${language.text('openLink')}</button>
 </form>
 </main>`;
-  return pageReply(context, 401, { title: language.text('needsPassword'), body }, { 'cache-control': 'no-store' });
+  return pageReply(context, 401, { title: language.text('needsPassword'), body }, uncached);
 }

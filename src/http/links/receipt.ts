@@ -5,7 +5,7 @@ import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { pageContextOf, pageReply } from '../html/page-replies.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
-import { jsonReply, type Reply } from '../reply/reply.ts';
+import { jsonReply, type Reply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import type { MemberResult } from '../rest/member-actions.ts';
@@ -35,7 +35,7 @@ export async function showReceipt(exchange: Exchange): Promise<Response> {
   const files = events.map(receivedFile);
   switch (formatOf(exchange, query)) {
     case 'json':
-      return respond(exchange, jsonReply(200, { receiver: link.account.name, files }, { 'cache-control': 'no-store' }));
+      return respond(exchange, jsonReply(200, { receiver: link.account.name, files }, uncached));
     case 'text':
       return respond(exchange, textReply(files));
     default:

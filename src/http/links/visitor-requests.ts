@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { preferredType } from '../../lib/headers/accept-header.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { handleFormPost } from '../html/form-post.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
@@ -63,8 +63,6 @@ export function postLinked(exchange: Exchange): Promise<Response> {
   if (!isForm || exchange.visit?.isFile) throw new ServiceError('method-not-allowed', 'POST is not supported here.');
   return handleFormPost(exchange);
 }
-
-const uncached = { 'cache-control': 'no-store' };
 
 function namesJson(exchange: Exchange): boolean {
   return preferredType(header(exchange, 'accept'), ['text/html', 'application/json']) === 'application/json';

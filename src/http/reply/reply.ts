@@ -16,6 +16,9 @@ export interface Reply {
   body?: string | Buffer;
 }
 
+/** The header of replies that caches and browsers must not store. */
+export const uncached = { 'cache-control': 'no-store' };
+
 export function jsonReply(status: number, value: unknown, headers: ReplyHeaders = {}): Reply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
 }

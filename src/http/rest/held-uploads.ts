@@ -1,7 +1,7 @@
 import type { HeldUpload } from '../../files/inspections/holding.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { showHeldPage } from '../html/held-page.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
@@ -30,8 +30,6 @@ export async function withdrawHeld(exchange: Exchange): Promise<Response> {
   await files.environment.held.withdraw(id, account);
   return respond(exchange, { status: 204 });
 }
-
-const uncached = { 'cache-control': 'no-store' };
 
 function requestedId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(heldCollection.length + 1) : '';

@@ -5,15 +5,13 @@ import { requireLinks, requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { postSharedForm, showSharedPage } from '../html/shared-page.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { publicOrigin } from '../request/own-origin.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonObject } from '../request/request-body.ts';
 import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts';
-
-const uncached = { 'cache-control': 'no-store' };
 
 /** Answers POST of a link (docs/spec/links.md#making-links). The reply, with status 201, is the only one that shows the link's URL. */
 async function makeLink(exchange: Exchange): Promise<Response> {

@@ -7,7 +7,7 @@ import { maskSecrets } from '../../lib/secrets.ts';
 import { takeLoginMessage } from '../html/page-cookies.ts';
 import { loginPageReply } from '../html/page-replies.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { cookie, type Exchange, header } from '../request/exchange.ts';
 import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
@@ -32,7 +32,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
   const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
   if (previous) await exchange.service.sessions.end(previous);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address, header(exchange, 'user-agent'));
-  if (asksForJson(exchange)) return respond(exchange, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
+  if (asksForJson(exchange)) return respond(exchange, jsonReply(200, { results: [{ session: id }] }, uncached));
   return respond(exchange, {
     status: 302,
     headers: { location: safeNext(form.next), 'set-cookie': sessionCookieLine(exchange, id), 'cache-control': 'no-store' },

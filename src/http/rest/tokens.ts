@@ -5,7 +5,7 @@ import { readTokenOrder } from '../../auth/grants/token-order.ts';
 import { requireTokenRights, requireTokens } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { postTokensForm, showTokensPage } from '../html/tokens-page.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
@@ -13,8 +13,6 @@ import { hasBody, readJsonObject } from '../request/request-body.ts';
 import { itemId } from '../request/request-target.ts';
 
 const notJson = 'A token is described as application/json.';
-
-const uncached = { 'cache-control': 'no-store' };
 
 /** Answers GET of the account's valid tokens. If the client itself uses a token, it sees only the tokens created with that one. */
 export async function listTokens(exchange: Exchange): Promise<Response> {

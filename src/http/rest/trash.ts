@@ -2,7 +2,7 @@ import type { Trashed } from '../../files/trash/trash-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { showTrashPage } from '../html/trash-page.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { jsonReply } from '../reply/reply.ts';
+import { jsonReply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
@@ -19,7 +19,7 @@ function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Tras
 export async function showTrash(exchange: Exchange): Promise<Response> {
   if (replyFormat(exchange) === 'html') return showTrashPage(exchange);
   const trash = (await signedIn(exchange).files.trash.list()).map(shownTrashed);
-  return respond(exchange, jsonReply(200, { trash }, { 'cache-control': 'no-store' }));
+  return respond(exchange, jsonReply(200, { trash }, uncached));
 }
 
 /** Answers DELETE of the trash with 204, or 422 with an item for each one that the account may not delete. */

@@ -4,7 +4,7 @@ import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.t
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { checksumAlgorithms, uploadChecksum } from '../../lib/headers/tus-headers.ts';
 import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
-import { mergeHeaders, type Reply } from '../reply/reply.ts';
+import { mergeHeaders, type Reply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
@@ -119,8 +119,6 @@ export function tus(handler: HttpHandler): HttpHandler {
     }
   };
 }
-
-const uncached = { 'cache-control': 'no-store' };
 
 /** The supported version of tus. */
 const tusVersion = '1.0.0';
