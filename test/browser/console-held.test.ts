@@ -25,6 +25,8 @@ browserTest('a reviewer sees who, why and the verdicts, downloads, releases and 
   assert.ok(line && line.height < 50, 'on a tablet, all actions of a card are in one line');
   assert.equal(await page.locator('main thead').isVisible(), false);
   await page.setViewportSize({ width: 1280, height: 800 });
+  const since = row('good').locator('time');
+  assert.deepEqual([await since.innerText(), /\d:\d\d:\d\d/.test((await since.getAttribute('title')) ?? '')], ['Now', true]);
   const download = page.waitForEvent('download');
   await row('good').getByRole('link', { name: 'Download' }).click();
   const saved = join(server.folder, 'saved');

@@ -1,5 +1,5 @@
 import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
-import { exactTime, isToday, wholeTime } from '../shared/dates.ts';
+import { agoText, exactTime, isToday, wholeTime } from '../shared/dates.ts';
 import { type Child, make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 import { text } from './language.ts';
@@ -51,29 +51,39 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
-/** Shows a time from the API in the reader's time zone. */
-export function timeElement(iso: string | undefined | null): HTMLElement {
+/** Shows a time from the API to the second, in the reader's time zone. */
+export function timeElement(iso: string | undefined | null, isAge = false): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
+  if (isAge) element.dataset.age = '';
   fillTime(element);
   return element;
 }
 
+/** Shows how long ago something was, in the words of the files' lists. Its title has the exact time. */
+export function ageElement(iso: string | undefined | null): HTMLElement {
+  return timeElement(iso, true);
+}
+
 function fillTime(element: HTMLTimeElement): void {
   const timeMs = Date.parse(element.dateTime);
+  if (element.dataset.age !== undefined) {
+    element.textContent = agoText(timeMs);
+    return;
+  }
   const [day, clock] = exactTime(timeMs);
   // On narrow screens, lists omit the date of times of today.
   element.className = isToday(timeMs) ? 'today' : '';
   element.replaceChildren(make('span.date', `${day}, `), clock);
 }
 
-// After midnight, the times of the previous day need their dates.
+// Ages grow, and after midnight the times of the previous day need their dates.
 let filledMs = Date.now();
 setInterval(() => {
-  if (isToday(filledMs)) return;
+  const which = isToday(filledMs) ? 'time[data-age]' : 'time[title]';
   filledMs = Date.now();
-  for (const element of document.querySelectorAll<HTMLTimeElement>('time[title]')) fillTime(element);
+  for (const element of document.querySelectorAll<HTMLTimeElement>(which)) fillTime(element);
 }, 60_000);
 
 export function numberText(value: number, digits = 0): string {

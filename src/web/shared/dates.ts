@@ -67,6 +67,11 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
   return days < 2 ? [`${day}, ${time.format(timeMs)}`, date.format(timeMs)] : [day, rest];
 }
 
+/** Describes a time as lists of files do: minutes ago, a time of today or yesterday, days ago, or a date. */
+export function agoText(timeMs: number): string {
+  return capitalised(timeWords(timeMs, Date.now())[0]);
+}
+
 /** Shows the time of an element (`data-time`, in seconds) in the language and time zone of the reader. */
 export function showDate(place: HTMLElement): void {
   const [shown, rest] = timeWords(elementTime(place), Date.now());

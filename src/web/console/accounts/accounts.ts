@@ -8,7 +8,7 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, panel, problem, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, numberText, timeElement, tree } from '../shown.ts';
+import { ageElement, clear, datum, numberText, tree } from '../shown.ts';
 import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
 
@@ -179,7 +179,7 @@ export async function showAccount({ main, route: { id }, signal }: Stage): Promi
         [text('home'), datum(home, 'code')],
         [text('quota'), quota_bytes !== null && quotaText(account)],
         [text('quotaFree'), quota_bytes !== null && used_bytes !== null && sizeText(Math.max(quota_bytes - used_bytes, 0))],
-        [text('lastLogin'), timeElement(last_login?.time)],
+        [text('lastLogin'), ageElement(last_login?.time)],
         [text('address'), last_login ? datum(last_login.address) : undefined],
         [text('service'), last_login ? datum(last_login.service) : undefined],
         [text('sessions_title'), sessions.length > 0 && sessionsText(account)],

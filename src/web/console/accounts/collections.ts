@@ -7,7 +7,7 @@ import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { ageElement, clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 
 /** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
@@ -31,7 +31,7 @@ const column = (name: 'address' | 'owner' | 'path'): Column<Item> => ({
 const account: Column<Item> = { title: text('account'), cell: (item) => accountLink(String(item.account ?? '')) };
 const time = (name: 'expires' | 'deleted'): Column<Item> => ({
   title: text(name),
-  cell: (item) => timeElement(String(item[name] ?? '')),
+  cell: (item) => timeElement(String(item[name] ?? ''), name !== 'expires'),
   className: 'narrow',
 });
 const progress: Column<Item> = {
@@ -46,7 +46,7 @@ const progress: Column<Item> = {
 const lastUse: Column<Item> = {
   title: text('lastUse'),
   cell: ({ last_used, last_address }) =>
-    last_used ? make('span', timeElement(String(last_used)), ' ', datum(String(last_address), 'code')) : text('neverUsed'),
+    last_used ? make('span', ageElement(String(last_used)), ' ', datum(String(last_address), 'code')) : text('neverUsed'),
   className: 'narrow',
 };
 
@@ -64,7 +64,7 @@ export const collections: readonly Collection[] = [
       { title: text('service'), cell: ({ service }) => datum(String(service)) },
       { title: text('device'), cell: ({ client }) => datum(String(client ?? '')) },
       column('address'),
-      { title: text('lastUse'), cell: ({ last_used }) => timeElement(String(last_used)), className: 'narrow' },
+      { title: text('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
       { ...time('expires'), className: 'narrow roomy' },
     ],
     label: ({ account: of, address }) => `${of} (${address})`,

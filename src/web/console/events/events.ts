@@ -1,4 +1,5 @@
 import type { EventHistogram, EventPage } from '../../../console/api/schemas/events.ts';
+import { shortTime } from '../../shared/dates.ts';
 import { make, makeButton, makeSvg } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { field, folded, localTime, openSearch, tellUnder } from '../fields.ts';
@@ -185,7 +186,8 @@ function histogram(choose: (since: string, until: string) => void) {
   const chosen = makeSvg('rect', { class: 'chosen', y: '0', height: String(height), width: '0' });
   const plot = make('div.plot', svg);
   const [begin, told, end] = [make('span'), make('span.told'), make('span')];
-  const element = make('figure.histogram', { hidden: true }, plot, make('figcaption.hint', begin, told, end));
+  const partial = make('p.hint', { hidden: true });
+  const element = make('figure.histogram', { hidden: true }, plot, make('figcaption.hint', begin, told, end), partial);
   let shown: EventHistogram | undefined;
   let from: number | undefined;
 
@@ -207,14 +209,14 @@ function histogram(choose: (since: string, until: string) => void) {
     begin.replaceChildren(timeElement(since));
     end.replaceChildren(timeElement(until));
     told.textContent = text('eventsInRange', { events: numberText(events), failures: numberText(failures) });
-    const counted = shown?.counted_since ?? since;
-    if (Date.parse(counted) > Date.parse(since))
-      told.prepend(badge(text('partial'), 'warn'), ' ', text('countedSince'), ' ', timeElement(counted), ': ');
   };
   const tellAll = () => {
     if (!shown) return;
     const sum = (name: 'events' | 'failures') => shown?.counts.reduce((total, part) => total + part[name], 0) ?? 0;
     tell(shown.since, shown.until, sum('events'), sum('failures'));
+    const countedMs = Date.parse(shown.counted_since);
+    partial.hidden = countedMs <= Date.parse(shown.since);
+    partial.replaceChildren(badge(text('partial'), 'warn'), ' ', text('notCounted', { time: shortTime(countedMs) }));
   };
   plot.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
@@ -265,7 +267,7 @@ function histogram(choose: (since: string, until: string) => void) {
     const rest = makeSvg('rect', { class: 'uncounted', y: '0', height: String(height), width: String(Math.round(uncounted) * step) });
     svg.replaceChildren(...bars, rest, chosen);
     tellAll();
-    svg.ariaLabel = `${text('histogram')}: ${told.textContent}`;
+    svg.ariaLabel = `${text('histogram')}: ${told.textContent}${partial.hidden ? '' : `. ${partial.textContent}`}`;
     element.hidden = false;
   };
   return { element, load };

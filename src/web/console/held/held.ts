@@ -7,7 +7,7 @@ import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, panel, type Stage, tell } from '../section.ts';
 import { mayReview } from '../session.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { ageElement, clear, datum } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 
 /** A held upload, as the API shows it. */
@@ -41,7 +41,7 @@ const columns: readonly Column<Held>[] = [
       return make('div.stacked', datum(path), about, make('span.hint.digest', { title: sha }, sha));
     },
   },
-  { title: text('heldSince'), cell: ({ time }) => timeElement(time), className: 'narrow' },
+  { title: text('heldSince'), cell: ({ time }) => ageElement(time), className: 'narrow' },
   {
     title: text('reason'),
     cell: (held) => {

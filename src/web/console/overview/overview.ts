@@ -17,7 +17,7 @@ import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, shownAs, stateBadge } from '../section.ts';
-import { clear, datum, numberText, timeElement } from '../shown.ts';
+import { ageElement, clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 
 /** Shows the state of the installation and keeps it up to date. */
@@ -58,7 +58,7 @@ function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
   return facts(
     [text('server'), datum(server.name)],
     [text('version'), server.version],
-    [text('running_since'), timeElement(server.started)],
+    [text('running_since'), ageElement(server.started)],
     [text('journal'), free === undefined ? size : text('journalAndFree', { size, free: sizeText(free) })],
     [text('nodes'), nodes.length > 1 && numberText(nodes.length)],
   );
@@ -171,14 +171,14 @@ function errorCount({ id, count, first }: Overview['errors'][number]): HTMLEleme
 }
 
 function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
-  return make('span', timeElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('since')} `, timeElement(first)));
+  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('since')} `, ageElement(first)));
 }
 
 const nodeColumns: Column<NodeView>[] = [
   { title: text('node'), cell: ({ node }) => datum(node) },
   { title: text('state'), cell: ({ phase }) => stateBadge(phase) },
   { title: text('version'), cell: ({ version }) => datum(version) },
-  { title: text('seen'), cell: ({ seen }) => timeElement(seen) },
+  { title: text('seen'), cell: ({ seen }) => ageElement(seen) },
 ];
 
 /** Returns links to all current problems; an empty list if there are none. */
