@@ -39,7 +39,7 @@ interface Question {
   request?: RequestTrace | undefined;
 }
 
-/** Asks the methods of one service one after the other, until one accepts or rejects (docs/spec/authentication.md#chain). */
+/** Asks the methods of a service one after the other until one of them accepts or rejects (docs/spec/authentication.md#chain). */
 export class AuthChain {
   readonly #methods: readonly AuthMethod[];
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
@@ -48,8 +48,8 @@ export class AuthChain {
   /** Undefined if the service accepts neither tokens nor links. */
   readonly #grants: GrantLogins | undefined;
   /**
-   * Accounts by their configuration. The entries are always current, because a reload creates a new chain, and a changed accounts file new
-   * configurations.
+   * Accounts by their configuration. The entries are always current, because a reload creates a new chain, and a change of the accounts
+   * file creates new configurations.
    */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
@@ -57,7 +57,10 @@ export class AuthChain {
   /** Accounts whose home folder was prepared at least once. */
   readonly #welcomed = new WeakSet<Account>();
 
-  /** @param service the component that the events of the chain name */
+  /**
+   * @param service the component that the events of the chain name
+   * @param grants the tokens and links; if undefined, none are accepted
+   */
   constructor(
     methods: readonly AuthMethod[],
     groups: ReadonlyMap<string, GroupConfiguration>,

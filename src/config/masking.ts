@@ -7,7 +7,7 @@ const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^c
 /** Options that are lists of headers. Masking keeps the names of the headers. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);
 
-/** Find secrets in one line of free text. Group 1 is the text before the secret, and group 2 is the secret. */
+/** Patterns that find secrets in one line of free text. In each, group 1 is the text before the secret, and group 2 is the secret. */
 const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
   // The next two patterns find the query of a URL, and the credentials in it.

@@ -19,7 +19,7 @@ const presented = z.strictObject({
   offered: z.array(z.string()).describe('SSH methods with which the client may continue.'),
 });
 
-/** The steps of a login over SSH. The members have their names in `--json`. */
+/** The steps of a login over SSH. `--json` prints them with these member names. */
 export const loginReport = z.strictObject({
   service: z.string().describe('UUID of the service.'),
   required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
@@ -29,7 +29,7 @@ export const loginReport = z.strictObject({
 
 export type LoginReport = z.infer<typeof loginReport>;
 
-/** The decision whether the configuration allows a request, and the reasons. The members have their names in `--json`. */
+/** The decision whether the configuration allows a request, and the reasons. `--json` prints it with these member names. */
 export const decision = z.strictObject({
   user: z.string(),
   method: z.string(),
@@ -71,7 +71,7 @@ export type Decision = z.infer<typeof decision>;
 
 export const methodOutcome = z.enum(['authenticated', 'next', 'rejected']);
 
-/** The answer of one method about credentials. The members have their names in `--json`. */
+/** The answer of one method about credentials. `--json` prints it with these member names. */
 export const methodReport = z.strictObject({
   method: z.string().describe('UUID of the authentication method.'),
   type: z.string(),
@@ -199,7 +199,7 @@ export const findingCodes = {
 
 export type FindingCode = keyof typeof findingCodes;
 
-/** A problem of a configuration. The members have their names in `--json`. */
+/** A problem of a configuration. `--json` prints it with these member names. */
 export const finding = z
   .strictObject({
     severity: z.enum(['error', 'warning']),
@@ -217,7 +217,7 @@ export const finding = z
 
 export type Finding = z.infer<typeof finding>;
 
-/** The result of a reload. The members have their names in `--json`. The service writes it to its data folder for `svc reload`. */
+/** The result of a reload. `--json` prints it with these member names. The service writes it to its data folder for `svc reload`. */
 export const reloadReport = z.strictObject({
   number: z.int().describe('Counts the reloads of the process, from 1.'),
   pid: z.int(),

@@ -35,7 +35,7 @@ function listHostKeys(config: Config): ListedHostKey[] {
   });
 }
 
-/** The result of the checks. The members have their names in `--json`. */
+/** The result of the checks. `--json` prints it with these member names. */
 export const validation = z.strictObject({
   valid: z.boolean(),
   file: z.string(),

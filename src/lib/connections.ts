@@ -89,7 +89,7 @@ export class Connections {
 /** Maximum number of costly actions that a client may take at once. A costly action costs the service more than the client. */
 const burst = 200;
 
-/** Number of costly actions per second that a client may take all the time. Browsers and WebDAV clients take far fewer. */
+/** Number of costly actions per second that a client may take in the long run. Browsers and WebDAV clients take far fewer. */
 const perSecond = 20;
 
 /** Codes of errors with which Node.js ends a session because its client misbehaved. */
@@ -117,9 +117,9 @@ class Budget {
 }
 
 /**
- * Ends an HTTP/2 connection that floods the service with ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their
- * reply (rapid reset, CVE-2023-44487), and SETTINGS and PING frames, because each of these must be answered. It also reports connections
- * that Node.js ends for such reasons.
+ * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their reply
+ * (rapid reset, CVE-2023-44487), and SETTINGS and PING frames, because each of these must be answered. It also reports connections that
+ * Node.js ends for such reasons.
  *
  * @param onFlood called once with a description of the client's misbehaviour
  * @param onFault handles errors in the listeners of this function; must not throw

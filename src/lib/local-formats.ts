@@ -1,5 +1,6 @@
 /**
- * Maximum number of date texts, and of size texts, that are cached. Without a cache, they take longer than the rest of a row in a listing.
+ * Maximum number of date texts, and of size texts, that are cached. Without a cache, formatting takes longer than the rest of a row in a
+ * listing.
  */
 const maxTexts = 2_000;
 
@@ -50,7 +51,7 @@ class DateTexts {
   }
 }
 
-/** Formats dates and sizes for people who read a language. */
+/** Formats dates and sizes in the style of a language. */
 export class LocalFormats {
   readonly #tag: string;
   // Formatters are created at their first use, because their creation takes longer than a whole page.

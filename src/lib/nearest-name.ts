@@ -18,7 +18,7 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Finds the known name that was probably meant. More than two thirds of its letters must be the same.
+ * Finds the known name that was probably meant. At most a third of its letters may differ.
  *
  * @returns undefined if no name is that similar
  */

@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- * For each valid grant that an account may have, the store keeps at most this many grants of it, including ended ones. The limit stops an
+ * The store keeps at most this number of grants, including ended ones, for each valid grant that the account may have. The limit stops an
  * account from filling the store by creating and revoking grants without end.
  */
 const keptForEach = 100;
@@ -26,9 +26,6 @@ export interface GrantStore {
    *
    * @param maximum number of valid grants of this kind that the account may have
    * @throws ServiceError `too-many-requests` above the maximum, `storage-full`, `internal`, `unavailable` while the store cannot be reached
-   *
-   * @param maximum number of valid grants of this kind that the account may have
-   * @throws ServiceError `too-many-requests` beyond the maximum, `storage-full`, `internal`, `unavailable` while the store cannot be reached
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**
@@ -36,9 +33,6 @@ export interface GrantStore {
    *
    * @param hash hash of the secret
    * @throws ServiceError `unavailable` while the store cannot be reached, because no grant may be accepted then
-   *
-   * @param hash hash of the secret
-   * @throws ServiceError `unavailable` while the store cannot be reached, because no grant may then be accepted
    */
   find(hash: string): Promise<Grant | undefined> | Grant | undefined;
   /** Returns a grant by its ID, as this process knows it. Changes by other nodes become known within a second. */

@@ -1,7 +1,7 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** The outcome of an authentication method's answer. The members have their names in `--json`. */
+/** The outcome of an authentication method's answer. `--json` prints it with these member names. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;

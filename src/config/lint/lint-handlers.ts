@@ -69,7 +69,7 @@ interface KnownNames {
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // The server is also a component. If the configuration does not set its UUID, it is in the data folder and not known here.
+  // The server is also a component. If its UUID is not configured, the UUID is stored in the data folder and not known here.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),

@@ -69,7 +69,7 @@ function findOpenDoors({ groups }: Config, report: Report): void {
   }
 }
 
-/** Finds accounts that may write, and that override all inspections of their group with none. */
+/** Finds accounts that may write, and whose own option `inspections` drops all inspections of their group. */
 function findOpenAccounts({ groups, accounts }: Config, report: Report): void {
   for (const [name, { group, inspections, permissions }] of Object.entries(accounts)) {
     const uuid = group ?? defaultGroupUuid;

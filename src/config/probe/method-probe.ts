@@ -220,8 +220,8 @@ const anything = { has: () => true } as unknown as ReadonlySet<string>;
 const shortestSearched = 4;
 
 /**
- * Masks secrets in a report that the endpoint's reply repeats. Of a sentence of the service, only the quoted part of the reply is searched,
- * so that a secret which is an ordinary word does not hide words of the sentence.
+ * Masks the secrets in a report if the endpoint's reply repeats them. In a sentence of the service, only the part that quotes the reply is
+ * searched. Otherwise a secret that is an ordinary word would hide other words of the sentence.
  */
 function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
@@ -263,7 +263,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   return cleaned;
 }
 
-/** Masks secrets in the part of a sentence that quotes a reply. It begins at the first colon or quotation mark. */
+/** Masks secrets in the part of a sentence that quotes a reply. That part begins at the first colon or quotation mark. */
 function cleanQuotes(sentence: string, secrets: readonly string[]): string {
   const at = sentence.search(/[:"]/);
   return at < 0 ? sentence : sentence.slice(0, at) + cleanText(sentence.slice(at), secrets);

@@ -67,7 +67,7 @@ export function certificateCommonName(pem: string): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Describes the request that is sent to the endpoints, with all secrets masked. The members have their names in `--json`. */
+/** Describes the request that is sent to the endpoints, with all secrets masked. `--json` prints it with these member names. */
 export function maskRequest(target: Target, credentials: Credentials): MaskedRequest {
   const endpoints = target.chain.flatMap(([, options]) => {
     if (options.type !== 'http') return [];

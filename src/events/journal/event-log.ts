@@ -149,6 +149,8 @@ export interface EventSink {
   appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
   /**
    * Resolves when every node can read all events so far. While the shared journal cannot be reached, it waits without limit.
+   *
+   * @throws ServiceError `unavailable` if the journal is closed first
    */
   untilShared(): Promise<void>;
   /**

@@ -244,7 +244,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set. The await lets our constructor end first.
+  // The constructor of SegmentChain may call this before `#evidence` is set. The `await` lets the constructor of this class end first.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);

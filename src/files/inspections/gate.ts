@@ -66,7 +66,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
 }
 
 /**
- * Returns a check that refuses a name if an inspection applies to it that the file has not passed.
+ * Returns a check that refuses a name if it has an inspection that the file has not passed.
  *
  * @param uuids UUIDs of the inspections that the file has passed
  */

@@ -114,9 +114,6 @@ export interface Holding {
    *
    * @param target real path of the name
    * @param exceptId ID of the newer upload, if that is also held
-   *
-   * @param target real path of the name
-   * @param exceptId ID of the newer upload, if it is also held
    */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
   /** Lists all held uploads, or those of an account (by UUID). */

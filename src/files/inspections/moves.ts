@@ -282,6 +282,8 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
 /**
  * Refuses to move a folder that has held uploads, if the move needs a copy (to another file system, or because of inspections). A copy
  * would lose the held uploads.
+ *
+ * @throws ServiceError `unprocessable`
  */
 export async function refuseHeldMembers({ paths, entry, source }: Move): Promise<void> {
   if (!entry.isFolder || (await paths.environment.held.store.within(source.realPath)).length === 0) return;

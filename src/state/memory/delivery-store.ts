@@ -35,7 +35,9 @@ class UploadDeliveries implements AwaitedDeliveries {
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
 
-  /** @param journalEnd returns the end of the journal. Events before the end at the time of this call belong to an earlier process */
+  /**
+   * @param journalEnd returns the end of the journal. Events before the end at the time of the construction belong to an earlier process
+   */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
     this.#folder = folder;

@@ -89,9 +89,9 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * Keeps the position of each handler in the journal. The file is written at intervals, and the record of deliveries with each delivery.
- * Progress after the last write is therefore read from that record. To know where to begin, the file contains the end of the record at the
- * time of the write.
+ * Keeps the position of each handler in the journal, and saves the positions in a file at intervals. Deliveries after the last save are
+ * known from the record of deliveries, because it is written with each delivery. The file therefore contains the end of that record at the
+ * time of the save.
  */
 export class HandlerPositions {
   readonly #path: string;

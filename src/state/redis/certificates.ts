@@ -74,6 +74,10 @@ return 1`);
 /**
  * Takes or extends the lease of a task that one node does for all nodes. Two nodes may do the task at the same time for a moment, so the
  * task must tolerate that.
+ *
+ * @param node unique to this process
+ * @returns whether this node has the lease for the next `leaseMs`
+ * @throws ServiceError `unavailable`
  */
 export async function holdLease(link: RedisLink, name: string, node: string, leaseMs: number): Promise<boolean> {
   return (await link.run(leaseScript, [link.key(name)], [node, leaseMs])) === 1;

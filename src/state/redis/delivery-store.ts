@@ -207,7 +207,7 @@ export class RedisDeliveryStore implements DeliveryStore {
   #begins = new Map<string, () => LogPosition>();
   /** Handlers that had a position. If one of them has none now, Redis was emptied. */
   readonly #seen = new Set<string>();
-  /** For each handler that was left to a node with fewer handlers: the monotonic time since when. */
+  /** For each handler that this node leaves to a node with fewer handlers: the monotonic time at which this began. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 

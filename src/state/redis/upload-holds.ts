@@ -23,7 +23,7 @@ end
 `;
 
 /**
- * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Takes the hold if it is free; otherwise records a wish for it.
+ * KEYS: hold, record. ARGV: token, lease in µs, life in ms, ticket or ''. Takes the hold if it is free; otherwise records a wish for it.
  * Returns the ticket, whether the hold was taken, whether an earlier owner never released it, and the record.
  */
 const holdScript = redisScript(`${readHold}

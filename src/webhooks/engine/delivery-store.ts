@@ -42,7 +42,7 @@ export interface NodeShare {
   owned: number;
 }
 
-/** Whether the delivery for which an upload waits was made, or a promise of that. */
+/** Whether the delivery for which an upload waits was made, or a promise of the answer. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */

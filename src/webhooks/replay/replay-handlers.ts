@@ -40,7 +40,7 @@ export function replayHandler(
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
-/** Returns the server that manually sent requests name. */
+/** Returns the server that is named in requests sent by hand. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }

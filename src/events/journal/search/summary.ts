@@ -59,7 +59,6 @@ function mix(value: number): number {
 }
 
 /*
- *
  * A summary is a file beside a journal file that is no longer appended to. It shows which blocks of the journal file may contain an event.
  * It begins with the line `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows. After
  * it comes one section for each kind of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole
@@ -69,7 +68,9 @@ const version = 2;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** Number of bytes at the beginning of a journal file whose checksum distinguishes it from other files with the same name and size. */
+/**
+ * The checksum of this number of bytes at the beginning of a journal file distinguishes it from other files with the same name and size.
+ */
 const fingerprintBytes = 1024;
 
 /** The summary of a block. A block is a part of a journal file that consists of complete lines. */

@@ -67,7 +67,6 @@ end
 const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0`);
 
 /*
- *
  * KEYS: stream, marker, counter. ARGV: expected marker, last own ID, node, then the event, group and waiting handler of each entry. Adds
  * all entries or none. Entries are numbered consecutively, so that the entries between two positions can be counted. Returns the IDs, or
  * false if the stream is incomplete.
