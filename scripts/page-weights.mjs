@@ -16,6 +16,7 @@ const purposes = {
   'archive-preview.js': 'what is in a ZIP archive',
   shared: 'what other parts share',
   'player.js': 'the player of sounds',
+  'questions.js': 'questions about the trash, shared links and held uploads',
   'found.js': 'what a search finds',
   'share.js': 'the dialog that makes a link',
   'copy-field.js': 'the button that copies a link or a token',

@@ -10,7 +10,7 @@ import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from 
 import { messageFor, problemItem } from './html/problem-message.ts';
 import { passwordPage } from './links/link-pages.ts';
 import { linkPasswordDetail } from './links/password.ts';
-import { bearerDetail, overDetail, publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
+import { bearerDetail, overDetail, publicFailureDetail, recognise, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, statusOf, statusTitle, toFault } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
@@ -18,7 +18,7 @@ import { failRequest, internalErrorText, respond } from './reply/respond.ts';
 import { cookie, type Exchange, header } from './request/exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './request/member-url.ts';
 import { replyFormat } from './request/reply-format.ts';
-import { pageUrlOf } from './request/request-target.ts';
+import { isOfLink, pageUrlOf } from './request/request-target.ts';
 import { heldReply, heldResult } from './rest/held.ts';
 
 /** Realm of the Basic authentication challenge (docs/spec/http.md#not-signed-in). */
@@ -29,6 +29,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
   const { outgoing } = exchange;
   if ((isServiceError(error, 'client-gone') && isClientGone(outgoing)) || endedClient(outgoing, error)) return RESPONSE_ALREADY_SENT;
   try {
+    const hasMenu = !isServiceError(error, 'unauthorized') && !isOfLink(exchange.target) && replyFormat(exchange) === 'html';
+    if (hasMenu && !exchange.client) await recognise(exchange).catch(() => undefined);
     const reply = faultReply(exchange, error);
     if (outgoing.headersSent) outgoing.destroy();
     return await respond(exchange, reply);

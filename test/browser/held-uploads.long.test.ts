@@ -27,7 +27,7 @@ browserTest('the page of what waits: found by the menu, it works with scripts an
     await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
     await page.getByRole('heading', { name: 'Withdraw this upload?' }).waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'the question');
-    await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+    await (javaScriptEnabled ? page.getByRole('dialog') : page).getByRole('button', { name: 'Withdraw', exact: true }).click();
     await page.getByText('One upload was withdrawn.').waitFor();
     await until('one is left', async () => (await heldOf(server)).map(({ path }) => path).join() === '/d/kept');
   }

@@ -112,7 +112,8 @@ browserTest(
     await page.getByLabel('Select plan.txt').check();
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
-    await page.getByRole('button', { name: 'Revoke' }).click();
+    await assertAccessible(page, 'the question of a link');
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
     await page.getByText('One link was revoked.').waitFor();
     await visitor.reload();
     await visitor.getByText('This link is over').waitFor();

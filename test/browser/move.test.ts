@@ -45,10 +45,16 @@ browserTest('moving: down into folders and up again, what is taken stays and is 
   await page.getByRole('button', { name: 'Move' }).click();
   await dialog.getByRole('button', { name: 'Target' }).waitFor();
   await assertAccessible(page, 'moving');
+  await dialog.getByText('The items are already in this folder.').waitFor();
+  const here = dialog.getByRole('button', { name: 'Move here' });
+  assert.ok(await here.isDisabled());
+  await dialog.getByRole('searchbox').focus();
   assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'no folder into itself');
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.getByRole('button', { name: 'Deep' }).click();
   await dialog.locator('.place-here', { hasText: 'Target/Deep' }).waitFor();
+  assert.ok(await here.isEnabled());
+  assert.equal(await dialog.getByText('already in this folder').isVisible(), false);
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText('That did not work: b.bin: The name is taken at the destination.').waitFor();
   await page.getByRole('link', { name: 'a.bin' }).waitFor({ state: 'detached' });

@@ -78,3 +78,17 @@ browserTest('all, ranges with Shift by keys and presses, and names by their firs
   assert.equal(await focused(), 'great name');
   assert.deepEqual(await selected(), [], 'a space in a name selects nothing');
 });
+
+browserTest('after a reload of a filtered folder no box is ticked: browsers would tick those at the same places', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['apple', 'banana', 'cherry', 'date']) writeFileSync(join(server.home, name), '');
+  const page = await openBrowser(t);
+  await login(page, server.url);
+  await page.getByLabel('Filter by name').fill('date');
+  await page.getByText('1 match', { exact: true }).waitFor({ state: 'attached' });
+  await page.getByLabel('Select date').check();
+  await page.reload();
+  await page.getByRole('button', { name: 'Actions for apple' }).waitFor();
+  assert.equal(await page.locator('tbody :checked').count(), 0);
+  assert.equal(await page.locator('#actions').isVisible(), false);
+});

@@ -46,7 +46,7 @@ browserTest('an account makes a token on its page, copies it, replaces it and re
   for (const box of await page.getByLabel('nightly build', { exact: true }).all()) await box.check();
   await page.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('heading', { name: 'Revoke these 2 tokens?' }).waitFor();
-  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('2 tokens and links were revoked.').waitFor();
   for (const token of [first, second]) assert.equal((await server.get('/home/a.txt', bearer(token))).status, 401);
 });

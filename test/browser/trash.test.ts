@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browserTest, openFolder } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
+import { trashOf } from '../support/trash.ts';
 
 browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no longer in the trash is told', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
@@ -39,7 +40,7 @@ browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no
   await page.getByText('one: no longer in the trash').waitFor();
 });
 
-browserTest('the trash has the menu, filter and selection of a folder; Back from a question selects nothing else', async (t) => {
+browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; a restoration can be undone', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const name of ['one.txt', 'two.txt', 'three.bin']) {
     writeFileSync(join(server.home, name), name);
@@ -52,16 +53,63 @@ browserTest('the trash has the menu, filter and selection of a folder; Back from
   await page.getByRole('searchbox').fill('.txt');
   await page.getByText('2 matches').waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Delete for good', exact: true }).click();
-  await page.getByRole('heading', { name: 'Delete “one.txt” for good?' }).waitFor();
-  await page.goBack();
+  await page.getByRole('dialog', { name: 'Delete “one.txt” for good?' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByText('1 selected').waitFor({ state: 'attached' });
+  await page.reload();
   await page.getByRole('button', { name: 'Actions for three.bin' }).waitFor();
   // Browsers give boxes their state by their order, which the filter changed.
   assert.equal(await page.locator('tbody input:checked').count(), 0);
   await page.getByRole('button', { name: 'Actions for three.bin' }).click();
   await page.getByRole('menuitem', { name: 'Restore' }).click();
-  await page.getByText('One item was restored.').waitFor();
-  assert.equal(await rows.count(), 2);
+  await page.getByText('Restored three.bin').waitFor();
+  await until('it is gone from the list', async () => (await rows.count()) === 2);
   assert.ok(existsSync(join(server.home, 'three.bin')));
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('One change was undone.').waitFor();
+  await rows.filter({ hasText: 'three.bin' }).waitFor();
+  assert.equal(existsSync(join(server.home, 'three.bin')), false);
+});
+
+browserTest('restoring asks for another name where one is taken, in a dialog; a name that is gone meanwhile is told', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  mkdirSync(join(server.home, 'in ü'));
+  for (const name of ['free.txt', 'taken.txt', 'gone.txt']) {
+    writeFileSync(join(server.home, 'in ü', name), 'old');
+    assert.equal((await server.send('DELETE', `/home/in%20%C3%BC/${name}`)).status, 204);
+  }
+  writeFileSync(join(server.home, 'in ü/taken.txt'), 'new');
+  const page = await openFolder(t, server, { expectedErrors: /40[49]/ }, '/home/__svc__/trash');
+  const gone = (await trashOf(server)).find(({ path }) => path.endsWith('/gone.txt'));
+  await page.getByLabel('Select all').check();
+  assert.equal((await server.send('DELETE', `/home/__svc__/trash/${gone?.id}`)).status, 204);
+  await page.getByRole('button', { name: 'Restore' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('New name').waitFor();
+  await assertAccessible(page, 'another name');
+  await dialog.getByLabel('New name').fill('taken (2).txt');
+  await page.keyboard.press('Enter');
+  await page.getByText('Restored 2 items').waitFor();
+  await page.getByText('That did not work').waitFor();
+  await page.getByText('The trash is empty.').waitFor();
+  const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
+  assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('2 changes were undone.').waitFor();
+  await page.getByLabel('Select taken (2).txt').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
+});
+
+browserTest('without a trash, or without the right to delete, a restoration offers no Undo', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 }, permissions: [['allow-read', 'allow-list', 'allow-write']] } });
+  for (const content of ['old', 'new']) assert.equal((await server.put('/home/a.txt', content)).status < 300, true);
+  const page = await openFolder(t, server, { expectedErrors: /409/ }, '/home/__svc__/trash');
+  await page.getByLabel('Select a.txt').check();
+  await page.getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('dialog').getByLabel('New name').fill('b.txt');
+  await page.keyboard.press('Enter');
+  await page.getByText('Restored b.txt').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0);
 });
 
 browserTest('the page of the trash: found by the menu, it works with scripts and without them', async (t) => {
@@ -77,11 +125,11 @@ browserTest('the page of the trash: found by the menu, it works with scripts and
     } else await page.goto(`${server.url}/home/__svc__/trash`);
     await page.getByLabel('Select kept').check();
     await page.getByRole('button', { name: 'Restore' }).click();
-    await page.getByText('One item was restored.').waitFor();
+    await page.getByText(javaScriptEnabled ? 'Restored kept' : 'One item was restored.').waitFor();
     assert.equal(readFileSync(join(server.home, 'kept'), 'utf8'), 'kept');
     await page.getByRole('button', { name: 'Empty the trash' }).click();
     await page.getByRole('heading', { name: 'Delete “ended” for good?' }).waitFor();
-    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await (javaScriptEnabled ? page.getByRole('dialog') : page).getByRole('button', { name: 'Delete for good' }).click();
     await page.getByText('The trash is empty.').waitFor();
     await page.getByText('One item was deleted for good.').waitFor();
   }

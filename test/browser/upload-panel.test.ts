@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { browserTest, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -31,6 +33,44 @@ browserTest('the panel tells of what is under way: it stands first, by files and
   letGo();
   await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
 });
+
+browserTest(
+  'the panel stays until it is closed: in other folders, on the page of the trash and back, and uploads go on there',
+  async (t) => {
+    const server = await startServer(t, { group: { trash: { days: 30 } } });
+    mkdirSync(join(server.home, 'other'));
+    const page = await openFolder(t, server);
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route('**/late.txt', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page
+      .locator('#tools input[type=file]')
+      .first()
+      .setInputFiles([file('soon.txt'), file('late.txt')]);
+    const line = (name: string, state: string) => page.locator(`.queue li.${state}`, { hasText: name });
+    await line('soon.txt', 'done').waitFor();
+    const places = page.getByRole('navigation', { name: 'Places' });
+    await places.getByRole('link', { name: 'Trash' }).click();
+    await page.getByText('The trash is empty.').waitFor();
+    assert.equal(await page.title(), 'Trash – Files');
+    assert.equal(await places.getByRole('link', { name: 'Trash' }).getAttribute('aria-current'), 'page');
+    letGo();
+    await line('late.txt', 'done').waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'late.txt' }).waitFor();
+    assert.equal(await places.locator('[aria-current]').count(), 0);
+    await page.getByRole('link', { name: 'other' }).click();
+    await page.getByText('This folder is empty.').waitFor();
+    assert.equal(await page.locator('.queue li').count(), 2);
+    await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
+    await page.locator('.queue').waitFor({ state: 'hidden' });
+  },
+);
 
 browserTest('the panel leaves the actions of the selection alone, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
 

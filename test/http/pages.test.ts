@@ -51,6 +51,30 @@ test('a missing file leads to the nearest folder that exists, and to a search fo
   assert.match((await server.get('/home/a%20%3Cb%3E/c/x', { headers: html })).text, /href="\/home\/">To the files<\/a>/);
 });
 
+test('the page of an error has the menu and the search wherever the URL leads, while the session is valid', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 1 } } });
+  const id = await server.login();
+  const page = (url: string, session: string) =>
+    server.get(url, { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${session}` } });
+  for (const [url, status] of [
+    ['/nothing', 404],
+    ['/__svc__/nothing', 404],
+    ['/home/__svc__/nothing', 403],
+    ['/home/%FF', 400],
+  ] as const) {
+    const { status: found, text } = await page(url, id);
+    assert.equal(found, status, url);
+    assert.match(text, /<nav class="places".*href="\/home\/__svc__\/trash"/s, url);
+    assert.equal(text.includes('role="search"'), status === 404, url);
+  }
+  // An `If` that cannot be read belongs to no account yet.
+  const broken = await server.get('/nothing', { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${id}`, if: '(<' } });
+  assert.equal(broken.status, 404);
+  for (const session of ['', 'another']) assert.doesNotMatch((await page('/nothing', session)).text, /class="places"|role="search"|alice/);
+  assert.equal((await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie: `SVC_HTTP_SESSION=${id}` } })).status, 204);
+  assert.doesNotMatch((await page('/nothing', id)).text, /class="places"/);
+});
+
 test('every page has the strict policy, and none can be kept or framed', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   writeFileSync(join(server.home, 'a'), '');

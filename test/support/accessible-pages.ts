@@ -96,10 +96,9 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.getByRole('button', { name: 'Delete for good' }).click();
   await page.getByRole('heading', { name: 'Delete “d.mp4” for good?' }).waitFor();
   await look('question of the trash');
-  await page.goBack();
-  await page.getByLabel('Select d.mp4').check();
+  await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Restore' }).click();
-  await page.getByLabel('Restore as').waitFor();
+  await page.getByLabel('New name').waitFor();
   await look('a name that is taken in the trash');
   await page.goto(`${server.url}/home/__svc__/password-update`);
   await look('password');

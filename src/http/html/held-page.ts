@@ -58,14 +58,8 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const wanted = new Set(fields.getAll('selected'));
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No uploads are selected.');
   const all = await ownHeld(exchange);
-  if (action === 'confirm-withdraw')
-    return respond(
-      exchange,
-      withdrawQuestion(
-        pageContextOf(exchange),
-        all.filter(({ id }) => wanted.has(id)),
-      ),
-    );
+  const selected = all.filter(({ id }) => wanted.has(id));
+  if (action === 'confirm-withdraw') return respond(exchange, withdrawQuestion(pageContextOf(exchange), selected));
   if (action !== 'withdraw') throw new ServiceError('bad-request', `The action "${action ?? ''}" is not known.`);
   const byId = new Map(all.map((upload) => [upload.id, upload]));
   const results = eachResult([...wanted], async (id) => {

@@ -148,7 +148,7 @@ ${problem && explanation === undefined && html`<p class="detail">${words(context
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
 ${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
-${problem?.code === 'not-found' && exchange.target.kind === 'member' && exchange.client && searchForm(context, '/' as VirtualPath, { text: baseName(exchange.target.path), isEverywhere: false }, language.text('searchAll'))}
+${problem?.code === 'not-found' && !context.linked && exchange.client && searchForm(context, '/' as VirtualPath, { text: exchange.target.kind === 'member' ? baseName(exchange.target.path) : '', isEverywhere: false }, language.text('searchAll'))}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo }, headers);
 }

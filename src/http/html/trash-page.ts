@@ -27,7 +27,7 @@ export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const title = language.text('trash');
   const hint = account.trashDays > 0 && html`<p class="hint">${language.text('trashHint', { count: account.trashDays })}</p>`;
   const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
-  const actions = html`<button class="trigger primary" name="action" value="restore" data-icon="recent" title="${language.text('restore')}">${icon('recent')}<span class="wide">${language.text('restore')}</span></button>
+  const actions = html`<button class="trigger primary" name="action" value="restore" data-icon="recent"${mayEnd && account.trashDays > 0 && html` data-undo`} title="${language.text('restore')}">${icon('recent')}<span class="wide">${language.text('restore')}</span></button>
 ${mayEnd && html`<button class="trigger danger" name="action" value="confirm-end" data-icon="trash" title="${language.text('endForGood')}">${icon('trash')}<span class="wide">${language.text('endForGood')}</span></button>`}`;
   const tools =
     mayEnd &&
@@ -62,12 +62,13 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
     const left = await files.trash.empty();
     return respond(exchange, flashRedirect(trashUrl, 'ended', all.length - left.length));
   }
+  const path = fields.get('path') || undefined;
   const wanted = new Set(fields.getAll('selected'));
   const selected = all.filter(({ id }) => wanted.has(id));
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
   switch (action) {
     case 'restore':
-      return respond(exchange, await forEach(exchange, [...wanted], all, 'restored', (id) => restore(exchange, id, fields.get('path'))));
+      return respond(exchange, await forEach(exchange, [...wanted], all, 'restored', (id) => restoreMember(files, id, path)));
     case 'end':
       return respond(exchange, await forEach(exchange, [...wanted], all, 'ended', (id) => files.trash.end(id)));
     case 'confirm-end':
@@ -77,17 +78,13 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   }
 }
 
-async function restore(exchange: Exchange, id: string, path: string | null): Promise<void> {
-  await restoreMember(signedIn(exchange).files, id, path || undefined);
-}
-
 /** Runs an action on each item. If one fails, a page shows the reasons. If a name is taken, the page asks for another one. */
 async function forEach(
   exchange: Exchange,
   ids: readonly string[],
   all: readonly Trashed[],
   code: FlashCode,
-  action: (id: string) => Promise<void>,
+  action: (id: string) => Promise<unknown>,
 ): Promise<Reply> {
   const failed: { id: string; problem: Problem; status: number }[] = [];
   const results = eachResult(ids, async (id) => {

@@ -145,6 +145,13 @@ function acceptSession(exchange: Exchange, session: Session): boolean {
   return true;
 }
 
+/** Recognises the session of a browser, so that the page of an error has the menu. Grants nothing: the request has failed. */
+export async function recognise(exchange: Exchange): Promise<void> {
+  const id = presentedCookie(exchange);
+  const session = id ? await exchange.service.sessions.find(id) : undefined;
+  if (session) acceptSession(exchange, session);
+}
+
 async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
   // A failure is only logged, as the request is refused in any case.
   await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));

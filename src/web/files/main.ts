@@ -11,8 +11,8 @@ import { markShared } from './actions/shared-marks.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
-import { folderUrl, may } from './navigation/folder.ts';
-import { startFolderChanges } from './navigation/folder-change.ts';
+import { folderUrl, isAccountPage, may } from './navigation/folder.ts';
+import { renewPage, startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startFilter } from './rows/filter.ts';
@@ -25,6 +25,7 @@ import {
   isWritten,
   previewKind,
   type Row,
+  renewBy,
   rowAt,
   rowMember,
   rowName,
@@ -36,7 +37,7 @@ import {
 } from './rows/rows.ts';
 import { addAction, selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
 import { forgetThumbnails } from './thumbnails/thumbnail-cache.ts';
-import { startThumbnails } from './thumbnails/thumbnails.ts';
+import { forgetRows, startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
 
 async function open(row: Row): Promise<void> {
@@ -122,6 +123,24 @@ function offerCopies(): void {
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
 }
 
+/** Makes forms of the trash, shared links, held uploads and tokens ask in a dialog. Without scripts, separate pages ask. */
+function startQuestions(): void {
+  document.addEventListener(
+    'submit',
+    (event) => {
+      const { target: form, submitter: button } = event;
+      if (!(form instanceof HTMLFormElement && button instanceof HTMLButtonElement)) return;
+      // `form.action` would be the button with this name.
+      if (!isAccountPage(form.getAttribute('action') ?? '')) return;
+      const asks = button.name === 'action' && button.value.startsWith('confirm-');
+      if (!asks && button.value !== 'restore') return;
+      event.preventDefault();
+      void loadPart(() => import('./actions/questions.ts')).then((part) => (asks ? part?.askAbout : part?.restoreSelected)?.(form, button));
+    },
+    { capture: true },
+  );
+}
+
 const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
@@ -150,6 +169,7 @@ if (document.getElementById('menu')) {
 startNotices();
 startKeyboard();
 startRowMenus();
+startQuestions();
 // After a logout, the browser must not keep anything that the account saw.
 document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
 const offerUploads = startUploads();
@@ -175,6 +195,10 @@ async function pageHasCome(): Promise<void> {
 /** Starts the functions of a folder page; called for each folder that is shown. */
 function startFolder(): void {
   startRows();
+  if (isAccountPage()) {
+    forgetRows();
+    renewBy(renewPage);
+  }
   // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);

@@ -10,16 +10,23 @@ export interface PageReply {
   page: Document | undefined;
 }
 
-/** Fetches a page. If the session has ended, it asks the user to sign in again. Never rejects. */
-export async function fetchPage(url: URL, signal?: AbortSignal): Promise<PageReply> {
-  const reply = await requestPage(url, signal);
-  if (reply.status !== 401 || signal?.aborted || !(await signInAgain())) return reply;
-  return requestPage(url, signal);
+interface PageRequest {
+  signal?: AbortSignal;
+  /** The fields of a form, which is sent. */
+  fields?: URLSearchParams;
 }
 
-async function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageReply> {
-  const headers = { accept: 'text/html', ...scriptHeaders };
-  const { responseURL: found, responseXML, status } = await requestDocument('GET', url, { headers, signal });
+/** Fetches a page, or sends a form to it. If the session has ended, it asks the user to sign in again. Never rejects. */
+export async function fetchPage(url: URL | string, request: PageRequest = {}): Promise<PageReply> {
+  const reply = await requestPage(url, request);
+  if (reply.status !== 401 || request.signal?.aborted || !(await signInAgain())) return reply;
+  return requestPage(url, request);
+}
+
+async function requestPage(url: URL | string, { signal, fields }: PageRequest): Promise<PageReply> {
+  const headers = { accept: 'text/html', ...scriptHeaders, ...(fields && { 'content-type': 'application/x-www-form-urlencoded' }) };
+  const sent = { headers, signal, ...(fields && { body: fields.toString() }) };
+  const { responseURL: found, responseXML, status } = await requestDocument(fields ? 'POST' : 'GET', url, sent);
   // Without a session, the service redirects to the login page.
   const isOver = found !== '' && new URL(found).pathname === '/__svc__/login';
   return { status: isOver ? 401 : status, url: found, page: responseXML ?? undefined };

@@ -1,6 +1,6 @@
 import { byId, make } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
-import { folderUrl } from './navigation/folder.ts';
+import { folderUrl, isAccountPage } from './navigation/folder.ts';
 import { requestDocument, scriptHeaders } from './server.ts';
 import { uploadText } from './uploads/upload-text.ts';
 
@@ -20,7 +20,7 @@ const nearlyFull = 0.9;
  * @returns undefined if the service does not report the quota
  */
 export async function askSpace(): Promise<Space | undefined> {
-  const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
+  const folder = isAccountPage() ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
   const { responseXML } = await requestDocument('PROPFIND', folder, { headers, body: question });
   const bytesOf = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);

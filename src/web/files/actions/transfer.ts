@@ -36,7 +36,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[], f
   const names = members.map(({ name }) => name);
   const moved = members.filter(({ isFolder }) => isFolder).map(({ name }) => memberUrl(name, true, from));
   const browser = new FolderBrowser(from, new Set(moved));
-  const outcome = await askAndRun(
+  const asked = askAndRun(
     transferText(title),
     [browser.element],
     { label: transferText(here), kind: 'primary' },
@@ -44,6 +44,8 @@ export async function transfer(kind: TransferKind, members: readonly Member[], f
     () => ({ command: kind, destination: decodeURIComponent(browser.chosen) }),
     'folder-choice',
   );
+  browser.offer();
+  const outcome = await asked;
   if (!outcome) return;
   if (outcome.done.length > 0) keepRecent(browser.chosen);
   if (kind === 'copy') await showOutcome(outcome, 'copied', undefined, folderLabel(browser.chosen));
@@ -54,7 +56,9 @@ export async function transfer(kind: TransferKind, members: readonly Member[], f
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
+  readonly #from: string;
   readonly #moved: ReadonlySet<string>;
+  readonly #isHere = make('span.hint', { id: 'is-here', hidden: true }, transferText('isHere'));
   readonly #place = make('p.place-here', { role: 'status' });
   readonly #problem = make('p.notice.error', { hidden: true, role: 'alert' });
   readonly #filter = make('input', { type: 'search', ariaLabel: text('filterHint'), placeholder: text('filter'), autocomplete: 'off' });
@@ -70,9 +74,13 @@ class FolderBrowser {
   readonly #lately = make('p.recent-targets', { hidden: true });
   #content: string[] = [];
 
-  /** @param moved URL paths of the moved or copied folders, which cannot be the destination */
+  /**
+   * @param from URL path of the folder of the members, which cannot be the destination either
+   * @param moved URL paths of the moved or copied folders, which cannot be the destination
+   */
   constructor(from: string, moved: ReadonlySet<string>) {
     this.chosen = from;
+    this.#from = from;
     this.#moved = moved;
     this.#filter.addEventListener('input', () => this.#draw());
     // By default, Enter would press the button of the dialog, which chooses the current folder.
@@ -89,6 +97,15 @@ class FolderBrowser {
     const head = make('div.head', this.#filter, add);
     this.element = make('div', this.#lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
     void this.#browse(from);
+  }
+
+  /** Enables the button that chooses the shown folder, unless the members are already there. The reason stands beside the folder's name. */
+  offer(): void {
+    const button = this.element.closest('dialog')?.querySelector<HTMLButtonElement>('button[value=ok]');
+    this.#isHere.hidden = this.chosen !== this.#from;
+    if (!button) return;
+    button.disabled = !this.#isHere.hidden;
+    button.setAttribute('aria-describedby', button.disabled ? this.#isHere.id : '');
   }
 
   #onEnter(event: KeyboardEvent, action: () => void): void {
@@ -114,7 +131,8 @@ class FolderBrowser {
     this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
     if (typeof content === 'string') return;
     this.chosen = url;
-    this.#place.replaceChildren(make('strong', folderLabel(url)));
+    this.#place.replaceChildren(make('strong', folderLabel(url)), ' ', this.#isHere);
+    this.offer();
     this.#filter.value = '';
     const folders = content.filter(({ is_directory: isFolder, name }) => isFolder && !this.#moved.has(memberUrl(name, true, url)));
     this.#content = folders.map(({ name }) => name).sort(naturally);

@@ -23,10 +23,18 @@ interface Deletion {
   names: readonly string[];
 }
 
-let last: { change: Change | Deletion; forget: () => void } | undefined;
+/** A restoration from the trash. It is undone by deleting the members, which moves them to the trash again. */
+interface Restoration {
+  /** The restored members, with the URL paths of their folders. */
+  restored: readonly { name: string; folder: string }[];
+}
+
+type Undoable = Change | Deletion | Restoration;
+
+let last: { change: Undoable; forget: () => void } | undefined;
 
 /** Shows a message about a change. The change can be undone with its button or Ctrl+Z, until the next change. */
-export function noticeUndoable(message: string, change: Change | Deletion): void {
+export function noticeUndoable(message: string, change: Undoable): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
 }
@@ -38,6 +46,7 @@ export async function undoLast(): Promise<void> {
   last = undefined;
   forget();
   if ('deletedFrom' in change) return restore(change);
+  if ('restored' in change) return deleteAgain(change);
   const { members, problems } = await unchanged(change);
   let done = 0;
   const { newName } = change;
@@ -59,9 +68,26 @@ export async function undoLast(): Promise<void> {
     }
     problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
   }
+  await tellUndone(done, problems, only && done > 0 ? only.name : undefined);
+}
+
+/** Shows the result, and refreshes the rows. @param focusOn name of the row to focus */
+async function tellUndone(done: number, problems: readonly string[], focusOn?: string): Promise<void> {
   if (done > 0) notice(text('undone', { count: done }));
   if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
-  await refreshRows(only && done > 0 ? only.name : undefined);
+  await refreshRows(focusOn);
+}
+
+async function deleteAgain({ restored }: Restoration): Promise<void> {
+  let done = 0;
+  const problems: string[] = [];
+  for (const folder of new Set(restored.map((member) => member.folder))) {
+    const names = restored.filter((member) => member.folder === folder).map(({ name }) => name);
+    const outcome = await runAtOnce(text('undo'), { command: 'delete' }, names, folder);
+    done += outcome.done.length;
+    problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
+  }
+  await tellUndone(done, problems);
 }
 
 /** Restores the deleted members. If several deleted members have the same name, it restores the latest one. */
@@ -86,10 +112,7 @@ async function restore({ deletedFrom, names }: Deletion): Promise<void> {
     problems.push([nameInText(ids.get(id) ?? id), ...words].join(': '));
   }
   if (outcome?.isLost) problems.push(text('noConnection'));
-  const done = outcome?.done.length ?? 0;
-  if (done > 0) notice(text('undone', { count: done }));
-  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
-  await refreshRows(names[0]);
+  await tellUndone(outcome?.done.length ?? 0, problems, names[0]);
 }
 
 /** Returns the members that have not changed since then. Members that others changed must not be touched. */

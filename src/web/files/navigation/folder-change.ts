@@ -3,7 +3,7 @@ import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { filterText, setFilter } from '../rows/filter.ts';
-import { focusedRow, focusRow, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
+import { focusedRow, focusRow, rowKey, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
 import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
@@ -102,7 +102,7 @@ async function load(page: URL): Promise<PageReply | undefined> {
   const controller = new AbortController();
   underWay = controller;
   byId('main').ariaBusy = 'true';
-  const reply = await fetchPage(page, controller.signal);
+  const reply = await fetchPage(page, { signal: controller.signal });
   if (underWay !== controller) return undefined;
   underWay = undefined;
   byId('main').ariaBusy = null;
@@ -121,9 +121,15 @@ function isLike(page: Document): boolean {
   return page.body.classList.contains('listing') && JSON.stringify(marks(page)) === JSON.stringify(marks(document));
 }
 
+/** Shows the present page as it is now. */
+export async function renewPage(): Promise<void> {
+  const reply = await load(shownPage());
+  if (reply?.page && isLike(reply.page)) takeOver(reply);
+}
+
 function howItIs(): Left {
   const row = focusedRow();
-  return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(rowName)), focused: row && rowName(row) };
+  return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(rowKey)), focused: row && rowName(row) };
 }
 
 /** Replaces the content of this page with that of another. */
@@ -149,8 +155,10 @@ function takeOver({ url, page }: PageReply): void {
   });
 }
 
-// The forms of the menu must return to the page that is now shown.
+// The forms of the menu must return to the page that is now shown, and the links to other pages must say which one that is.
 function takeOverHead(page: Document): void {
+  const [links, others] = [document, page].map((of) => [...of.querySelectorAll('a.to-place')]);
+  for (const [index, place] of (links ?? []).entries()) place.ariaCurrent = others?.[index]?.ariaCurrent ?? null;
   const [here, there] = [document, page].map((of) => [...of.querySelectorAll<HTMLInputElement>('.account [name=next]')]);
   for (const [index, field] of (here ?? []).entries()) field.value = there?.[index]?.value ?? field.value;
   const link = page.querySelector('.account > a')?.getAttribute('href');
@@ -166,7 +174,7 @@ function focusHeading(): void {
 function restore(before: Left): void {
   if (document.getElementById('list')) {
     setFilter(before.filter);
-    selectOnly(shownRows().filter((row) => before.selected.has(rowName(row))));
+    selectOnly(shownRows().filter((row) => before.selected.has(rowKey(row))));
   }
   const row = before.focused === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === before.focused);
   if (row) focusRow(row);

@@ -27,6 +27,14 @@ export function folderUrl(): string {
   return shown.pathname;
 }
 
+/** Begins the URL paths of an account's pages that show no folder. */
+const accountPages = '/home/__svc__/';
+
+/** Returns whether a page of the account is shown that is not a folder, such as the trash. */
+export function isAccountPage(path = folderUrl()): boolean {
+  return path.startsWith(accountPages);
+}
+
 /** Returns whether the account has a right in the folder. The service checks every request anyway. */
 export function may(
   right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'share' | 'trash' | 'quota' | 'inspected',

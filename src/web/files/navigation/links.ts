@@ -1,5 +1,5 @@
 import { kindOfFile } from '../rows/rows.ts';
-import { layerParameter } from './folder.ts';
+import { isAccountPage, layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
 /**
@@ -15,7 +15,7 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Makes links and forms that lead to a folder show the folder in this page, unless the browser would open another tab. */
+/** Makes links and forms that lead to a folder, or to a page such as the trash, show it in this page, unless the browser would open another tab. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);
@@ -47,8 +47,8 @@ function onSubmit(event: SubmitEvent): void {
 }
 
 function lead(event: Event, url: URL): void {
-  const isFolder = url.pathname.startsWith('/home/') && url.pathname.endsWith('/') && !url.pathname.startsWith('/home/__svc__/');
-  if (url.origin !== location.origin || !isFolder || url.hash !== '') return;
+  const isPage = url.pathname.startsWith('/home/') && (url.pathname.endsWith('/') || isAccountPage(url.pathname));
+  if (url.origin !== location.origin || !isPage || url.hash !== '') return;
   event.preventDefault();
   void showFolder(url);
 }

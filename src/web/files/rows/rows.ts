@@ -75,6 +75,8 @@ export interface Member {
   sizeBytes: number;
   /** Modification time, as Unix time in whole seconds. */
   modified: number;
+  /** ID of an item of the trash, for example, where several items may have the same name. */
+  id?: string | undefined;
   /** Classes of the link. They are the kind of preview, and the icon if the kind does not determine it. */
   look: string;
 }
@@ -95,6 +97,7 @@ function writtenMember(row: Row): Member {
   return {
     // In the trash, for example, the value is an ID.
     name: box?.dataset.name ?? box?.value ?? '',
+    id: box?.dataset.name === undefined ? undefined : box.value,
     isFolder: look === 'folder',
     sizeBytes: Number(row.dataset.size),
     modified: Number(row.querySelector<HTMLElement>('[data-time]')?.dataset.time),
@@ -198,6 +201,12 @@ export function focusRow(row: Row): void {
 /** Returns the member's real name, without replaced characters. */
 export function rowName(row: Row): string {
   return rowMember(row).name;
+}
+
+/** Returns what identifies a row among those of its page: the member's name, or its ID. */
+export function rowKey(row: Row): string {
+  const { id, name } = rowMember(row);
+  return id ?? name;
 }
 
 export function isFolder(row: Row): boolean {
@@ -310,7 +319,8 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
   const count = fresh?.getElementById('count');
-  if (!list || !count) return;
+  // After the last item of the trash is gone, for example, its page has no list.
+  if (!list || !count) return fresh && renewOthers?.();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
   // The user may have opened another folder meanwhile.

@@ -11,6 +11,7 @@ import {
   type Row,
   rowAt,
   rowCheckbox,
+  rowKey,
   rowLink,
   rowName,
   shownRows,
@@ -223,7 +224,7 @@ export function startSelection(): void {
     for (const row of selectedRows()) formData.delete(rowCheckbox(row).name);
     for (const row of selectedRows()) formData.append(rowCheckbox(row).name, rowCheckbox(row).value);
   });
-  // The browser may have restored the checkboxes when the page was reloaded.
+  // The user may have ticked boxes before the script ran.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
@@ -233,10 +234,10 @@ export function startSelection(): void {
  * After the rows were replaced, selects the rows with the names selected before. If all rows were selected, added rows are selected, too.
  */
 function keepNames(): void {
-  const names = new Set([...selected].map(rowName));
-  const before = areAllMeant ? new Set(known.map(rowName)) : undefined;
-  const isMeant = (name: string) => names.has(name) || before?.has(name) === false;
-  if (names.size > 0 || before) setSelected(allRows().filter((row) => isMeant(rowName(row))));
+  const keys = new Set([...selected].map(rowKey));
+  const before = areAllMeant ? new Set(known.map(rowKey)) : undefined;
+  const isMeant = (key: string) => keys.has(key) || before?.has(key) === false;
+  if (keys.size > 0 || before) setSelected(allRows().filter((row) => isMeant(rowKey(row))));
   areAllMeant = false;
   known = allRows();
   updateSelection();

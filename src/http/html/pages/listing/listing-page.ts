@@ -97,7 +97,7 @@ function pageBody(context: PageContext, model: ListingModel, isShort: boolean, r
   return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${linksData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
-<form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
 <table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
 ${rows}

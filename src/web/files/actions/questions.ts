@@ -1,0 +1,144 @@
+import { nameInText } from '../../../lib/display-name.ts';
+import { ask, cancelButton } from '../../shared/dialogs.ts';
+import { byId } from '../../shared/dom.ts';
+import { notice } from '../../shared/notices.ts';
+import { text } from '../language.ts';
+import { refreshRows } from '../rows/rows.ts';
+import { clearSelection } from '../rows/selection.ts';
+import { fetchPage, memberUrl, type PageReply, replyReason, send } from '../server.ts';
+import { maxProblems, runAtOnce } from './commands.ts';
+import { askName } from './members.ts';
+import { forgetShared } from './shared-marks.ts';
+import { noticeUndoable } from './undo.ts';
+
+/**
+ * Shows the question that the service asks about a form, for example before items of the trash are deleted for good, in a dialog instead
+ * of a page of its own. The texts are those of that page.
+ */
+export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+  const url = form.getAttribute('action') ?? '';
+  const question = await fetchPage(url, { fields: fieldsOf(form, button) });
+  const card = question.page?.querySelector<HTMLElement>('main.card');
+  const answer = card?.querySelector('form');
+  const doIt = answer?.querySelector<HTMLButtonElement>('button.primary');
+  if (!card || !answer || !doIt) return tell(question);
+  const [items, warning] = [card.querySelector<HTMLElement>('.doomed'), card.querySelector('p')];
+  // A list that scrolls must be reachable by keyboard.
+  if (items && items.children.length > itemsInSight) items.tabIndex = 0;
+  let reply: PageReply | undefined;
+  await ask({
+    title: card.querySelector('h1')?.textContent ?? '',
+    content: [items ?? false, warning ?? false],
+    buttons: [
+      cancelButton(),
+      { value: 'ok', label: doIt.textContent ?? '', kind: doIt.classList.contains('danger') ? 'primary danger' : 'primary' },
+    ],
+    check: async () => {
+      reply = await fetchPage(url, { fields: fieldsOf(answer) });
+      return reply.status === 0 ? text('noConnection') : undefined;
+    },
+  });
+  if (reply && reply.status !== 0) await tell(reply);
+}
+
+/** Number of items that a dialog shows without scrolling even on small screens. */
+const itemsInSight = 5;
+
+// The forms have no file fields, so all values are strings; the DOM types do not know this.
+function fieldsOf(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
+  return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
+}
+
+/** Shows the message of the page to which a form led, then the present page as it is now. */
+async function tell({ status, page }: PageReply): Promise<void> {
+  const message = page?.querySelector('#notices p')?.textContent;
+  if (message) notice(message);
+  else notice(text('error', { reason: status === 0 ? text('noConnection') : reasonIn(page) }), 'error');
+  forgetShared();
+  await showRest();
+}
+
+async function showRest(): Promise<void> {
+  // Before that, because a remaining item may have the name of one that is gone.
+  if (document.getElementById('list')) clearSelection();
+  await refreshRows();
+  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
+}
+
+/** Returns the reasons that a page tells for what did not work. */
+function reasonIn(page: Document | undefined): string {
+  const reasons = [...(page?.querySelectorAll('.doomed li') ?? [])].map((item) => {
+    const [name, ...words] = [...item.children].map((part) => part.textContent?.trim());
+    return `${name}: ${words.at(-1) ?? ''}`;
+  });
+  if (reasons.length > maxProblems) reasons.splice(maxProblems, reasons.length, `… +${reasons.length - maxProblems}`);
+  return reasons.join('; ') || (page?.querySelector('.card p:not(.status)')?.textContent ?? '');
+}
+
+const trashUrl = '/home/__svc__/trash';
+
+/** Restores selected items of the trash. It asks for another name if one is taken, and offers to undo the restoration. */
+export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
+  const label = button.textContent ?? '';
+  const ids = fieldsOf(form, button).getAll('selected');
+  const placed = await placesOf(ids);
+  if (!placed) return void notice(text('error', { reason: text('noConnection') }), 'error');
+  const outcome = await runAtOnce(label, { command: 'restore' }, ids, '/home/');
+  const restored = outcome.done.flatMap((id) => placed.get(id) ?? []);
+  const problems: string[] = [];
+  const left = outcome.isLost || outcome.isStopped ? [] : ids.filter((id) => !outcome.done.includes(id));
+  for (const id of left) {
+    const place = placed.get(id);
+    const name = await restoreAs(id, place?.name ?? '', label, problems);
+    if (place && name !== undefined) restored.push({ ...place, name });
+  }
+  const [first] = restored;
+  const message = first && text('restored', { count: restored.length, name: nameInText(first.name) });
+  if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
+  else if (message) notice(message);
+  if (outcome.isStopped) notice(text('stopped', { count: ids.length - outcome.done.length }));
+  if (outcome.isLost) problems.push(text('noConnection'));
+  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
+  await showRest();
+}
+
+/** Restores one item that could not be restored with the others. @returns its name; undefined if it stays in the trash */
+async function restoreAs(id: string, name: string, label: string, problems: string[]): Promise<string | undefined> {
+  const post = async (path?: string): Promise<{ status: number; reason?: string }> => {
+    try {
+      const body = path === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ path }) };
+      const reply = await send('POST', `${trashUrl}/${encodeURIComponent(id)}/restore`, body);
+      return reply.ok ? { status: reply.status } : { status: reply.status, reason: await replyReason(reply) };
+    } catch {
+      return { status: 0, reason: text('noConnection') };
+    }
+  };
+  const { status, reason } = await post();
+  if (reason === undefined) return name;
+  if (status !== 409) {
+    problems.push(`${nameInText(name)}: ${reason}`);
+    return undefined;
+  }
+  const dot = name.lastIndexOf('.');
+  const question = { title: reason, label: text('renameTo'), button: label, value: name, selectedLength: dot > 0 ? dot : name.length };
+  const newName = await askName(question, async (wanted) => (await post(wanted)).reason);
+  return newName === name ? undefined : newName;
+}
+
+/** Returns names and folders of items of the trash by their IDs; undefined if they are not known. */
+async function placesOf(ids: readonly string[]): Promise<Map<string, { name: string; folder: string }> | undefined> {
+  try {
+    const reply = await send('GET', trashUrl);
+    if (!reply.ok) return undefined;
+    const { trash } = (await reply.json()) as { trash: { id: string; path: string }[] };
+    return new Map(trash.filter(({ id }) => ids.includes(id)).map(({ id, path }) => [id, placeOf(path)]));
+  } catch {
+    return undefined;
+  }
+}
+
+function placeOf(path: string): { name: string; folder: string } {
+  const [name = '', ...above] = path.split('/').reverse();
+  const folders = above.reverse().filter((part) => part !== '');
+  return { name, folder: folders.reduce((folder, part) => memberUrl(part, true, folder), '/home/') };
+}
