@@ -84,7 +84,7 @@ export function lintConfig(
 /** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
 const maxHints = 50;
 
-/** Findings that may only follow from an invalid entry that was left out. The value is the section of that entry. */
+/** The codes of findings that may only be a consequence of an invalid entry that was left out, each with the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',

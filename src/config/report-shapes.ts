@@ -121,7 +121,6 @@ export const authTestReport = z.strictObject({
 export type AuthTestReport = z.infer<typeof authTestReport>;
 
 /** The problems that `svc validate` reports, by code. Scripts use the codes, so removing a code is a breaking change. */
-
 export const findingCodes = {
   'not-utf8': 'The file is not valid UTF-8.',
   syntax: 'The file does not parse as YAML or JSON.',

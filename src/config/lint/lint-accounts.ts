@@ -38,7 +38,8 @@ class EarlierRules {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
     // A covered rule need not be in the index, because the earlier rule also covers everything that it would cover. Globs that begin with
-    // "*" are the exception: "/*.csv" covers "*.csv", but only "*.csv" in the index shows that "?.csv" is covered.
+    // "*" are the exception. For example, the index needs "*.csv" in addition to "/*.csv", because only a comparison with "*.csv" shows
+    // that "?.csv" is covered.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];

@@ -18,7 +18,7 @@ export function workersFindings({ config, file, source }: LoadedConfig, workers:
   return [{ severity: 'error', code: 'workers-state', file, ...place, path: 'server.state', message: needsRedis(workers) }];
 }
 
-/** Number of days from which a retention in Redis causes a warning, because the events use much memory. */
+/** If events stay in Redis for at least this number of days, a warning is reported, because they use much memory. */
 const longDays = 30;
 
 /** Finds options that do not fit a state in Redis. @param isFolderShared whether nodes on one machine share the data folder */

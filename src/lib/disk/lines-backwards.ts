@@ -20,16 +20,16 @@ export interface LineWithOffset {
 export interface BackwardBlock {
   /** The lines, the last one first. */
   lines: LineWithOffset[];
-  /** Offset of the first line in bytes in the file. It may be a line that was skipped. */
+  /** Offset of the first line in bytes from the start of the file. If that line was skipped, it is not in `lines`. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file from its end. Meanwhile, another process may append to the file or cut it. A last line without a
- * newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
+ * Reads the lines of a part of a file, beginning with the last one. Meanwhile, another process may append to the file or cut it. A last
+ * line without a newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
  *
- * @param range bytes from the start of the file; `start` must be the start of a line
+ * @param range offsets in bytes from the start of the file; a line must begin at `start`
  * @param needles selects the lines that contain at least one needle of each list. The search is fastest if the rarest list comes first
  */
 export async function* linesBackwards(

@@ -305,8 +305,8 @@ export function safeName(name: string): string {
 }
 
 /**
- * Chooses the names in an archive for the members of one folder. An unsafe name is replaced by its `safeName`. If that is taken, ` (2)`, `
- * (3)` … is added before the extension. Safe names are not changed.
+ * Chooses the names in an archive for the members of one folder. An unsafe name is replaced by its `safeName`. If that is taken, a number
+ * in brackets is added before the extension, such as `a (2).txt`. Safe names are not changed.
  *
  * @param names the names, without duplicates, in any order
  * @returns the new name by the old name, for each name that changes
