@@ -46,7 +46,10 @@ export interface SecurityPolicy {
 export interface LoginAttempt {
   /** The return value of `attemptSource`. */
   readonly source: string;
-  /** The name, after the realm (if any) and a slash. The name is empty if no account can have the name that was sent. */
+  /**
+   * The name; if it does not belong to an account, the realm and a slash are before it. It is empty if no account can have the name that
+   * was sent.
+   */
   readonly username: string;
   /** Keyed hash of the credentials and the name (`AddressBans.keyFor`). */
   readonly credential: string;

@@ -52,7 +52,7 @@ export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: 
   };
 }
 
-/** Reads the name of a token or the note of a link. @throws ServiceError `bad-request`, `unprocessable` */
+/** Reads the name of a token. @throws ServiceError `bad-request`, `unprocessable` */
 export function readName(value: unknown, member: string): string {
   if (typeof value !== 'string') throw new ServiceError('bad-request', `"${member}" must be a string.`);
   if (value.length > longestName || /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(value) || !value.isWellFormed())

@@ -65,7 +65,7 @@ export function selfSignedCertificate(
   return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n${keyText(key)}`;
 }
 
-/** Encodes values in DER (X.690). It supports only what certificates and certificate requests need. */
+/** The functions below encode values in DER (X.690). They support only what certificates and certificate requests need. */
 
 function element(tag: number, content: Buffer): Buffer {
   const { length } = content;

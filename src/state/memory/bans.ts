@@ -20,7 +20,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** The login attempts from a source. Each entry is a credential, with the user name that it was sent with. */
+/** The login attempts from a source. Each entry is a credential, together with the user name that was sent with it. */
 class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();

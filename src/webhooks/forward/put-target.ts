@@ -76,7 +76,7 @@ export class PutTarget implements Target {
       throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest differs`, recordReply(reply));
   }
 
-  // The test uses OPTIONS, because it sends no file. Any status shows that the target answers.
+  // The test uses OPTIONS, because such a request sends no file. Any status shows that the target answers.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#endpoint.request({ url: `${this.#url.origin}/`, method: 'OPTIONS', headers: {}, signal });
     return result.kind === 'no-reply' ? result.message : undefined;
