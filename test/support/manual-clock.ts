@@ -41,6 +41,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time in milliseconds until the next timer fires; infinite without a timer. */
+  get nextInMs(): number {
+    return Math.min(...[...this.#timers].map(({ atMs }) => atMs - this.#nowMs));
+  }
+
   /** Lets time pass, and runs the due timers in order. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
