@@ -58,7 +58,7 @@ export class AuthChain {
   readonly #welcomed = new WeakSet<Account>();
 
   /**
-   * @param service the component that the events of the chain name
+   * @param service the component that is named in the events of the chain
    * @param grants the tokens and links; if undefined, none are accepted
    */
   constructor(

@@ -124,7 +124,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    // If code copies a member with this key, it sets the prototype of the copy.
+    // Code that copies a member with this key sets the prototype of the copy.
     if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }

@@ -37,7 +37,7 @@ export class ReplayLane {
     if (this.#batch.length >= this.handler.batchSize) await this.#flush();
   }
 
-  /** Resolves when all events are sent. @throws the first error that a receiver did not cause */
+  /** Resolves when all events are sent. @throws the first error that was not caused by a receiver */
   async finish(): Promise<void> {
     if (this.#batch.length > 0) await this.#flush();
     await Promise.all(this.#underWay);
