@@ -6,7 +6,7 @@ import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.t
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
-import type { Flash } from './page-cookies.ts';
+import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
 import { column, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
@@ -18,20 +18,29 @@ export const formLimitBytes = 256 * 1024;
 interface AccountPage {
   url: string;
   title: string;
-  /** The result of the form that redirected to this page. */
-  flash?: Flash | undefined;
   content: Html;
 }
 
-/** Renders the body of a page of the account that does not show a folder, with the path to it, messages and content. */
-export function accountPage({ language }: PageContext, { url, title, flash, content }: AccountPage): Html {
-  return html`<main id="main" data-may="">
+/**
+ * Builds the reply with a page of the account that does not show a folder. The page has the path to it, the result of the form that
+ * redirected to it, and the content.
+ */
+export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
+  const { language } = context;
+  const { flash, clearLine } = takeFlash(exchange, language);
+  const body = html`<main id="main" data-may="">
 <nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
 <li><a href="${url}" aria-current="page">${title}</a></li></ol></nav>
 <h1 class="hidden">${title}</h1>
 <div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
 ${content}
 </main>`;
+  return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
+}
+
+/** Renders a button that ends the selected items of a page. @param action value of the form's field `action` */
+export function endButton(action: string, label: string): Html {
+  return html`<button class="trigger danger" name="action" value="${action}" data-icon="trash" title="${label}">${icon('trash')}<span class="wide">${label}</span></button>`;
 }
 
 /** Icon and words in place of an empty list. */

@@ -9,7 +9,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { accountPage, plainList, timeHtml } from './account-page.ts';
-import { pageContextOf, pageReply } from './page-replies.ts';
+import { pageContextOf } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -37,8 +37,7 @@ function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[
     items: expectations.map((one) => expectationItem(exchange, context, one)),
     none: { icon: 'due', text: language.text('dueNone') },
   });
-  const body = accountPage(context, { url: dueUrl, title, content });
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }));
+  return respond(exchange, accountPage(exchange, context, { url: dueUrl, title, content }));
 }
 
 function expectationItem(exchange: Exchange, context: PageContext, { name, last, next }: ToldExpectation): Html {

@@ -1,7 +1,7 @@
 import type { HeldUpload } from '../../files/inspections/holding.ts';
 import type { HoldReason } from '../../files/inspections/verdict.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { html, icon } from '../../lib/html.ts';
+import { html } from '../../lib/html.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -9,9 +9,9 @@ import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { heldUrl, ownHeld } from '../rest/held.ts';
 import { eachResult } from '../rest/member-actions.ts';
-import { accountPage, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
-import { flashRedirect, takeFlash } from './page-cookies.ts';
-import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
+import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
+import { flashRedirect } from './page-cookies.ts';
+import { messagePageReply, pageContextOf } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -29,12 +29,11 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
   const all = (await ownHeld(exchange)).sort((a, b) => b.held.sinceMs - a.held.sinceMs);
-  const { flash, clearLine } = takeFlash(exchange, language);
   const title = language.text('held');
   const content = selectionTable(exchange, context, {
     url: pageUrl,
     title,
-    actions: html`<button class="trigger danger" name="action" value="confirm-withdraw" data-icon="trash" title="${language.text('withdraw')}">${icon('trash')}<span class="wide">${language.text('withdraw')}</span></button>`,
+    actions: endButton('confirm-withdraw', language.text('withdraw')),
     hint: html`<p class="hint">${language.text('heldHint')}</p>`,
     items: all.map(({ id, path, offsetBytes, held }) => {
       const reason = held.state === 'inspecting' ? 'heldInspecting' : reasonTexts[held.reason];
@@ -44,8 +43,7 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
     heads: { about: language.text('heldReason'), hasWords: true, time: language.text('heldSince') },
     none: { icon: 'eye', text: language.text('heldNone') },
   });
-  const body = accountPage(context, { url: pageUrl, title, flash, content });
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
+  return respond(exchange, accountPage(exchange, context, { url: pageUrl, title, content }));
 }
 
 /** Answers POST of a form of that page. The first form leads to a question; the second one withdraws the uploads. */

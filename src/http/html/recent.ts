@@ -9,7 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { accountPage, folderLink, plainList, timeHtml } from './account-page.ts';
-import { inspect, pageContextOf, pageReply } from './page-replies.ts';
+import { inspect, pageContextOf } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
@@ -42,8 +42,7 @@ export async function showRecent(exchange: Exchange): Promise<Response> {
     items,
     none: { icon: 'recent', text: language.text('recentNone') },
   });
-  const body = accountPage(context, { url: '/home/__svc__/recent', title, content });
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }));
+  return respond(exchange, accountPage(exchange, context, { url: '/home/__svc__/recent', title, content }));
 }
 
 const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {

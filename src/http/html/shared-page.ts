@@ -1,14 +1,14 @@
 import type { Grant } from '../../auth/grants/grant.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { html, icon } from '../../lib/html.ts';
+import { html } from '../../lib/html.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, formLimitBytes, type PlacedItem, placedName, questionPage, selectionTable } from './account-page.ts';
-import { flashRedirect, takeFlash } from './page-cookies.ts';
-import { inspect, pageContextOf, pageReply } from './page-replies.ts';
+import { accountPage, endButton, formLimitBytes, type PlacedItem, placedName, questionPage, selectionTable } from './account-page.ts';
+import { flashRedirect } from './page-cookies.ts';
+import { inspect, pageContextOf } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
@@ -17,19 +17,17 @@ const sharedUrl = '/home/__svc__/links';
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
-  const { flash, clearLine } = takeFlash(exchange, language);
   const title = language.text('shared');
   const content = selectionTable(exchange, context, {
     url: sharedUrl,
     title,
-    actions: html`<button class="trigger danger" name="action" value="confirm-revoke" data-icon="trash" title="${language.text('revoke')}">${icon('trash')}<span class="wide">${language.text('revoke')}</span></button>`,
+    actions: endButton('confirm-revoke', language.text('revoke')),
     hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
     items: links.map((link) => linkItem(exchange, context, link)),
     heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
     none: { icon: 'share', text: language.text('sharedNone') },
   });
-  const body = accountPage(context, { url: sharedUrl, title, flash, content });
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
+  return respond(exchange, accountPage(exchange, context, { url: sharedUrl, title, content }));
 }
 
 function linkItem(exchange: Exchange, { language }: PageContext, grant: Grant): PlacedItem {

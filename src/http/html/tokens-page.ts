@@ -9,7 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, formLimitBytes, questionPage } from './account-page.ts';
-import { flashRedirect, takeFlash } from './page-cookies.ts';
+import { flashRedirect } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
@@ -42,7 +42,6 @@ export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Pr
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
-  const { flash, clearLine } = takeFlash(exchange, language);
   const { account } = signedIn(exchange);
   const title = language.text('tokens');
   const hint = html`<p class="hint">${language.text('tokensHint')}</p>`;
@@ -60,9 +59,7 @@ ${tokens.map((token) => tokenItem(context, token))}
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
 ${tokenForm(context, { url: tokensUrl, account, services: offeredServices(exchange, account), fields: refused?.fields })}
 </details>`;
-  const body = accountPage(context, { url: tokensUrl, title, flash, content });
-  const status = refused ? statusOf[refused.problem.code] : 200;
-  return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
+  return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusOf[refused.problem.code]);
 }
 
 /** Returns the services that a token can be limited to; an empty list if there is only one. */

@@ -10,8 +10,8 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
-import { accountPage, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
-import { type FlashCode, flashRedirect, takeFlash } from './page-cookies.ts';
+import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
+import { type FlashCode, flashRedirect } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -23,12 +23,11 @@ export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const { language } = context;
   const { files, account } = signedIn(exchange);
   const all = await files.trash.list();
-  const { flash, clearLine } = takeFlash(exchange, language);
   const title = language.text('trash');
   const hint = account.trashDays > 0 && html`<p class="hint">${language.text('trashHint', { count: account.trashDays })}</p>`;
   const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
   const actions = html`<button class="trigger primary" name="action" value="restore" data-icon="recent"${mayEnd && account.trashDays > 0 && html` data-undo`} title="${language.text('restore')}">${icon('recent')}<span class="wide">${language.text('restore')}</span></button>
-${mayEnd && html`<button class="trigger danger" name="action" value="confirm-end" data-icon="trash" title="${language.text('endForGood')}">${icon('trash')}<span class="wide">${language.text('endForGood')}</span></button>`}`;
+${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
   const tools =
     mayEnd &&
     html`<form method="post" action="${trashUrl}"><button name="action" value="confirm-empty">${icon('trash')}${language.text('emptyTrash')}</button></form>`;
@@ -45,8 +44,7 @@ ${mayEnd && html`<button class="trigger danger" name="action" value="confirm-end
     heads: { about: language.text('size'), hasWords: false, time: language.text('changeDeleted') },
     none: { icon: 'trash', text: language.text('trashNone') },
   });
-  const body = accountPage(context, { url: trashUrl, title, flash, content });
-  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
+  return respond(exchange, accountPage(exchange, context, { url: trashUrl, title, content }));
 }
 
 /** Answers POST of a form of that page. It restores items, or asks for confirmation before it deletes them permanently. */
