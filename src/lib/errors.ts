@@ -47,6 +47,16 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** Codes that stand for several problems. The service's own English message follows the translated text, to say which one it is. */
+export const broadCodes: ReadonlySet<ErrorCode> = new Set([
+  'bad-request',
+  'metadata-invalid',
+  'never-allowed',
+  'unprocessable',
+  'internal',
+  'not-durable',
+]);
+
 interface ServiceErrorOptions {
   /** The original error, which is never shown to a client. */
   cause?: unknown;

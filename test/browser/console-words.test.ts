@@ -63,3 +63,17 @@ browserTest('on a phone the account menu can be pressed, and the filter of deliv
   await page.getByLabel('Select all that are shown').check();
   await page.getByRole('button', { name: 'Replay 3' }).waitFor();
 });
+
+browserTest('reasons of the API are in the language of the page, by their codes; unknown ones stay as they are', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /40[0149]/, locale: 'de-DE' });
+  await signIn(page, console.url, '#events/0b5cad00-1111-4222-8333-000000000009');
+  await page.locator('main p', { hasText: /^Gibt es nicht mehr$/ }).waitFor();
+  const answer = { errors: [{ code: 'bad-request', message: '"cursor" is wrong.' }] };
+  await page.route('**/api/handlers', (route) => route.fulfill({ status: 400, json: answer }));
+  await page.goto(`${console.url}/#handlers`);
+  await page.getByRole('alert').getByText('Die Anfrage ist ungültig: "cursor" is wrong.').waitFor();
+  answer.errors = [{ code: 'toString', message: 'A newer server has this reason.' }];
+  await page.reload();
+  await page.getByRole('alert').getByText('A newer server has this reason.', { exact: true }).waitFor();
+});

@@ -1,4 +1,4 @@
-import { type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
+import { broadCodes, type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
 import de from '../../web/texts/problems/de.json' with { type: 'json' };
 import es from '../../web/texts/problems/es.json' with { type: 'json' };
 import fr from '../../web/texts/problems/fr.json' with { type: 'json' };
@@ -9,16 +9,6 @@ import { languageOf } from './page-cookies.ts';
 
 /** Translated messages. English has no entry, because the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
-
-/** Codes that stand for several problems. The service's own English message follows the translated text, to say which one it is. */
-const broadCodes: ReadonlySet<ErrorCode> = new Set([
-  'bad-request',
-  'metadata-invalid',
-  'never-allowed',
-  'unprocessable',
-  'internal',
-  'not-durable',
-]);
 
 /** A problem in the reader's language. */
 interface ProblemWords {

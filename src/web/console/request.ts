@@ -61,11 +61,24 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** A reason of the API: a message in English, and the code that selects its translation. */
+interface Reason {
+  message?: string | undefined;
+  code?: string | undefined;
+}
+
+/** Returns a reason of the API in the language of the page. */
+async function reasonText({ message = '', code }: Reason): Promise<string> {
+  if (document.documentElement.lang === 'en' || code === undefined) return message;
+  const part = await import('./refusal-words.ts').catch(() => undefined);
+  return part?.refusalWords(code, message) ?? message;
+}
+
 async function errorMessage(reply: Response): Promise<string> {
   try {
-    const { errors } = (await reply.json()) as { errors?: { message?: string }[] };
-    const message = errors?.map((error) => error.message).find((candidate) => candidate);
-    if (message) return message;
+    const { errors } = (await reply.json()) as { errors?: Reason[] };
+    const found = errors?.find(({ message }) => message);
+    if (found) return await reasonText(found);
   } catch {
     // A reply from a proxy may not be JSON.
   }
