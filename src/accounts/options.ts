@@ -134,21 +134,21 @@ const tokensOption = z
     maximum: integer(1, 100_000).default(100).describe('Maximum number of valid tokens.'),
     maximum_days: number(0.001, longestDays)
       .default(365)
-      .describe('Longest life of a token, and the life of one that names none, in days.'),
-    services: serviceUuids.optional().describe('UUIDs of the services where tokens work; default: all.'),
+      .describe('Longest lifetime of a token, and the lifetime of a token that sets none, in days.'),
+    services: serviceUuids.optional().describe('UUIDs of the services that accept tokens; default: all.'),
   })
-  .describe('Access tokens: secrets for machines, which narrow the rights of the account.');
+  .describe('Access tokens: secrets for machines, limited to a part of the rights of the account.');
 
 /** The option for links to files of accounts (docs/spec/tokens.md). */
 const linksOption = z
   .strictObject({
     enabled: yesNo().default(true).describe('Whether the account may use links, and create them (with `allow-share`).'),
     maximum: integer(1, 100_000).default(1000).describe('Maximum number of valid links.'),
-    maximum_days: number(0.001, longestDays).default(90).describe('Longest life of a link, in days.'),
-    default_days: number(0.001, longestDays).default(7).describe('Life of a link that names none, in days.'),
+    maximum_days: number(0.001, longestDays).default(90).describe('Longest lifetime of a link, in days.'),
+    default_days: number(0.001, longestDays).default(7).describe('Lifetime of a link that sets none, in days.'),
     require_password: yesNo().default(false).describe('Whether each link needs a password.'),
   })
-  .describe('Links: secrets for people without an account, to download files or to drop some.');
+  .describe('Links: URLs with which people without an account download or drop files.');
 
 const shared = {
   tokens: tokensOption,
@@ -167,7 +167,7 @@ const shared = {
     'Permissions: the general list, then rules: lists of a path expression and its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
   on_name_taken: onNameTakenOption.describe(
-    'Uploads to a taken name, where files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',
+    'Effect of an upload to a taken name where files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',
   ),
   retain: retainOption.describe(
     'Days for which nobody can change, move or delete through the service the files that the account uploads; 0 = none.',
@@ -175,11 +175,11 @@ const shared = {
   show_expectations: yesNo().describe('Whether the account may see which of its files are due (`expectations`).'),
   trash: z
     .strictObject({
-      days: integer(0, 3650).default(0).describe('Days after which it is gone for good; 0 = nothing is kept.').meta({ example: 30 }),
+      days: integer(0, 3650).default(0).describe('Days after which items are removed for good; 0 = nothing is kept.').meta({ example: 30 }),
     })
     .describe('Keeps deleted and replaced files in a trash, from which the account can restore them.'),
   inspections: inspectionsOption.describe(
-    'Inspections that files must pass before they become visible: the general list, then lists of a path expression and its inspections; the first that matches replaces the general list.',
+    'Inspections that files must pass before they become visible: the general list, then rules: lists of a path expression and its inspections. The first rule that matches replaces the general list.',
   ),
 };
 
@@ -214,7 +214,7 @@ export const groupOptions = z
     links: shared.links.prefault({}),
     show_recent: yesNo().default(false).describe('Accounts of the group have a page of their recent changes, read from the journal.'),
   })
-  .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
+  .describe('Settings that accounts share. `DEFAULT_GROUP` applies to accounts that name no group.');
 
 /** A password hash in svc's format, as `svc hash-password` prints it. */
 export const ownPasswordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parseScryptHash(text)));
@@ -231,7 +231,7 @@ export const accountOptions = z
       .union([passwordHash, z.null()])
       .optional()
       .describe(
-        'Password hash as `svc hash-password` prints it, or one of another system (bcrypt, SHA-crypt, Argon2, PBKDF2, MD5-crypt, SSHA, SHA), which the first login replaces; without it no password is accepted.',
+        'Password hash as `svc hash-password` prints it, or a hash of another system (bcrypt, SHA-crypt, Argon2, PBKDF2, MD5-crypt, SSHA, SHA), which the first login replaces. Without a hash no password is accepted.',
       ),
     email: optionalText().optional().describe('One or several e-mail addresses, comma-separated.'),
     group: uuidText.default(defaultGroupUuid).describe('UUID of the group.'),

@@ -18,7 +18,7 @@ export const loginServiceOptions = {
   idle_connection_timeout: number(1, 86_400)
     .default(300)
     .describe('Seconds without activity after which a connection is closed and a session ends.'),
-  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
+  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest lifetime of a session, in seconds.'),
   maximum_concurrent_connections: integer(1, 1_000_000)
     .default(10_000)
     .describe('Maximum concurrent connections; further ones are closed.'),
@@ -60,8 +60,8 @@ const common = {
 export const calloutOptions = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint (the authentication callout).'),
   ...common,
-  url: urlList().describe('URL of the endpoint, or several: the next one is tried when one does not reply.'),
-  timeout: number(0.1, 3600).default(120).describe('Longest time for connecting, sending and the whole reply, in seconds.'),
+  url: urlList().describe('URL of the endpoint, or several. If one does not reply, the next one is tried.'),
+  timeout: number(0.1, 3600).default(120).describe('Maximum time for connecting, sending and receiving the whole reply, in seconds.'),
   username: optionalText().default('').describe('User name for HTTP Basic at the endpoint.'),
   password: optionalText().default('').describe('Password for HTTP Basic at the endpoint.'),
   headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
@@ -73,7 +73,9 @@ export const calloutOptions = z.strictObject({
     .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
   tokens: yesNo()
     .default(false)
-    .describe('Ask the endpoint about access tokens and links of its accounts, with `type` `token`; without it none of them works.'),
+    .describe(
+      'Ask the endpoint about access tokens and links of its accounts, with `type` `token`. Without this option, none of them works.',
+    ),
   cache_seconds: number(0, 86_400).default(0).describe('Seconds for which an accepted credential is remembered; 0 = ask every time.'),
 });
 export type CalloutOptions = z.infer<typeof calloutOptions>;

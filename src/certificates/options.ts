@@ -29,30 +29,32 @@ const acmeOptions = z
     directory: urlList()
       .refine((urls) => urls.every((url) => url.toLowerCase().startsWith('https:')), 'must be https:// URLs')
       .describe(
-        'URL of the directory of an authority, or several: the next one is asked when an order fails. Naming it agrees to its terms.',
+        'ACME directory URL of an authority, or several: if an order fails, the next one is asked. By naming a directory you agree to its terms.',
       ),
     email: optionalText()
       .default('')
       .refine((email) => email === '' || /^[^\s@:,?]+@[^\s@:,?]+$/.test(email), 'must be an e-mail address')
-      .describe('Address that the authority may write to.'),
-    domains: domains.describe('Names of the certificate, up to 100.'),
+      .describe('E-mail address for messages from the authority.'),
+    domains: domains.describe('Host names in the certificate, up to 100.'),
     challenge: z
       .enum(challengeTypes, { error: `must be ${challengeTypes.join(' or ')}` })
       .default('http-01')
-      .describe('How the authority sees that the domains are yours: by `http-01` on port 80, or by `tls-alpn-01` on port 443.'),
+      .describe('How the authority verifies that you control the domains: by `http-01` on port 80, or by `tls-alpn-01` on port 443.'),
     http_port: integer(0, 65_535)
       .default(80)
-      .describe('Port that answers `http-01` and redirects all else to https, on the address of the service; authorities ask port 80.'),
+      .describe(
+        'Port on the address of the service that answers `http-01` and redirects everything else to https. Authorities always ask port 80.',
+      ),
     external_account: z
       .strictObject({
         key_id: z.string().min(1, 'must not be empty').describe('Identifier of the account.'),
         hmac_secret: z
           .string()
           .regex(/^[\w-]+=*$/, 'must be in base64url')
-          .describe('Its key, in base64url.'),
+          .describe('Key of the account, in base64url.'),
       })
       .optional()
-      .describe('Account at the authority, for those that need one (external account binding).'),
+      .describe('Account at the authority, if it requires one (external account binding).'),
     ca_certificates_path: optionalText()
       .default('')
       .describe('PEM file of certificate authorities to trust for the directory in addition to those of the system.'),

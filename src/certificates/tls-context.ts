@@ -68,7 +68,7 @@ export class TlsWatch {
       if (now === this.#refused) return;
       this.#refused = now;
       const { uuid, type, name } = component;
-      log.error('the TLS files changed and cannot be used; those before stay in use', { service: uuid, reason: error });
+      log.error('the TLS files changed and cannot be used; the previous ones stay in use', { service: uuid, reason: error });
       const data = { name, type, uuid, details: (error as Error).message };
       events.emit({ id: eventIds.tlsFilesRefused, context: { account: processAccount(), component }, data });
     }

@@ -148,12 +148,12 @@ export const registerConfig: Register = (program, run) => {
     .action((file, options) => run(async () => (await import('./config/config-test.ts')).configTest(file, options)));
   program
     .command('explain')
-    .description('explain step by step how the configuration decides a request or a login over SSH')
+    .description('explain step by step how the configuration decides about a request or a login over SSH')
     .argument('<method>', explainable.join(', '))
     .argument('[path]', 'path of the URL: /home/…; for requests of SFTP the path that a client sends; none for LOGIN')
     .option(...configOption)
     .option('--user <name>', 'account name')
-    .option('--token <token>', 'access token by which it comes in: its secret (- reads it from stdin) or its ID')
+    .option('--token <token>', 'access token of the request: its secret (- reads it from stdin) or its ID')
     .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
     .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--service <uuid>', 'for LOGIN: the ssh service (default: the first one)')

@@ -85,29 +85,29 @@ const configOptions = (command: Command): Command =>
 /** Registers `svc journal`, whose commands prove the evidence of a journal (docs/spec/evidence.md). */
 const registerJournal: Register = (program, run) => {
   const load = () => import('./journal/evidence.ts');
-  const journal = program.command('journal').description('prove that the journal is whole').addHelpText('after', journalHelp);
+  const journal = program.command('journal').description('prove that nobody edited the journal').addHelpText('after', journalHelp);
   configOptions(
     journal.command('verify').description('check the journal against its signed checkpoints').argument('[folder]', 'folder to check'),
   )
     .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
-    .option('--witness <file>', 'checkpoints that a receiver of their events kept, one a line')
-    .option('--since <time>', 'do not read what older checkpoints cover: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--witness <file>', 'file of checkpoints that a receiver of their events kept, one per line')
+    .option('--since <time>', 'do not read events that older checkpoints cover: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--json', 'print one JSON object')
     .addHelpText('after', verifyHelp)
     .action((folder, options) => run(async () => (await load()).verify(folder, options)));
   configOptions(
     program
       .command('receipt')
-      .description('check that the event of an upload is in a journal that is whole')
+      .description('check that the event of an upload is in a journal that nobody edited')
       .argument('<event-id>', 'UUID of the event')
-      .argument('[folder]', 'journal or export to look into (default: that of the service)'),
+      .argument('[folder]', 'journal or export to search (default: the journal of the service)'),
   )
     .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
-    .option('--witness <file>', 'checkpoints that a receiver of their events kept, one a line')
+    .option('--witness <file>', 'file of checkpoints that a receiver of their events kept, one per line')
     .option('--json', 'print one JSON object')
     .addHelpText('after', receiptHelp)
     .action((uuid, folder, options) => run(async () => (await load()).receipt(uuid, folder, options)));
-  configOptions(journal.command('export').description('write events for somebody who can check them'))
+  configOptions(journal.command('export').description('export events in a form that others can verify'))
     .requiredOption('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .requiredOption('--out <folder>', 'new or empty folder')
     .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
@@ -120,9 +120,9 @@ const registerJournal: Register = (program, run) => {
   configOptions(key.command('show').description('print the public key as PEM').addHelpText('after', keyHelp)).action((options) =>
     run(async () => (await load()).showKey(options)),
   );
-  configOptions(key.command('rotate').description('make a new key; the next checkpoint announces it').addHelpText('after', keyHelp)).action(
-    (options) => run(async () => (await load()).rotateKey(options)),
-  );
+  configOptions(
+    key.command('rotate').description('create a new key; the next checkpoint announces it').addHelpText('after', keyHelp),
+  ).action((options) => run(async () => (await load()).rotateKey(options)));
 };
 
 const expectationsHelp = `
@@ -152,22 +152,22 @@ const registerExpectations: Register = (program, run) => {
   sub('list', 'print the last and the next occurrence of each').action((options) =>
     run(async () => (await load()).listExpectations(options)),
   );
-  sub('check', 'judge the past by the journal')
+  sub('check', 'check past occurrences by the journal')
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 30d)', pointInTime)
     .action((options) => run(async () => (await load()).checkExpectations(options)));
   sub('history', 'print the occurrences of one')
     .argument('<uuid>', 'UUID of the expectation')
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 31d)', pointInTime)
     .action((uuid, options) => run(async () => (await load()).expectationHistory(uuid, options)));
-  sub('excuse', 'say why a file need not come')
+  sub('excuse', 'record why a file is not needed')
     .argument('<uuid>', 'UUID of the expectation')
     .argument('<due>', 'due time, as "history" prints it')
     .requiredOption('--reason <text>', 'reason, which is recorded in the journal')
     .action((uuid, due, options) => run(async () => (await load()).excuseOccurrence(uuid, due, options)));
-  sub('expect-again', 'expect a file once more; what came does not count')
+  sub('expect-again', 'expect a file once more; earlier files do not count')
     .argument('<uuid>', 'UUID of the expectation')
     .argument('<due>', 'due time, as "history" prints it')
-    .requiredOption('--until <time>', 'when it is missing or late: ISO 8601, or 30m, 4h, 2d from now')
+    .requiredOption('--until <time>', 'time from which it is late or missing: ISO 8601, or 30m, 4h, 2d from now')
     .action((uuid, due, options) => run(async () => (await load()).expectAgain(uuid, due, options)));
 };
 

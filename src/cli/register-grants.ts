@@ -9,21 +9,21 @@ ${serviceHelp}`;
 export const registerLinks: Register = (program, run) => {
   const group = program
     .command('links')
-    .description('links to files of accounts at a running service')
+    .description('links to files of accounts of a running service')
     .addHelpText('after', '\nExamples:\n  svc links create --account alice --path /out/report.pdf --expires 3d\n  svc links list');
   withService(group.command('create').description('create a link of an account and print its URL'))
     .requiredOption('--account <name>', 'account that it belongs to')
     .requiredOption('--path <path>', 'file or folder')
     .option('--kind <kind>', 'download, or drop for a folder that accepts uploads', 'download')
-    .option('--expires <time>', 'its life: seconds, or such as 8h, 3d (default: as the account has it)', durationSeconds)
+    .option('--expires <time>', 'lifetime: seconds, or a time such as 8h or 3d (default: that of the account)', durationSeconds)
     .option('--password-file <file>', 'file whose first line is the password; - reads it from standard input')
-    .option('--downloads <number>', 'downloads at most', positiveNumber)
+    .option('--downloads <number>', 'maximum number of downloads', positiveNumber)
     .option('--note <text>', 'note for the visitor')
     .option('--service <uuid>', 'service of its URL (default: the first http or https service)')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
-      `\n${linksHelp}\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
+      `\n$linksHelp\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
     )
     .action((options) => run(async () => (await import('./control/tokens.ts')).createLink(options)));
   withService(group.command('list').description('print the valid links, newest first'))
@@ -50,19 +50,19 @@ ${serviceHelp}`;
 export const registerTokens: Register = (program, run) => {
   const group = program
     .command('tokens')
-    .description('access tokens of accounts at a running service')
+    .description('access tokens of accounts of a running service')
     .addHelpText(
       'after',
       '\nExamples:\n  svc tokens create --account alice --path /in --permission allow-write --expires 30d\n  svc tokens list',
     );
   const withMembers = (command: Command) =>
     withService(command)
-      .option('--name <text>', 'its purpose', '')
-      .option('--path <path>', 'file or folder that it reaches; may be repeated (default: all)', collect, [])
+      .option('--name <text>', 'name of the token, for example name of the token, for example its purpose', '')
+      .option('--path <path>', 'file or folder that the token reaches; may be repeated (default: all)', collect, [])
       .option('--permission <keyword>', 'permission; may be repeated (default: those of the account)', collect, [])
       .option(
         '--expires <time>',
-        'its life: seconds, or such as 10m, 8h, 30d (default: the longest that the account allows)',
+        'lifetime: seconds, or a time such as 10m, 8h or 30d (default: the longest that the account allows)',
         durationSeconds,
       )
       .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
@@ -78,7 +78,7 @@ export const registerTokens: Register = (program, run) => {
   withMembers(
     group
       .command('narrow')
-      .description('create a token that is narrower than another one, and ends with it')
+      .description('create a token with fewer rights from another token, with which it ends')
       .argument('<token>', 'token; - reads it from standard input'),
   )
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
@@ -99,7 +99,7 @@ export const registerTokens: Register = (program, run) => {
       `\n${tokensHelp}\n\nSessions, transfers and SFTP connections that they opened end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
     )
     .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
-  withService(group.command('rotate').description('replace a token by a new one and print it').argument('<id>', 'ID, as listed'))
+  withService(group.command('rotate').description('replace a token with a new one and print it').argument('<id>', 'ID, as listed'))
     .option('--overlap <time>', 'time for which the old token stays valid: seconds, or such as 1h', durationSeconds, 0)
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)

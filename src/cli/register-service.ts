@@ -49,9 +49,9 @@ ${serviceHelp.replace('1 something named is not there', '1 something named is no
 function registerTrash(program: Command, run: Parameters<Register>[1]): void {
   const group = program
     .command('trash')
-    .description('what accounts of a running service deleted or replaced')
+    .description('deleted and replaced items of accounts of a running service')
     .addHelpText('after', '\nExamples:\n  svc trash list --account alice\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7');
-  const options = (command: Command) => withService(command).option('--account <name>', 'only that of this account');
+  const options = (command: Command) => withService(command).option('--account <name>', 'only the trash of this account');
   options(group.command('list').description('print the trash, newest first'))
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash list\n  svc trash list --account alice --json`)
@@ -60,7 +60,7 @@ function registerTrash(program: Command, run: Parameters<Register>[1]): void {
     .option('--json', 'print one JSON object for each that was restored')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7`)
     .action((ids, given) => run(async () => (await import('./control/control.ts')).restoreTrash(ids, given)));
-  options(group.command('empty').description('end all in the trash for good'))
+  options(group.command('empty').description('delete everything in the trash for good'))
     .option('--json', 'print one JSON object for each that was ended')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash empty --account alice`)
     .action((given) => run(async () => (await import('./control/control.ts')).emptyTrash(given)));
@@ -121,13 +121,13 @@ const registerHeld: Register = (program, run) => {
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held list\n  svc held list --account alice --json`)
     .action((options) => run(async () => (await import('./control/control.ts')).list('held', options)));
-  withService(group.command('show').description('print all that is known of a held upload').argument('<id>', 'ID, as listed'))
+  withService(group.command('show').description('print everything that is known about a held upload').argument('<id>', 'ID, as listed'))
     .option('--json', 'print one JSON document')
     .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held show ID`)
     .action((id, options) => run(async () => (await import('./control/control.ts')).showHeld(id, options)));
   for (const [verb, description] of heldVerbs) {
     const command = withService(group.command(verb).description(description).argument('<id...>', 'IDs, as listed'));
-    if (verb === 'discard') command.option('--reason <text>', 'why, for the events');
+    if (verb === 'discard') command.option('--reason <text>', 'reason, for the events');
     command
       .option('--json', 'print one JSON object for each ID, with "error" if it failed')
       .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held ${verb} ID`)

@@ -212,11 +212,11 @@ export const registerImport: Register = (program, run) => {
     .addArgument(new Argument('<from>', 'the other server').choices(importable))
     .argument('<files...>', 'its files')
     .option('--out <file>', 'configuration to write', 'svc.config.yaml')
-    .option('--root <folder>', 'folder with a copy of the files of its machine', '/')
-    .option('--home <folder>', 'home folder of accounts that have none there', './files/${USER}')
+    .option('--root <folder>', 'folder with a copy of the files of the other machine', '/')
+    .option('--home <folder>', 'home folder for accounts that have none on the other server', './files/${USER}')
     .option('--port <port>', 'port of the service (default: that of the other server, or 2222)', portNumber)
     .option('--check', 'write nothing: print the differences, also in the files of the accounts')
-    .option('--json', 'print one JSON object for each thing that is not as it was')
+    .option('--json', 'print one JSON object for each difference')
     .addHelpText('after', importHelp)
     .action((from, files, options) => run(async () => (await import('./import/import.ts')).importFrom(from, files, options)));
 };
@@ -234,7 +234,7 @@ Examples:
 export const registerSsh: Register = (program, run) => {
   const example = '\nExample:\n  svc ssh host-key import /etc/ssh/ssh_host_ed25519_key';
   const ssh = program.command('ssh').description('host keys of ssh services').addHelpText('after', example);
-  const keys = ssh.command('host-key').description('keys by which clients recognise the server').addHelpText('after', example);
+  const keys = ssh.command('host-key').description('host keys, by which clients recognise the server').addHelpText('after', example);
   keys
     .command('import')
     .description('take over the host keys of another server')

@@ -24,7 +24,9 @@ export const loginReport = z.strictObject({
   service: z.string().describe('UUID of the service.'),
   required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
   offered: z.array(z.string()).describe('Methods of SSH that the service offers at first.'),
-  credentials: z.array(presented).describe('In the order in which a client presents them; none after those that let it in.'),
+  credentials: z
+    .array(presented)
+    .describe('In the order in which a client presents them; credentials after the ones that succeed are omitted.'),
 });
 
 export type LoginReport = z.infer<typeof loginReport>;
@@ -138,7 +140,7 @@ export const findingCodes = {
   'state-url': 'The URL of the shared state is not the URL of a Redis server.',
   'workers-state': 'Several nodes (`--workers`) need a state that they share.',
   'accounts-file-own':
-    'With Redis, an accounts file that each node (with `--workers` each machine) has for itself: password changes would not reach the others.',
+    'With Redis, each node (with `--workers` each machine) has a separate accounts file: password changes would not reach the others.',
   'state-secret': 'With Redis, no `state.secret`: nodes do not share remembered credentials, and each node counts a wrong password again.',
   'state-retention': 'With Redis, events stay in its memory as long as in files.',
   'shutdown-delay': 'With Redis, no shutdown_delay: a node that ends refuses connections before the load balancer notices.',
@@ -163,7 +165,7 @@ export const findingCodes = {
   'plain-http': 'Passwords or secrets go over plain http to another host.',
   'administrators-missing': 'A console without administrators: nobody can log in.',
   'inspection-disabled': 'A group or account names an inspection that is disabled.',
-  'inspection-larger': 'An inspection with `maximum_size` does not say what becomes of larger files (`on_larger`).',
+  'inspection-larger': 'An inspection with `maximum_size` does not say what happens to larger files (`on_larger`).',
   'inspection-path': 'An inspection gives the path of a file to another machine.',
   'inspection-open':
     'A group writes without inspections to a folder where files of another group are inspected, or an account drops the inspections of its group.',
@@ -175,7 +177,7 @@ export const findingCodes = {
   'handler-never': 'No event can pass all filters of the event handler.',
   'forward-same-name': 'The URL to which files are forwarded is the same for all of them.',
   'expectation-never': 'An expectation that no file can meet, or that is never due.',
-  'expectation-overlap': 'The grace of an expectation ends after its next due time.',
+  'expectation-overlap': 'The grace period of an expectation ends after its next due time.',
   'data-filter-never': 'A rule of `data_filter` names a member that none of the selected events has.',
   'unknown-variable': 'A template names a variable that no event has.',
   'variable-never': 'A template names a variable that none of the selected events has.',
@@ -184,12 +186,12 @@ export const findingCodes = {
   'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
   'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
   'account-unusable': 'An account that cannot log in.',
-  'weak-password-hash': 'A password hash of another system that can be guessed fast by who has the file.',
-  'home-collision': 'Two accounts that are meant to be apart share a folder, or one is inside the other.',
+  'weak-password-hash': 'A password hash of another system that somebody who has the file can guess fast.',
+  'home-collision': 'Two accounts that should be separate share a folder, or the folder of one is inside that of the other.',
   'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
   'virtual-folder-overlap': 'Two virtual folders have the same path, or show the same real folder.',
   'permissions-empty': 'The `permissions` of a group are `[]`, which means the default and not nothing.',
-  'add-only-undone': 'Permissions only let files be added, but another right lets them be replaced all the same.',
+  'add-only-undone': 'Permissions allow only adding files, but another right allows replacing them.',
   'rule-unreachable': 'A permission rule that never applies: an earlier one always matches first.',
   'tokens-callout': 'Accounts of an endpoint may make tokens or links, but the endpoint is not asked about them (`tokens`).',
   'links-origin': 'Links begin with an address of the machine: neither `public_url` nor `accepted_origins` is set.',

@@ -51,7 +51,7 @@ export const shownItems = {
     service: z.string().describe('UUID of the service.'),
     account: z.string().describe('Name of the account.'),
     address: z.string().describe('Address of the login; empty if unknown.'),
-    client: z.string().describe('What its program calls itself (`User-Agent`, or the version of SSH); empty if it said nothing.'),
+    client: z.string().describe('Name that the client program sends (`User-Agent`, or the version of SSH); empty if it sends none.'),
     created: z.string(),
     last_used: z.string(),
     expires: z.string().describe('End of the session if it is not used.'),
@@ -73,7 +73,9 @@ export const shownItems = {
       .describe(
         'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console, `link/ID` for a link with a password; empty for an address.',
       ),
-    logins: z.enum(['files', 'console', 'links']).describe('Logins that are refused: guesses at consoles and at links are counted apart.'),
+    logins: z
+      .enum(['files', 'console', 'links'])
+      .describe('Logins that are refused: guesses at consoles and at links are counted separately.'),
     expires: z.string(),
   }),
   uploads: z.strictObject({
@@ -87,7 +89,7 @@ export const shownItems = {
     expires: z.string().describe('Time at which it is removed if its client does not continue.'),
   }),
   trash: z.strictObject({
-    id: z.string().describe('Names it in restore.'),
+    id: z.string().describe('ID for `restore`.'),
     account: z.string().describe('Name of the account whose trash it is in.'),
     path: z.string().describe('Its former virtual path.'),
     size: z.number().describe('Bytes; of a folder, those of all files in it.'),

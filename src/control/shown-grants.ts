@@ -9,7 +9,7 @@ export const shownGrants = z.object({
   name: z.string().describe('The name of a token, the note of a link.'),
   account: z.string().describe('Name of the account.'),
   by: z.string().describe('The account or operator that created it.'),
-  parent: z.string().nullable().describe('ID of the token with which it was created.'),
+  parent: z.string().nullable().describe('ID of the token that created it.'),
   path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that it reaches; null: all.'),
   permissions: list.describe('Permission keywords; null: those of the account.'),
   services: list.describe('UUIDs of the services that accept it; null: all.'),

@@ -60,7 +60,7 @@ export const failure = z.object({
   uuid: text,
   message: text,
   kind: text.default('').describe('The same for all errors of the kind.'),
-  count: count.default(1).describe('How many there were since the start of the node, or in the journal of before.'),
+  count: count.default(1).describe('Number since the start of the node, or in the journal from before.'),
   first: time.or(z.literal('')).default('').describe('Time of the first of them; empty if unknown.'),
 });
 
@@ -78,6 +78,6 @@ export const replay = z.object({
   details: text.describe('Reason why the replay failed as a whole, or was stopped.'),
   requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
   handlers: count.default(0).describe('Number of event handlers that they go to.'),
-  seconds_left: z.number().nonnegative().nullable().default(null).describe('At the present rate; null while it is not known.'),
+  seconds_left: z.number().nonnegative().nullable().default(null).describe('At the current rate; null while it is unknown.'),
   results_left_out: count.describe('Number of results that are not listed; the records of deliveries have them.'),
 });

@@ -151,7 +151,7 @@ export const definitions = {
     ['way'],
   ),
   administratorAction: event(20191, 'The administrator "{administrator}" did {action}: {target}', ['administration', 'success']),
-  tlsFilesRefused: event(20192, 'New TLS files of "{name}" cannot be used; those before stay in use.', componentFailure, [
+  tlsFilesRefused: event(20192, 'New TLS files of "{name}" cannot be used; the previous ones stay in use.', componentFailure, [
     'type',
     'uuid',
     'details',

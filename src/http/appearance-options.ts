@@ -67,10 +67,10 @@ export const appearanceOptions = z
       .string()
       .max(80, 'must not have more than 80 characters')
       .default('')
-      .describe('Title of every page; default: the word for files in the language of the reader.'),
+      .describe('Title of every page; default: the word "Files" in the language of the reader.'),
     logo_path: optionalText().default('').describe('Image beside the title: SVG, PNG, JPEG or WebP, at most 512 KiB.'),
-    footer: z.string().max(500, 'must not have more than 500 characters').default('').describe('Text at the foot of every page.'),
-    footer_links: links.default([]).describe('Links at the foot of every page, for example an imprint: a map of label to URL.'),
+    footer: z.string().max(500, 'must not have more than 500 characters').default('').describe('Text at the bottom of every page.'),
+    footer_links: links.default([]).describe('Links at the bottom of every page, for example an imprint: a map from label to URL.'),
     accent_color: accentColor('light')
       .default('')
       .describe('Colour of links and buttons on light pages, `#rrggbb`; refused when its contrast is below 4.5:1.'),

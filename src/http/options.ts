@@ -98,7 +98,7 @@ const shared = {
   accepted_origins: originList()
     .default([])
     .describe(
-      'Origins under which browsers know the service, for example behind a proxy. If `https://HOST` is listed, changes from `http://HOST` are refused.',
+      'Origins under which browsers reach the service, for example behind a proxy. If `https://HOST` is listed, changes from `http://HOST` are refused.',
     ),
   public_url: publicUrl()
     .default('')
@@ -120,12 +120,14 @@ const shared = {
     .describe('Name of the header with upload metadata, then its keys, one per line, each followed by `, required` or `, optional`.'),
   triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
   appearance: appearanceOptions.prefault({}),
-  show_api_link: yesNo().default(false).describe('The menu of the pages leads to the description of the API.'),
+  show_api_link: yesNo().default(false).describe('Whether the menu of the pages has a link to the description of the API.'),
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')
     .describe('UUID of the event handler whose reply an upload waits for.'),
-  api_passthrough_headers: passthrough.default([]).describe('Headers that are copied from the reply of the back-end to the client.'),
+  api_passthrough_headers: passthrough
+    .default([])
+    .describe('Headers that are copied from the reply of the back-end to the reply to the client.'),
   api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets if the back-end gives no valid reply.'),
 };
 

@@ -27,7 +27,7 @@ export function nodeFigures(running: number, restarts: number): Promise<MetricFi
   const registry = new Registry();
   const registers = [registry];
   new Gauge({ name: 'svc_workers', help: 'Nodes of `--workers` that answer requests.', registers }).set(running);
-  const help = 'Nodes of `--workers` that took the place of one that had ended.';
+  const help = 'Nodes of `--workers` that were started to replace another one.';
   new Gauge({ name: 'svc_worker_restarts_total', help, registers }).set(restarts);
   return registry.getMetricsAsJSON();
 }
@@ -91,7 +91,7 @@ function createMetrics(registry: Registry, version: string) {
       ['method', 'outcome'],
       remoteBuckets,
     ),
-    inspections: counter('svc_inspections_total', 'Files that an inspection answered for.', ['inspection', 'verdict']),
+    inspections: counter('svc_inspections_total', 'Files that an inspection judged, by verdict.', ['inspection', 'verdict']),
     inspectionDurations: histogram('svc_inspection_duration_seconds', 'Time of single inspections.', ['inspection'], remoteBuckets),
     held: gauge('svc_held_uploads', 'Held uploads; with Redis those of all nodes.', ['state']),
     oldestHeld: gauge('svc_held_oldest_seconds', 'Age of the oldest held upload; 0 without any.'),
@@ -105,15 +105,20 @@ function createMetrics(registry: Registry, version: string) {
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
       paused: gauge('svc_handler_paused', 'Whether somebody paused an event handler.', ['handler']),
       leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler'], 'sum'),
-      waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
+      waiting: gauge('svc_handler_waiting_events', 'Events that an event handler has not read or delivered yet.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
-      known: gauge('svc_handler_known_seconds', 'Age of the figures of an event handler; it grows while Redis cannot be reached.', [
+      known: gauge('svc_handler_known_seconds', 'Age of the metrics of an event handler. It grows while Redis cannot be reached.', [
         'handler',
       ]),
     },
     expectations: gauge('svc_expectations', 'State of the newest occurrence of an expectation: 1.', ['expectation', 'state']),
-    overdue: gauge('svc_expectation_overdue_seconds', 'Time since a file was due that is not there.', ['expectation']),
-    certificates: gauge('svc_certificate_days_left', 'Days until the certificate in use ends; below 0 it has ended.', ['service'], 'min'),
+    overdue: gauge('svc_expectation_overdue_seconds', 'Time since the oldest due time whose files are still missing.', ['expectation']),
+    certificates: gauge(
+      'svc_certificate_days_left',
+      'Days until the certificate in use expires; negative if it has expired.',
+      ['service'],
+      'min',
+    ),
     suspended: gauge('svc_suspended_urls', 'URLs suspended after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),

@@ -24,7 +24,7 @@ export const sshOptions = z.strictObject({
   ssh_cipher_list: cipherList
     .default(['secure'])
     .describe(
-      'Algorithms: `secure`, `all` (older ones too), `fips`, or names of key exchanges, host keys, ciphers and MACs. A kind that the list does not name is as in `secure`.',
+      'Algorithms: `secure`, `all` (older ones too), `fips`, or names of key exchanges, host keys, ciphers and MACs. Kinds of algorithms that the list does not name are as in `secure`.',
     ),
   login_grace_time: number(1, 3600).default(60).describe('Seconds that a client has to log in; a running callout is not interrupted.'),
   max_auth_tries: integer(1, 100)
@@ -35,13 +35,13 @@ export const sshOptions = z.strictObject({
     .describe('Maximum concurrent connections that have not logged in yet; further ones are closed.'),
   maximum_unauthenticated_connections_per_address: integer(1, 100_000)
     .default(10)
-    .describe('Maximum of such connections from one address.'),
+    .describe('Maximum concurrent connections from one address that have not logged in yet.'),
   maximum_sessions_per_account: integer(1, 100_000).default(20).describe('Maximum concurrent connections of one account.'),
   maximum_channels: integer(1, 1000).default(10).describe('Maximum concurrent channels of one connection.'),
   maximum_handles: integer(1, 100_000).default(1000).describe('Maximum open files and folders of one channel.'),
   keep_alive_interval: number(1, 3600)
     .default(15)
-    .describe('Seconds of silence after which the client must answer; three unanswered questions end the connection.'),
+    .describe('Seconds of silence after which the server asks the client for an answer. Three unanswered requests end the connection.'),
   rekey_bytes: integer(1_048_576, largestSizeBytes)
     .default(1_073_741_824)
     .describe('Transferred bytes after which keys are exchanged again.'),
@@ -52,19 +52,19 @@ export const sshOptions = z.strictObject({
   partial_uploads: z
     .enum(['remove', 'keep'], { error: 'must be remove or keep' })
     .default('remove')
-    .describe('Treatment of uploads whose connection was lost: remove, or keep as `NAME.filepart`.'),
+    .describe('What happens to an upload whose connection was lost: remove, or keep as `NAME.filepart`.'),
   temporary_names: textList()
     .default(['*.filepart', '*.partial', '*.part', '.in.*'])
     .describe(
-      'Temporary names that clients give to uploads: such files are kept when the connection is lost, and events report them under their final names.',
+      'Temporary names that clients give to uploads. Such files are kept when the connection is lost, and events report them under their final names.',
     ),
   copy_on_resume_limit: integer(0, largestSizeBytes)
     .default(1_073_741_824)
-    .describe('Size in bytes above which a file is changed in place when a client opens it to change a part.'),
+    .describe('Size in bytes above which a file is changed in place if a client changes only a part of it.'),
   attribute_events: yesNo()
     .default(false)
     .describe(
-      `Also emit an event for each request of attributes (${eventIds.sftpAttributesRead}, ${eventIds.sftpAttributesReadFailed}); clients send many.`,
+      `Also emit an event for each request for attributes (${eventIds.sftpAttributesRead}, ${eventIds.sftpAttributesReadFailed}); clients send many.`,
     ),
   checksum_commands: yesNo().default(false).describe('Answer `md5sum`, `sha1sum` and `sha256sum` of one path, for rclone.'),
   proxy_protocol: yesNo()

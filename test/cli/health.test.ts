@@ -91,7 +91,7 @@ test('wrong use is 2: no configuration, no monitor, an unknown port, an invalid 
   const cases: [string[], RegExp][] = [
     [[], /No configuration file was found/],
     [['--config', 'none.yaml'], /no service of type monitor that is enabled; name a URL with --url/],
-    [['--config', 'any.yaml'], /any free port; name a URL with --url/],
+    [['--config', 'any.yaml'], /any free port when it starts; name its URL with --url/],
     [['--url', 'nonsense'], /--url takes an http or https URL/],
     [['--url', 'http://u:p@127.0.0.1/'], /without a user name/],
     [['--timeout', 'soon', '--url', 'http://127.0.0.1:1'], /number of seconds/],

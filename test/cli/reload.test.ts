@@ -155,7 +155,7 @@ test('renewed TLS files are taken over without a signal; a half-renewed pair is 
     assert.match(server.stderr(), pattern);
   };
   replace('cert.pem', second.cert);
-  await logged(/cannot be used; those before stay in use/);
+  await logged(/cannot be used; the previous ones stay in use/);
   assert.equal(await fingerprint(port), before);
   replace('key.pem', second.key);
   await logged(/changed and are in use/);

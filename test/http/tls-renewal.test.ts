@@ -69,7 +69,7 @@ test('renewed files that cannot be used never take the place of those in use; it
     assert.equal(told.length, index + 1, `${certificate} with the key ${key} is told once`);
     assert.match(told.at(-1) ?? '', reason);
   }
-  assert.equal(server.log.filter((line) => line.includes('those before stay in use')).length, bad.length);
+  assert.equal(server.log.filter((line) => line.includes('the previous ones stay in use')).length, bad.length);
   use('next');
   for (let look = 0; look < 2; look++) clock.runPeriodic();
   assert.deepEqual(await shown(), [raw('next')]);

@@ -24,7 +24,7 @@ export const jsonOutputs = {
   validate: validation.describe('svc validate --json: one document.'),
   explain: decision.describe('svc explain --json: one document.'),
   test: testReport.describe('svc test --json: one document.'),
-  import: note.describe('svc import --json: one line for each thing that is not as it was.'),
+  import: note.describe('svc import --json: one line for each difference.'),
   'ssh-host-key-import': importedKey.describe('svc ssh host-key import --json: one line for each key.'),
   reload: reloadReport.describe('svc reload --json: one document.'),
   'auth-test': authTestReport.describe('svc auth-test --json: one document.'),

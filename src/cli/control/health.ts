@@ -20,7 +20,7 @@ export const healthReport = z.strictObject({
   url: z.string(),
   ready: z.boolean(),
   status: z.int(),
-  checks: z.record(z.string(), z.string()).describe('ok, or what is wrong, by part.'),
+  checks: z.record(z.string(), z.string()).describe('State of each part: `ok`, or what is wrong.'),
 });
 
 /** Maximum number of bytes read from the service's reply. */
@@ -58,7 +58,11 @@ async function monitorUrl(options: HealthOptions): Promise<string> {
   const monitors = Object.values(config.services).filter((service) => service.type === 'monitor');
   const monitor = monitors.find(({ enabled }) => enabled);
   if (!monitor) throw new ServiceError('bad-request', `${file} has no service of type monitor that is enabled; name a URL with --url.`);
-  if (monitor.port === 0) throw new ServiceError('bad-request', `The monitor of ${file} has any free port; name a URL with --url.`);
+  if (monitor.port === 0)
+    throw new ServiceError(
+      'bad-request',
+      `The monitor of ${file} has port 0, so it takes any free port when it starts; name its URL with --url.`,
+    );
   const anywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = anywhere[monitor.address] ?? monitor.address;
   return `http://${authority(address, monitor.port)}/ready`;

@@ -14,7 +14,7 @@ type Kind = 'encoding' | 'link' | 'twins' | 'special' | 'owner' | 'mode' | 'unre
 const remedies: Readonly<Record<Kind, string>> = {
   encoding: 'svc does not show it: rename it (convmv).',
   link: 'svc does not follow it: make the folder a virtual folder, or copy what it points to.',
-  twins: 'Clients on Windows and macOS take them for one: rename one.',
+  twins: 'Clients on Windows and macOS treat both names as one: rename one.',
   special: 'svc does not show it.',
   owner: 'svc has one owner for all files: chown it, and write a rule of permissions if the account must not change it.',
   mode: 'The account could not do this on the old server; svc checks only its own permissions: write a rule, or use chmod.',
@@ -60,7 +60,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
       line: 0,
       account,
       what: isMissing ? 'the folder is not there' : 'the folder cannot be read',
-      instead: 'Make it, or copy it.',
+      instead: 'Create it, or copy it.',
     });
     return;
   }

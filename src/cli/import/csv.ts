@@ -113,7 +113,7 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   if (/^(?:no|false|0|off|disabled|inactive)$/.test(enabled)) account.enabled = false;
   else if (enabled !== '' && !/^(?:yes|true|1|on|enabled|active)$/.test(enabled)) {
     account.enabled = false;
-    tell('it is not clear whether it is enabled', 'The account is disabled: write yes or no.');
+    tell('the line does not say whether it is enabled', 'The account is disabled: write yes or no.');
   }
   const permissions = value('permissions')
     .split(/[\s,;]+/)
@@ -139,7 +139,7 @@ async function hashOf(password: string, tell: (what: string, instead: string) =>
     return await hashPassword(password);
   } catch (error) {
     if (!isServiceError(error)) throw error;
-    tell('the password cannot be one of svc', error.message);
+    tell('the password cannot be a password of svc', error.message);
     return undefined;
   }
 }

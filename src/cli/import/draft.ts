@@ -3,9 +3,9 @@ import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
 /** A setting of the old server that the new configuration does not have. Its members have the names of the output with `--json`. */
 export const note = z.strictObject({
-  file: z.string().describe('As it was given or found; empty for the whole.'),
-  line: z.int().describe('From 1; 0 where there is none.'),
-  account: z.string().optional().describe('The account that it concerns.'),
+  file: z.string().describe('Path of the file, as it was given or found; empty if the note is not about one file.'),
+  line: z.int().describe('Line number from 1; 0 if the note is not about one line.'),
+  account: z.string().optional().describe('Account that the note is about.'),
   what: z.string(),
   instead: z.string().describe('What to do about it, or what svc does.'),
 });

@@ -81,7 +81,7 @@ function isAcceptable(account: DraftAccount, notes: Note[]): boolean {
     return false;
   };
   if (!isUserName(name) || name.includes('\ufffd') || name === '__proto__' || /^\.+$/.test(userForPath(name)))
-    return refuse('the name cannot be one of an account', 'Choose another name and add the account by hand.');
+    return refuse('the name cannot be the name of an account', 'Choose another name and add the account by hand.');
   const texts = [name, email, ...[home, ...permissions.flat()].map((text) => text.replaceAll(userVariable, '')), ...virtualFolders.flat()];
   if (texts.some((text) => text.includes('${') || text.includes('\ufffd') || text.includes('\0')))
     return refuse('a value contains "${" or is not UTF-8, which a configuration does not allow', 'Add the account by hand.');
@@ -113,7 +113,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
   if (account.requires === 'ssh-key') account.password = undefined;
   if (account.requires === 'password') account.sshKeys = [];
   if (account.requires === 'both')
-    tell('key and password are required', 'Only services of type ssh ask for both: give such accounts no other service.');
+    tell('key and password are required', 'Only services of type ssh ask for both: do not let such accounts use other services.');
   if (account.password === undefined && account.sshKeys.length === 0)
     tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }

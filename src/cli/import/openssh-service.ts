@@ -27,7 +27,7 @@ const remedies: Readonly<Record<string, string>> = {
   persourcepenalties: 'Set server.security_policy.',
   rekeylimit: 'Set rekey_bytes and rekey_seconds of the service.',
   unusedconnectiontimeout: 'Set idle_connection_timeout of the service.',
-  usepam: 'What PAM refuses or asks for (pam_access, second factors, LDAP) svc does not know: write an authentication callout.',
+  usepam: 'svc does not know what PAM refuses or asks for (pam_access, second factors, LDAP): write an authentication callout.',
 };
 
 /** Creates the service from the lines before the first `Match`, and a note for each line that is not carried over. */
@@ -103,7 +103,11 @@ function setAlgorithms(service: Record<string, unknown>, lists: readonly Directi
     names.push(...known);
     if (isChange) tell(directive, `${directive.name} changes the default of OpenSSH`, 'svc offers its own, "secure": set ssh_cipher_list.');
     else if (known.length === 0)
-      tell(directive, `svc has none of ${directive.name}`, 'It offers the algorithms of "secure": clients must support one of them.');
+      tell(
+        directive,
+        `svc has none of the algorithms of ${directive.name}`,
+        'svc offers the algorithms of "secure": clients must support one of them.',
+      );
     else if (missing.length > 0) tell(directive, `svc does not have ${missing.join(', ')}`, 'The others are in ssh_cipher_list.');
   }
   if (names.length > 0) service.ssh_cipher_list = names;
@@ -144,7 +148,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
     if (args[0] === 'none') continue;
     try {
       const text = readFileSync(join(root, args[0] ?? ''), 'latin1');
-      if (text.startsWith('SSHKRL')) throw new Error('it is a binary list');
+      if (text.startsWith('SSHKRL')) throw new Error('it is a binary list, which cannot be read, which cannot be read');
       for (const [, blob = ''] of text.matchAll(/^[^#\n]*?\b(AAAA[A-Za-z0-9+/]+={0,2})/gm)) revoked.add(blob);
     } catch (error) {
       isUnknown = true;

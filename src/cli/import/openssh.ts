@@ -245,7 +245,7 @@ function setCommand(reader: Reader, account: DraftAccount, unix: UnixAccount): v
   }
   const [command = '', ...args] = (isForced ? directive.args : directive.args.slice(1)).flatMap((word) => splitWords(word) ?? [word]);
   if (!/(?:^|\/)(?:internal-sftp|sftp-server)$/.test(command)) {
-    disable(draft, account, `${directive.name} runs another program`, 'svc runs none: enable it if it may use SFTP.', directive);
+    disable(draft, account, `${directive.name} runs another program`, 'svc runs no programs: enable it if it may use SFTP.', directive);
     return;
   }
   if (!isForced && !noShells.test(unix.shell))
@@ -254,7 +254,7 @@ function setCommand(reader: Reader, account: DraftAccount, unix: UnixAccount): v
       line: unix.line,
       account: unix.name,
       what: 'it has a shell',
-      instead: 'svc gives none: leave sshd on another port for it.',
+      instead: 'svc gives no shell: leave sshd on another port for it.',
     });
   setArguments(draft, account, directive, args);
 }
@@ -297,7 +297,12 @@ function addUmask(draft: Draft, value: string, { file, line }: Directive): void 
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
   const umask = (before | Number.parseInt(value, 8)).toString(8).padStart(3, '0');
   if (draft.server.umask !== undefined && draft.server.umask !== umask)
-    draft.notes.push({ file, line, what: `the umask ${value} is not the only one`, instead: `All get ${umask} (server.umask).` });
+    draft.notes.push({
+      file,
+      line,
+      what: `the umask ${value} is not the only one`,
+      instead: `All files get the umask ${umask} (server.umask).`,
+    });
   draft.server.umask = umask;
 }
 
@@ -342,7 +347,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
       line: place.line,
       account: unix.name,
       what: `${place.name} ${place.args.join(' ')} becomes required_credentials: ${account.requires}`,
-      instead: 'Look whether that is meant.',
+      instead: 'Check whether that is intended.',
     });
 }
 

@@ -76,7 +76,7 @@ export function importProftpd({ files, root, port, nowMs }: ImportInput): Draft 
       });
   }
   if (!/^on$/i.test(value('sftpengine')?.[0] ?? ''))
-    draft.notes.push({ file: '', line: 0, what: 'svc speaks no FTP', instead: `Clients change to SFTP, port ${port ?? 2222}.` });
+    draft.notes.push({ file: '', line: 0, what: 'svc does not support FTP', instead: `Clients change to SFTP, port ${port ?? 2222}.` });
   const accounts = readUnixAccounts(files.filter(isUnix), nowMs, draft.notes);
   if (accounts.size === 0)
     draft.notes.push({ file: '', line: 0, what: 'there are no accounts', instead: 'Give the AuthUserFile or a copy of /etc/passwd, too.' });
@@ -92,7 +92,7 @@ function addUmask(draft: Draft, args: readonly string[], { file, line }: Entry):
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
   const umask = (before | Number.parseInt(args[0] ?? '0', 8)).toString(8).padStart(3, '0');
   if (draft.server.umask !== undefined && draft.server.umask !== umask)
-    draft.notes.push({ file, line, what: 'there are several umasks', instead: `All get ${umask} (server.umask).` });
+    draft.notes.push({ file, line, what: 'there are several umasks', instead: `All files get the umask ${umask} (server.umask).` });
   draft.server.umask = umask;
 }
 
@@ -106,12 +106,12 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
     const place = { file, line: index + 1 };
     const row = content.trim();
     if (row === '' || row.startsWith('#')) continue;
-    const fault = (what: string) => draft.notes.push({ ...place, what, instead: 'ProFTPD does not start with it: correct the line.' });
+    const fault = (what: string) => draft.notes.push({ ...place, what, instead: 'ProFTPD would not start with this line: correct it.' });
     const into = open.at(-1)?.entries ?? top;
     const [, end] = /^<\/(\w+)>$/.exec(row) ?? [];
     const [, section = '', rest = ''] = /^<(\w+)\s*([^>]*)>$/.exec(row) ?? [];
     if (end !== undefined) {
-      if (open.pop()?.name.toLowerCase() !== end.toLowerCase()) fault('the section ends without a beginning');
+      if (open.pop()?.name.toLowerCase() !== end.toLowerCase()) fault('the section ends but did not begin');
     } else if (section !== '') {
       const entry: Entry = { name: section, args: splitWords(rest) ?? [], ...place, entries: [] };
       if (open.length >= maxDepth) fault('sections are nested too deep');
@@ -151,12 +151,12 @@ function setAccount(reader: Reader, account: DraftAccount, unix: UnixAccount): v
   const named = (name: string) => all.filter((entry) => entry.name.toLowerCase() === name);
   const [shells] = named('requirevalidshell');
   if (!/^off$/i.test(shells?.args[0] ?? 'on') && noShells.test(unix.shell))
-    disable(draft, account, 'RequireValidShell keeps it out', 'Enable it if it may log in.', shells ?? account);
+    disable(draft, account, 'RequireValidShell excludes it', 'Enable it if it may log in.', shells ?? account);
   if (!/^off$/i.test(named('useftpusers')[0]?.args[0] ?? 'on') && isListed(join(root, '/etc/ftpusers'), unix.name))
-    disable(draft, account, '/etc/ftpusers keeps it out', 'Enable it if it may log in.');
+    disable(draft, account, '/etc/ftpusers excludes it', 'Enable it if it may log in.');
   for (const entry of all)
     if (entry.entries && !/^(?:directory|limit|anonymous)$/i.test(entry.name))
-      disable(draft, account, `<${entry.name}> applies to some accounts or addresses`, 'Look whether it is for this account.', entry);
+      disable(draft, account, `<${entry.name}> applies to some accounts or addresses`, 'Check whether it applies to this account.', entry);
   for (const entry of named('anonymous'))
     if (account === [...draft.accounts.values()][0])
       draft.notes.push({
@@ -260,7 +260,7 @@ function setPermissions({ draft, all }: Reader, account: DraftAccount, unix: Uni
           'Enable it once a firewall keeps the others out.',
           limit,
         );
-      if (isLogin && verdict === 'deny') disable(draft, account, '<Limit LOGIN> keeps it out', 'Enable it if it may log in.', limit);
+      if (isLogin && verdict === 'deny') disable(draft, account, '<Limit LOGIN> excludes it', 'Enable it if it may log in.', limit);
       const rights = commandRights(limit.args);
       if (verdict === 'deny') result = result.filter((right) => !rights.includes(right));
       else if (verdict === 'allow') result.push(...rights.filter((right) => whole.includes(right)));

@@ -169,7 +169,7 @@ function addUser(reader: Reader, user: Members): void {
     [
       [own, ofGroup].some((filters) => list(filters.access_time).length > 0),
       'it may log in only at some hours',
-      'Enable it if it may always.',
+      'Enable it if it may log in at any time.',
     ],
     [
       number(user.expiration_date) > reader.nowMs,

@@ -70,7 +70,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
     for (const [index, content] of text.split(/\r?\n/).entries()) {
       const place = { file: path, line: index + 1 };
       const words = splitWords(content.replace(/^(\s*[A-Za-z0-9]+)\s*=\s*/, '$1 '));
-      if (!words) notes.push({ ...place, what: 'a quote is not closed', instead: 'sshd does not start with it: correct the line.' });
+      if (!words) notes.push({ ...place, what: 'a quote is not closed', instead: 'sshd would not start with this line: correct it.' });
       const [name = '', ...args] = words ?? [];
       const keyword = name.toLowerCase();
       if (keyword === '') continue;
@@ -80,8 +80,8 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           if (depth >= maxDepth || ++files > maxFiles) {
             notes.push({
               ...place,
-              what: `${included} is included too deep, or too many files are`,
-              instead: 'Give it as a file of its own.',
+              what: `${included} is nested too deep, or there are too many included files`,
+              instead: 'Give it as a separate file.',
             });
             continue;
           }

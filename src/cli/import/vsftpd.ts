@@ -60,7 +60,7 @@ export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): D
       what: 'anonymous_enable is on by default and is not carried over',
       instead: remedies.anonymous_enable as string,
     });
-  draft.notes.push({ file: '', line: 0, what: 'svc speaks no FTP', instead: `Clients change to SFTP, port ${port ?? 2222}.` });
+  draft.notes.push({ file: '', line: 0, what: 'svc does not support FTP', instead: `Clients change to SFTP, port ${port ?? 2222}.` });
   addAccounts({ draft, settings, root, nowMs }, files, home);
   return draft;
 }
@@ -79,7 +79,7 @@ function readSettings({ path: file, text }: InputFile, draft: Draft): Settings {
         file,
         line: index + 1,
         what: 'this is not a setting',
-        instead: 'vsftpd does not start with it: correct the line.',
+        instead: 'vsftpd would not start with this line: correct it.',
       });
     else settings.set(name, { value, file, line: index + 1 });
   }
@@ -113,7 +113,7 @@ function addAccounts(reader: Reader, files: readonly InputFile[], home: string):
     const all: Settings = new Map([...settings, ...(own.get(account.name) ?? [])]);
     if (!isOn(settings, 'local_enable', false) && !isGuest) disable(draft, account, 'local_enable is off', 'Enable it if it may log in.');
     if (list !== undefined && (list === 'unreadable' || list.has(account.name) === isOn(settings, 'userlist_deny', true)))
-      disable(draft, account, 'the list of users keeps it out', 'Enable it if it may log in.', settings.get('userlist_file') ?? account);
+      disable(draft, account, 'the list of users excludes it', 'Enable it if it may log in.', settings.get('userlist_file') ?? account);
     setFolder(account, all, isGuest);
     setPermissions(draft, account, all, isGuest);
   };

@@ -174,7 +174,7 @@ export async function exportEvents(options: ExportOptions): Promise<number> {
   if (!existsSync(folder))
     throw new ServiceError('bad-request', `There is no journal in ${folder}; name its place with --config or --data-folder.`);
   const key = readKey(journalKeyPath(dataFolder));
-  if (!key) throw new ServiceError('bad-request', `${journalKeyPath(dataFolder)} is missing: a service makes it when it starts.`);
+  if (!key) throw new ServiceError('bad-request', `${journalKeyPath(dataFolder)} is missing: a service creates it when it starts.`);
   const { out, format, since, until, account } = options;
   makeEmptyFolder(out);
   const selection = {
@@ -198,7 +198,7 @@ export async function exportEvents(options: ExportOptions): Promise<number> {
 export async function showKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
   const key = ownKey(path);
-  if (!key) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);
+  if (!key) throw new ServiceError('bad-request', `${path} is missing: a service creates it when it starts.`);
   print(key.export({ type: 'spki', format: 'pem' }).toString().trimEnd());
   return exitCode.done;
 }
@@ -206,7 +206,7 @@ export async function showKey(options: ServiceOptions): Promise<number> {
 /** Creates the next key. The service uses it from its next checkpoint on, which is signed with the old key. */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
-  if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);
+  if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service creates it when it starts.`);
   const { privateKey } = generateKeyPairSync('ed25519');
   try {
     writeKey(nextKeyPath(path), privateKey);

@@ -27,7 +27,7 @@ const shownMs = 31 * dayMs;
 
 export const occurrenceList = z.strictObject({
   occurrences: z.array(toldOccurrence),
-  punctuality: punctuality.nullable().exactOptional().describe('Of history: when the files came; null when none did.'),
+  punctuality: punctuality.nullable().exactOptional().describe('Of history: when the files arrived; null if none did.'),
 });
 export const expectationList = z.strictObject({ expectations: z.array(toldExpectation) });
 

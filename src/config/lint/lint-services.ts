@@ -111,8 +111,7 @@ export function lintSsh(
     if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
       report.warning('host-key-own', at(), 'each node creates its own host keys; clients that reach another node see another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
-    if (weak.length > 0)
-      report.warning('ssh-weak', at('ssh_cipher_list'), `offers algorithms that "secure" leaves out: ${weak.join(', ')}`);
+    if (weak.length > 0) report.warning('ssh-weak', at('ssh_cipher_list'), `offers algorithms that "secure" does not: ${weak.join(', ')}`);
   }
 }
 

@@ -15,7 +15,7 @@ const administratorOptions = z.strictObject({
     .enum(administratorRoles, { error: 'must be viewer, reviewer or operator' })
     .default('viewer')
     .describe(
-      '`viewer` sees everything and changes nothing; `reviewer` also decides about held uploads and downloads them; `operator` does everything.',
+      '`viewer` sees everything and changes nothing; `reviewer` also decides about held uploads and downloads them; `operator` may do everything.',
     ),
 });
 
@@ -35,14 +35,14 @@ export const consoleOptions = z.strictObject({
   administrators: z
     .record(administratorName, administratorOptions)
     .default({})
-    .describe('Administrators who may log in, by name. Accounts of files cannot.'),
+    .describe('Administrators who may log in, by name. Accounts for files cannot log in.'),
   idle_connection_timeout: number(1, 86_400).default(900).describe('Seconds without a request after which a session ends.'),
-  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
+  session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest lifetime of a session, in seconds.'),
   maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Maximum concurrent connections; further ones are closed.'),
   accepted_origins: originList()
     .default([])
     .describe(
-      'Origins under which browsers know the console, for example behind a proxy that ends TLS. Host names other than these, `address` and `localhost` are refused; IP addresses are not.',
+      'Origins under which browsers reach the console, for example behind a proxy that ends TLS. Other host names are refused, except `address`, `localhost` and IP addresses.',
     ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
@@ -54,7 +54,7 @@ export const consoleOptions = z.strictObject({
   tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain.'),
   tls_client_ca_path: optionalText()
     .default('')
-    .describe('PEM file of authorities; clients need a certificate of one of them in addition to the login.'),
+    .describe('PEM file of authorities; clients need a certificate from one of them in addition to the login.'),
   tls_minimum_version: z
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
     .default('TLSv1.2')

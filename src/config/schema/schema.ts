@@ -83,7 +83,7 @@ const passwordPolicyOptions = z
       .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be of lowercase, uppercase, digit, symbol' })))
       .default([])
       .describe('Kinds of characters that a new password must have: lowercase, uppercase, digit, symbol.'),
-    history: integer(0, 100).default(0).describe('Number of former passwords that must not be used again.'),
+    history: integer(0, 100).default(0).describe('Number of previous passwords that must not be used again.'),
   })
   .describe('Requirements for new passwords.');
 
@@ -91,7 +91,7 @@ const securityPolicyOptions = z
   .strictObject({
     ban_after_failures: integer(0, 10_000)
       .default(10)
-      .describe('Number of different wrong credentials from one address that bans it; 0 = no protection at all.'),
+      .describe('Number of different wrong credentials after which an address is banned; 0 = no protection at all.'),
     ban_seconds: number(1, 31_536_000).default(300).describe('Length of a ban, in seconds.'),
     ban_window_seconds: number(1, 31_536_000).default(600).describe('Time within which failures count, in seconds.'),
   })
@@ -106,17 +106,21 @@ const serverOptions = z
       .min(1)
       .default('./svc-data')
       .describe('Folder of the journal, the identity of the server and the positions of event handlers.'),
-    shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries have to finish at the end.'),
+    shutdown_timeout: number(0, 86_400)
+      .default(30)
+      .describe('Seconds that running transfers and deliveries have to finish when the server stops.'),
     shutdown_delay: number(0, 3600)
       .default(0)
-      .describe('Seconds between the first 503 of `/ready` and the end of accepting connections, so that load balancers notice in time.'),
+      .describe(
+        'Seconds between the first 503 of `/ready` and the moment when no more connections are accepted, so that load balancers notice in time.',
+      ),
     user: z
       .string()
       .default('')
       .describe(
-        'OS account that a service started as root changes to once all addresses are bound; `root` says that it is meant to stay root.',
+        'OS account to which a server that was started as root changes once all addresses are bound. `root` means that it stays root.',
       ),
-    group: z.string().default('').describe('OS group that it changes to; default: the group of the account.'),
+    group: z.string().default('').describe('OS group to which the server changes; default: the group of the account.'),
     umask: z
       .string()
       .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')

@@ -13,7 +13,10 @@ const whichItems = z.object({
   account: text.describe('Name of an account.'),
   address: text.describe('Address, or range in CIDR notation.'),
 });
-const search = z.string().optional().describe('Part of any text of an item, such as its account, address or path; in any case of letters.');
+const search = z
+  .string()
+  .optional()
+  .describe('Part of any text of an item, such as its account, address or path; upper and lower case do not matter.');
 const listedItems = whichItems.extend({
   search,
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
@@ -41,7 +44,7 @@ export const accountOperations: Record<string, Operation> = {
     id: 'listAccounts',
     summary: 'Accounts: those of the configuration and of accounts files, and those that an endpoint accepted.',
     description:
-      'By name, page by page. Of endpoints those are known that sessions or the journal tell of. What accounts with a quota hold is counted for at most 1.5 seconds a page.',
+      'By name, page by page. Accounts of endpoints are listed if sessions or the journal mention them. The usage of accounts with a quota is counted for at most 1.5 seconds per page.',
     query: accountQuery,
     reply: ['A page.', accountPage],
     refusals: [400],
@@ -57,10 +60,14 @@ export const accountOperations: Record<string, Operation> = {
   ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
   ...grantOperations('token', 'Access tokens'),
   ...grantOperations('link', 'Links'),
-  ...itemOperations('trash', 'What accounts have in their trash, newest first, as `svc trash list`.', 'End things in the trash for good.'),
+  ...itemOperations(
+    'trash',
+    'The items in the trash of accounts, newest first, as `svc trash list`.',
+    'Delete items in the trash for good.',
+  ),
   'POST /api/trash/restore': {
     id: 'restoreTrash',
-    summary: 'Put things in the trash back where they were, as `svc trash restore`.',
+    summary: 'Restore items from the trash to their original places, as `svc trash restore`.',
     body: restoreOrder,
     reply: ['What became of each.', restoreResults],
     refusals: [400],
@@ -78,14 +85,14 @@ export const accountOperations: Record<string, Operation> = {
   },
   ...itemOperations(
     'uploads',
-    'Uploads that may take several requests and are not over.',
-    'Cancel unfinished uploads; a request that brings content is cut.',
+    'Uploads of several requests that are not finished.',
+    'Cancel unfinished uploads; a request that is sending content is cut.',
   ),
 };
 
 /** An operation with which reviewers decide about held uploads. */
 function heldAction(id: string, summary: string, body: z.ZodType): Operation {
-  const description = 'The role `reviewer` is enough. What was not done of it has an `error`.';
+  const description = 'The role `reviewer` is enough. Items that failed have an `error`.';
   return { id, summary, description, body, reply: ['What became of each.', heldResults] };
 }
 

@@ -33,7 +33,7 @@ const occurrenceQuery = z.object({
 });
 const occurrenceHistory = z.object({
   occurrences: z.array(toldOccurrence).describe('The newest first.'),
-  punctuality: punctuality.nullable().describe('When the files came; null when none did.'),
+  punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
 });
 const dueQuery = z.object({
   since: z.iso.datetime({ offset: true }).describe('First due time; default: a day ago.'),
@@ -47,13 +47,13 @@ const dueList = z.object({
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
-const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('When the files are missing or late.') });
+const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('Time from which the files are late or missing.') });
 
 /** The operations on expectations, by method and path. */
 const expectationOperations = {
   'GET /api/expectations': {
     id: 'listExpectations',
-    summary: 'Files that are due: each expectation with its last and its next occurrence.',
+    summary: 'All expectations, each with its last and its next occurrence.',
     reply: ['The expectations.', expectationList],
   },
   'GET /api/expectations/{uuid}/occurrences': {
@@ -65,7 +65,7 @@ const expectationOperations = {
   },
   'GET /api/occurrences': {
     id: 'listDue',
-    summary: 'The occurrences of all expectations in a time, also to come.',
+    summary: 'The occurrences of all expectations in a period, including future ones.',
     query: dueQuery,
     reply: ['The occurrences, and how many there are in all.', dueList],
     refusals: [400],
@@ -79,7 +79,7 @@ const expectationOperations = {
   },
   'POST /api/expectations/{uuid}/expect-again': {
     id: 'expectOccurrenceAgain',
-    summary: 'Expect the files of an occurrence once more: those that came do not count.',
+    summary: 'Expect the files of an occurrence once more: earlier files do not count.',
     body: expectAgainRequest,
     reply: ['The occurrence.', decidedOccurrence],
     refusals: [404, 409],
@@ -153,7 +153,7 @@ export const operations: Record<string, Operation> = {
 
   'GET /api/overview': {
     id: 'showOverview',
-    summary: 'The present state of all nodes.',
+    summary: 'The current state of all nodes.',
     reply: ['The nodes, services, transfers and errors.', overview],
   },
   'GET /api/samples': {
@@ -255,7 +255,7 @@ export const operations: Record<string, Operation> = {
   'POST /api/handlers/{uuid}/start': handlerAction('startHandler', 'Let a stopped handler continue from its position.'),
   'POST /api/handlers/{uuid}/pause': handlerAction(
     'pauseHandler',
-    'Let a handler rest, also over restarts and reloads; its position stays.',
+    'Pause a handler, also across restarts and reloads; its position stays.',
   ),
   'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler continue from its position.'),
   'POST /api/handlers/{uuid}/test': {
@@ -263,7 +263,7 @@ export const operations: Record<string, Operation> = {
       'testHandler',
       `Send event ${eventIds.testEventSent} to a handler at once, with one attempt per URL, and wait for the result.`,
     ),
-    reply: ['What came of it.', testedHandler],
+    reply: ['The result.', testedHandler],
   },
   'POST /api/handlers/{uuid}/lift-suspension': {
     ...handlerAction('liftSuspension', 'Let a suspended URL be asked again at once.'),
@@ -296,7 +296,7 @@ export const operations: Record<string, Operation> = {
   },
   'GET /api/configuration/findings': {
     id: 'showFindings',
-    summary: 'Findings in the present configuration file, as of `svc validate --json`; none without a file.',
+    summary: 'Findings in the current configuration file, as from `svc validate --json`; none without a file.',
     reply: ['The findings.', validated],
     refusals: [400],
   },
@@ -309,7 +309,7 @@ export const operations: Record<string, Operation> = {
   'POST /api/configuration/reload': {
     id: 'reloadConfiguration',
     summary: 'Reload the configuration file on each node, as `svc reload --json` does.',
-    reply: ['What came of it; a file that is refused changes nothing at its node.', reloadOfAll],
+    reply: ['The result; a file that is refused changes nothing at its node.', reloadOfAll],
   },
 };
 

@@ -88,7 +88,7 @@ export async function handleFormPost(exchange: Exchange): Promise<Response> {
   const action = fields.one('action');
   if (action === uploadAction) return respond(exchange, await receiver.finish());
   await receiver.dropAll(new ServiceError('bad-request', 'The form is not an upload.'));
-  if (exchange.visit && action !== 'download-members') throw new ServiceError('forbidden', 'A link is not for this.');
+  if (exchange.visit && action !== 'download-members') throw new ServiceError('forbidden', 'A link does not allow this action.');
   switch (action) {
     case undefined:
       throw new ServiceError('bad-request', 'The form lacks the field "action".');

@@ -50,7 +50,7 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
 export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const { files, account } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
-    throw new ServiceError('media-type-unsupported', 'A form of held uploads is sent as application/x-www-form-urlencoded.');
+    throw new ServiceError('media-type-unsupported', 'A form of held uploads must be sent as application/x-www-form-urlencoded.');
   const fields = await readSmallForm(exchange, formLimitBytes);
   const action = fields.get('action');
   const wanted = new Set(fields.getAll('selected'));

@@ -51,7 +51,7 @@ ${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
-    throw new ServiceError('media-type-unsupported', 'A form of the trash is sent as application/x-www-form-urlencoded.');
+    throw new ServiceError('media-type-unsupported', 'A form of the trash must be sent as application/x-www-form-urlencoded.');
   const fields = await readSmallForm(exchange, formLimitBytes);
   const action = fields.get('action');
   const all = await files.trash.list();

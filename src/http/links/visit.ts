@@ -23,7 +23,7 @@ type LinkTarget = Extract<RequestTarget, { kind: 'link' }>;
  */
 export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
   const { target } = exchange;
-  if (target.kind !== 'link') throw new Error('The request is about no link.');
+  if (target.kind !== 'link') throw new Error('The request is not about a link.');
   const grant = await findLink(exchange, target.secret);
   await enter(exchange, grant);
   const reply = await unlock(exchange, grant, target.secret);
@@ -43,7 +43,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
   const asked = { peer: exchange.peer, creator: { uuid, type: component.type }, request: exchange.request };
   const result = await chain.authenticateGrant(grant, asked);
   if (result.outcome === 'unanswered') throw new ServiceError('unavailable', 'The link cannot be checked at present, try again.');
-  if (result.outcome !== 'authenticated') throw new ServiceError('gone', result.outcome === 'over' ? result.reason : 'The link is over.');
+  if (result.outcome !== 'authenticated') throw new ServiceError('gone', result.outcome === 'over' ? result.reason : 'The link has ended.');
   accept(exchange, grant.link?.kind === 'drop' ? numbering(result.account) : result.account, result.identity, undefined);
 }
 

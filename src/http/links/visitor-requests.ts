@@ -18,7 +18,7 @@ import { isDrop } from './visit.ts';
 export function getLinked(exchange: Exchange): Promise<Response> {
   const { target } = exchange;
   const visit = exchange.visit as Visit;
-  if (target.kind !== 'link') throw new Error('The request is about no link.');
+  if (target.kind !== 'link') throw new Error('The request is not about a link.');
   // Redirect to the URL with a final slash, so that relative URLs of the page resolve to URLs below the link.
   if (target.below === '/' && !target.isFolder)
     return respond(exchange, { status: 308, headers: { location: linkUrlPath(visit.secret, target.below, true) + target.query } });

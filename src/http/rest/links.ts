@@ -17,7 +17,7 @@ import { itemId, linkUrlPath, reservedName } from '../request/request-target.ts'
 async function makeLink(exchange: Exchange): Promise<Response> {
   const { account, context, files } = signedIn(exchange);
   requireLinks(signedIn(exchange).files);
-  const body = await readJsonObject(exchange, 'A link is described as application/json.');
+  const body = await readJsonObject(exchange, 'A link must be described as application/json.');
   const { grants } = exchange.service;
   const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
   const [path] = order.paths;

@@ -101,7 +101,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
       throw new ServiceError('bad-request', 'The form must have the fields "username" and "password".');
     return { username, password, next: fields.get('next') ?? nextOfQuery(exchange) };
   }
-  throw new ServiceError('media-type-unsupported', 'A login is sent as application/x-www-form-urlencoded or application/json.');
+  throw new ServiceError('media-type-unsupported', 'A login must be sent as application/x-www-form-urlencoded or application/json.');
 }
 
 /** Returns the URL of the page that the client requested before the login. */

@@ -156,7 +156,7 @@ const commonMembers = ['command', 'target'];
 async function postFolderCommands(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;
   if (mediaTypeOfRequest(exchange) !== 'application/json') {
-    throw new ServiceError('media-type-unsupported', 'Folder commands are sent as application/json.');
+    throw new ServiceError('media-type-unsupported', 'Folder commands must be sent as application/json.');
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
   for (const { destination } of commands) if (destination !== undefined) destinationFolder(folder, destination);

@@ -61,7 +61,7 @@ export function showPasswordPage(exchange: Exchange): Promise<Response> {
     const { session } = signedIn(exchange);
     throw session
       ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
-      : new ServiceError('unauthorized', 'A password is changed within a session.');
+      : new ServiceError('unauthorized', 'A password can be changed only within a session.');
   }
   return respond(exchange, passwordPage(exchange, 200, []));
 }
@@ -76,11 +76,14 @@ function problemsReply(problems: readonly string[]): Reply {
 /** Handles the POST of a password change, as JSON or from the page's form (docs/spec/http.md#password-change). */
 export async function updatePassword(exchange: Exchange): Promise<Response> {
   const client = signedIn(exchange);
-  if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
+  if (!client.session) throw new ServiceError('unauthorized', 'A password can be changed only within a session.');
   const type = mediaTypeOfRequest(exchange);
   if (type === 'application/x-www-form-urlencoded') return respond(exchange, await updatePasswordByForm(exchange, client));
   if (type !== 'application/json')
-    throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
+    throw new ServiceError(
+      'media-type-unsupported',
+      'A password change must be sent as application/json or application/x-www-form-urlencoded.',
+    );
   const body = await readJsonBody(exchange);
   const { current_password, new_password } = isObject(body) ? body : {};
   if (typeof current_password !== 'string' || typeof new_password !== 'string') {

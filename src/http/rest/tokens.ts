@@ -12,7 +12,7 @@ import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { hasBody, readJsonObject } from '../request/request-body.ts';
 import { itemId } from '../request/request-target.ts';
 
-const notJson = 'A token is described as application/json.';
+const notJson = 'A token must be described as application/json.';
 
 /** Answers GET of the account's valid tokens. If the client itself uses a token, it sees only the tokens created with that one. */
 export async function listTokens(exchange: Exchange): Promise<Response> {

@@ -45,7 +45,7 @@ export async function restoreTrashed(exchange: Exchange): Promise<Response> {
 
 async function wantedPath(exchange: Exchange): Promise<string | undefined> {
   if (!hasBody(exchange)) return undefined;
-  const body = await readJsonObject(exchange, 'The path of a restoration is sent as application/json.');
+  const body = await readJsonObject(exchange, 'The path for a restoration must be sent as application/json.');
   const unknown = Object.keys(body).find((key) => key !== 'path');
   if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
   if (body.path === undefined) return undefined;

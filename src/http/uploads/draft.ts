@@ -158,7 +158,7 @@ export async function cancel(exchange: Exchange): Promise<void> {
   // Newer requests have to wait for this one. If they ended it, its reply would be lost although its effect remains.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
-  else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
+  else await upload.end(new ServiceError('not-found', 'The client cancelled the upload.'), 'cancelled');
 }
 
 /** Handles PATCH of an upload, which sends more content, or the last part. */
@@ -168,7 +168,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   checkType(exchange);
   checkRequestSize(exchange);
   if (offsetBytes === undefined || isComplete === undefined)
-    throw new ServiceError('bad-request', 'A PATCH of an upload has Upload-Offset and Upload-Complete.');
+    throw new ServiceError('bad-request', 'A PATCH of an upload must have Upload-Offset and Upload-Complete.');
   const digests = contentDigests(exchange);
   const upload = await requestedUpload(exchange);
   const refused = await refusal(exchange, upload, offsetBytes, isComplete);
@@ -208,7 +208,7 @@ async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes:
   const announced = [integerField(exchange, 'upload-length'), isComplete ? endBytes : undefined].filter((length) => length !== undefined);
   const lengthBytes = record.lengthBytes ?? announced[0];
   if (lengthBytes !== undefined && (endBytes ?? offsetBytes) > lengthBytes) {
-    await upload.end(new ServiceError('length-mismatch', 'More came than the upload was announced with.'));
+    await upload.end(new ServiceError('length-mismatch', 'The content is longer than the upload announced.'));
     return lengthProblem(true);
   }
   if (announced.some((length) => length !== lengthBytes)) return released(lengthProblem(false));
@@ -230,6 +230,6 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
 function checkType(exchange: Exchange): void {
   const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;
-  const fault = new ServiceError('media-type-unsupported', `The content of a PATCH is ${partialUpload}.`);
+  const fault = new ServiceError('media-type-unsupported', `The content of a PATCH must be ${partialUpload}.`);
   throw withHeaders(fault, { 'accept-patch': partialUpload });
 }

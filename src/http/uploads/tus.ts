@@ -151,7 +151,7 @@ export const tusDescription = {
 /** Refuses other versions of tus. @throws ServiceError `precondition-failed` with the header `Tus-Version` */
 export function checkTusVersion(exchange: Exchange): void {
   if (header(exchange, 'tus-resumable')?.trim() === tusVersion) return;
-  throw new ServiceError('precondition-failed', `This version of tus is not supported, ${tusVersion} is.`, {
+  throw new ServiceError('precondition-failed', `This version of tus is not supported; the supported version is ${tusVersion}.`, {
     details: { reply_headers: { 'tus-version': tusVersion } },
   });
 }
@@ -235,7 +235,7 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
 /** @throws ServiceError `media-type-unsupported` for content of another type than tus requires */
 export function checkTusContentType(exchange: Exchange): void {
   if (mediaTypeOfRequest(exchange) !== tusContentType)
-    throw new ServiceError('media-type-unsupported', `The content of a request is ${tusContentType}.`);
+    throw new ServiceError('media-type-unsupported', `The content of a request must be ${tusContentType}.`);
 }
 
 // A wrong offset is the only conflict that clients can resolve: they request the current offset and continue from there.
@@ -248,7 +248,7 @@ function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes
     throw new ServiceError('bad-request', 'The Upload-Length differs from that of the upload.');
   const endBytes = offsetBytes + (announcedLength(exchange) ?? 0);
   if (endBytes > (lengthBytes ?? saidBytes ?? Number.POSITIVE_INFINITY) || (outcome && hasBody(exchange)))
-    throw new ServiceError('too-large', 'The request brings more than the upload was announced with.');
+    throw new ServiceError('too-large', 'The request has more content than the upload announced.');
 }
 
 function uploadOver({ code, message }: { code: string; message: string }): UploadOver {

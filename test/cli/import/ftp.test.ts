@@ -53,7 +53,7 @@ broken line
     ['*/*.exe', '*/*.exe/*', '*/.secret', '*/.secret/*'],
   );
   const told = draft.notes.map(({ line, what }) => `${line} ${what}`);
-  for (const wanted of [/^14 tcp_wrappers/, /^16 this is not a setting/, /speaks no FTP/])
+  for (const wanted of [/^14 tcp_wrappers/, /^16 this is not a setting/, /does not support FTP/])
     assert.ok(
       told.some((line) => wanted.test(line)),
       told.join('\n'),

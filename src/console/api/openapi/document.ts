@@ -4,11 +4,11 @@ import type { Operation } from './operation.ts';
 
 /** Refusals by status, with the headers that such replies have. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
-  400: ['BadRequest', 'The request is not as it should be.'],
-  401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
-  403: ['Forbidden', 'The role may not do it, or the request comes from a page of another origin.'],
+  400: ['BadRequest', 'The request is malformed.'],
+  401: ['Unauthorized', 'Nobody is logged in, or the name or password is not correct.', 'WWW-Authenticate'],
+  403: ['Forbidden', 'The role does not allow it, or the request comes from a page of another origin.'],
   404: ['NotFound', 'Nothing exists at this path.'],
-  409: ['Conflict', 'It is not so at present.'],
+  409: ['Conflict', 'The current state does not allow it.'],
   413: ['TooLarge', 'The body is too large.'],
   415: ['MediaTypeUnsupported', 'The body is not application/json.'],
   429: ['TooManyRequests', 'The address is banned at present, or too many requests are waiting.', 'Retry-After'],

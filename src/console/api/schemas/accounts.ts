@@ -7,14 +7,14 @@ export const accountView = z.object({
   name: text,
   source: z
     .enum(['configuration', 'accounts_file', 'login'])
-    .describe('Where it is known from; `login`: an endpoint accepted it, and the journal or a session tells of it.'),
+    .describe('Where the account is known from; `login`: an endpoint accepted it, and the journal or a session mentions it.'),
   method: text.describe('UUID of its authentication method; empty if it is not known.'),
-  enabled: z.boolean().describe('False where it, or its group, is disabled.'),
-  problem: text.describe('Why nobody can sign in to it as it is configured; empty if all is well.'),
+  enabled: z.boolean().describe('False if the account or its group is disabled.'),
+  problem: text.describe('Why nobody can log in to the account as it is configured; empty if there is no such reason.'),
   group: text.describe('UUID of its group; empty if it is not known.'),
-  home: text.describe('Its home folder on disk; empty where only its endpoint knows it.'),
+  home: text.describe('Home folder on disk; empty if only the endpoint knows it.'),
   quota_bytes: count.nullable().describe('Null without a quota.'),
-  used_bytes: count.nullable().describe('What counts for the quota; null without one, and until it is counted.'),
+  used_bytes: count.nullable().describe('Bytes that count towards the quota; null without a quota, and until they are counted.'),
   last_login: z
     .object({ time, address: text, service: text.describe('UUID.'), method: text.describe('UUID.') })
     .nullable()

@@ -66,7 +66,7 @@ export const eventHistogram = z.object({
   until: time.describe('End of the last part; without `until` in the query the present.'),
   bucket_seconds: z.number().nonnegative(),
   counts: z.array(z.object({ events: count, failures: count })).describe('The oldest part first.'),
-  counted_since: time.describe('Older events are not counted where this is later than `since`: the search came to its limits.'),
+  counted_since: time.describe('If this is later than `since`, older events are not counted, because the search reached its limits.'),
 });
 export type EventHistogram = z.infer<typeof eventHistogram>;
 
