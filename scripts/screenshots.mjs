@@ -51,8 +51,11 @@ function makeMembers(home) {
       writeFileSync(path, '');
       truncateSync(path, size);
     }
-    if (name === 'Reports') for (const [file, content] of Object.entries(documents)) writeFileSync(join(path, file), content);
-    utimesSync(path, (now - hours * 3_571_000) / 1000, (now - hours * 3_571_000) / 1000);
+    for (const [file, content] of name === 'Reports' ? Object.entries(documents) : []) {
+      writeFileSync(join(path, file), content);
+      makeOlder(join(path, file), hours);
+    }
+    makeOlder(path, hours);
   }
 }
 
@@ -62,13 +65,20 @@ async function makePhotos() {
   const put = (name, content, hours) => {
     const path = join(folder, 'files/Photos', name);
     writeFileSync(path, content);
-    utimesSync(path, (now - hours * 3_571_000) / 1000, (now - hours * 3_571_000) / 1000);
+    makeOlder(path, hours);
   };
   const names = ['Evening.jpg', 'Lake.jpg', 'Morning mist.jpg', 'Night train.jpg', 'Ridge.jpg', 'Spring.jpg', 'Valley.jpg'];
   for (const [index, name] of names.entries()) put(name, await landscape(page, index + 1), 200 + index * 30);
   put('Drive.webm', await film(page), 190);
   for (const name of ['Birds.wav', 'Rain.wav']) put(name, silence(95), 180);
   await page.context().close();
+  makeOlder(join(folder, 'files/Photos'), 200);
+}
+
+/** Gives a file or folder the time of some hours ago. */
+function makeOlder(path, hours) {
+  const time = (now - hours * 3_571_000) / 1000;
+  utimesSync(path, time, time);
 }
 
 /** Starts a receiver of events that fails, for the pictures of the console. */
@@ -143,8 +153,9 @@ const consoleViews = {
     await page.getByText('4 accounts.').waitFor();
   },
   handlers: async (page) => {
-    await page.setViewportSize({ width: 1280, height: 430 });
+    await page.setViewportSize({ width: 1280, height: 500 });
     await openSection(page, 'handlers');
+    await page.locator('.handler').nth(1).waitFor();
   },
 };
 
