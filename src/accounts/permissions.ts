@@ -105,7 +105,7 @@ export const defaultPermissions: PermissionOptions = { general: ['allow-full-con
 /** The permissions of a group with an empty list. It is a copy of the default, so that `svc validate` can distinguish the two. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
-function rightsOf(keywords: readonly string[]): number {
+function combineRights(keywords: readonly string[]): number {
   if (keywords.includes('deny-full-control')) return 0;
   if (keywords.includes('allow-full-control')) return allBits;
   let rights = 0;
@@ -161,17 +161,17 @@ export class Permissions {
   constructor(options: PermissionOptions, userName: string, base?: Permissions) {
     this.options = options;
     this.#userName = userName;
-    this.#general = rightsOf(options.general);
+    this.#general = combineRights(options.general);
     this.#narrowings = (options.narrowings ?? []).map((narrowing) => ({
       narrowing,
-      rights: narrowing.permissions ? rightsOf(narrowing.permissions) : allBits,
+      rights: narrowing.permissions ? combineRights(narrowing.permissions) : allBits,
     }));
     this.#rules = base
       ? base.#rules
       : options.rules.map((rule) => ({
           expression: compileExpression(expandUserInExpression(rule.expression, userName), 'paths'),
           permissions: rule.permissions,
-          rights: rightsOf(rule.permissions),
+          rights: combineRights(rule.permissions),
         }));
   }
 
@@ -205,7 +205,7 @@ export class Permissions {
 
   /** Whether the account may grant a keyword, because some path may have all its rights. `deny-full-control` cannot be granted. */
   mayGive(keyword: string): boolean {
-    const wanted = rightsOf([keyword]);
+    const wanted = combineRights([keyword]);
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
     const own = this.#narrowings.reduce((left, { rights }) => withCreation(left) & rights, any);
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;

@@ -67,7 +67,7 @@ export class ApplicationMethod implements AuthMethod {
     if (!account?.enabled) return undefined;
     if (this.#confirmed.get(identity) === account) return account.configuration;
     const { proof } = identity;
-    if (!proof || !fingerprintsOf(account, proof.type).some((fingerprint) => proof.fingerprints.includes(fingerprint))) return undefined;
+    if (!proof || !listFingerprints(account, proof.type).some((fingerprint) => proof.fingerprints.includes(fingerprint))) return undefined;
     this.#confirmed.set(identity, account);
     return account.configuration;
   }
@@ -93,7 +93,7 @@ export class ApplicationMethod implements AuthMethod {
         return hasKey(account, credentials.content);
       case 'ssl-certificate': {
         const presented = fingerprintCertificate(credentials.content);
-        return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
+        return presented !== undefined && account !== undefined && listFingerprints(account, 'ssl-certificate').includes(presented);
       }
       case 'token':
         // The secret is already verified, so the account only has to exist.
@@ -115,7 +115,7 @@ function makeProof({ passwordHash = '' }: LocalAccount, { type, content }: Crede
 }
 
 /** Returns the fingerprints of an account's credentials of one type. */
-function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
+function listFingerprints(account: LocalAccount, type: Proof['type']): string[] {
   switch (type) {
     case 'password':
       return [

@@ -131,7 +131,7 @@ type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 /** Problems that make clients refuse a certificate. Files with such a problem do not replace files without it. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
-const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
+const optionNames = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
 
 /**
  * Reads the certificates, keys and client CA of an https service. With several keys OpenSSL uses one that the client supports.
@@ -150,11 +150,11 @@ export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsCo
     minVersion: options.tls_minimum_version,
     ...(options.tls_client_ca_path ? { ca: readNamed('tls_client_ca_path') } : {}),
   };
-  const before = inUse && faultsOf(inUse, nowMs);
+  const before = inUse && findFaults(inUse, nowMs);
   const isNew = ({ code, file }: TlsFault) => !before?.some((fault) => fault.code === code && fault.file === file);
   const hinders = (fault: TlsFault) => fault.severity === 'error' || (before && hindering.has(fault.code) && isNew(fault));
-  const fault = faultsOf(context, nowMs).find(hinders);
-  if (fault) throw new ServiceError('unavailable', `${optionOf[fault.file]} cannot be used: ${fault.message}`);
+  const fault = findFaults(context, nowMs).find(hinders);
+  if (fault) throw new ServiceError('unavailable', `${optionNames[fault.file]} cannot be used: ${fault.message}`);
   return context;
 }
 
@@ -175,11 +175,11 @@ export function hasSameAuthorities({ ca: one }: TlsContext, { ca: other }: TlsCo
  * @throws ServiceError for the same reasons as `readTlsContext`
  */
 export function nextTlsContext(before: TlsOptions, options: TlsOptions, inUse: TlsContext, nowMs: number): TlsContext {
-  const isSame = Object.values(optionOf).every((option) => before[option] === options[option]);
+  const isSame = Object.values(optionNames).every((option) => before[option] === options[option]);
   return isSame ? { ...inUse, minVersion: options.tls_minimum_version } : readTlsContext(options, nowMs);
 }
 
-function faultsOf({ cert, key, ca }: TlsContext, nowMs: number): TlsFault[] {
+function findFaults({ cert, key, ca }: TlsContext, nowMs: number): TlsFault[] {
   return [
     ...cert.flatMap((certificate, index) => checkTlsPairs(certificate, key[index], nowMs)),
     ...(ca ? checkAuthorities(ca.toString('latin1'), nowMs) : []),

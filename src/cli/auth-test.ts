@@ -30,7 +30,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   const makeTarget = await readTargets(options);
   if (options.suite) return suite(makeTarget, options);
   const whole = makeTarget(componentType(options));
-  const token = options.token === undefined ? undefined : await tokenOf(whole, await readSecretOption(options.token));
+  const token = options.token === undefined ? undefined : await exchangeToken(whole, await readSecretOption(options.token));
   const presented = await readCredentials({ ...options, ...token?.named });
   const target = token?.target ?? whole;
   if (presented.length > 1 && target.sshService === undefined)
@@ -59,7 +59,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
  *
  * @throws ServiceError `bad-request` if there is no such token
  */
-async function tokenOf(target: Target, given: string): Promise<{ named: CredentialOptions; target: Target; refused?: ProbedLogin }> {
+async function exchangeToken(target: Target, given: string): Promise<{ named: CredentialOptions; target: Target; refused?: ProbedLogin }> {
   if (!target.config) return { named: { token: given }, target };
   const kept = keptToken(target.config.server.data_folder_path, given);
   const { id, account, method } = kept.grant;

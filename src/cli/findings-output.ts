@@ -53,7 +53,7 @@ export function sarifLog(findings: readonly Finding[]): Record<string, unknown> 
           ruleId: finding.code,
           ruleIndex: codes.indexOf(finding.code),
           level: finding.severity,
-          message: { text: textOf(finding) },
+          message: { text: describeFinding(finding) },
           locations: [sarifLocation(finding)],
         })),
       },
@@ -65,7 +65,7 @@ function sarifRule(code: FindingCode): Record<string, unknown> {
   return { id: code, shortDescription: { text: findingCodes[code] } };
 }
 
-function textOf({ path, message, hint }: Finding): string {
+function describeFinding({ path, message, hint }: Finding): string {
   return `${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (${hint})`}`;
 }
 

@@ -326,7 +326,7 @@ export async function mockInspection(options: MockInspectionOptions): Promise<nu
   const server = createServer(async (incoming, response) => {
     const body = await readBody(incoming, maxFileBytes).catch(() => undefined);
     if (!body) return;
-    const facts = factsOf(incoming.headers.inspection, body);
+    const facts = parseFacts(incoming.headers.inspection, body);
     if (isObject(facts) && facts.test === true) return void response.writeHead(204).end();
     if (delay > 0) await systemClock.sleep(delay * 1000);
     const { path = '' } = (isObject(facts) && isObject(facts.file) ? facts.file : {}) as { path?: string };
@@ -339,7 +339,7 @@ export async function mockInspection(options: MockInspectionOptions): Promise<nu
 }
 
 /** Returns the JSON about the file, from the header or the body; undefined if there is none. */
-function factsOf(field: string | string[] | undefined, body: Buffer): unknown {
+function parseFacts(field: string | string[] | undefined, body: Buffer): unknown {
   const text = typeof field === 'string' ? Buffer.from(field.replace(/^:|:$/g, ''), 'base64').toString() : body.toString('utf8');
   try {
     return JSON.parse(text);

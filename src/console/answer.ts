@@ -1,6 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { reportInternalError } from '../events/internal-error.ts';
-import { faultHeaders, statusOf, toFault } from '../http/reply/error-reply.ts';
+import { faultHeaders, statusCodes, toFault } from '../http/reply/error-reply.ts';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
@@ -69,7 +69,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
 /** Answers with an error. No other code converts faults to replies. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
   const fault = toFault(error);
-  const status = statusOf[fault.code];
+  const status = statusCodes[fault.code];
   let { message } = fault;
   if (fault.code === 'internal') {
     const { method, path, request, service } = c.env;

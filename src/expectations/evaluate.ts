@@ -131,7 +131,7 @@ interface Part {
   untilMs: number;
 }
 
-function partsOf(uuid: string, options: ExpectationOptions, { sinceMs, inForce }: Period): Part[] {
+function splitPeriod(uuid: string, options: ExpectationOptions, { sinceMs, inForce }: Period): Part[] {
   const forcedMs = inForce?.get(uuid) ?? Number.NEGATIVE_INFINITY;
   const part = (fromMs: number, untilMs: number, earliestMs: number): Part => ({
     expectation: new Expectation(uuid, options, fromMs, earliestMs),
@@ -150,7 +150,7 @@ export async function evaluate(
   period: Period,
 ): Promise<Judged> {
   const { nowMs, untilMs = nowMs, onBadLine } = period;
-  const parts = Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? partsOf(uuid, one, period) : []));
+  const parts = Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? splitPeriod(uuid, one, period) : []));
   const expectations = parts.map(({ expectation }) => expectation);
   await readExpectations(journal, expectations, { nowMs, ...(onBadLine && { onBadLine }) });
   const past: { dueMs: number; told: ToldOccurrence }[] = [];

@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../events/journal/event-log.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
 import { readNamedFile } from '../lib/disk/named-file.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import { clockOf, zonedTime } from '../lib/time-zones.ts';
+import { wallClock, zonedTime } from '../lib/time-zones.ts';
 import { dataTest } from '../webhooks/subscription.ts';
 import { type ExpectationOptions, parseHolidays } from './options.ts';
 import { DueTimes, isPathOfDay, pathOfDay } from './schedule.ts';
@@ -149,7 +149,7 @@ export class Expectation {
     const opensMs = opens === undefined ? (beforeMs ?? dueMs - dayMs) : dueMs - opens * 1000;
     const graceEndsMs = dueMs + grace * 1000;
     const nextMs = isPathOfDay(path) ? dueMs + latestMs : (this.#dueTimes.after(dueMs) ?? dueMs + latestMs);
-    const dated = pathOfDay(path, new Date(clockOf(dueMs, time_zone)));
+    const dated = pathOfDay(path, new Date(wallClock(dueMs, time_zone)));
     return {
       dueMs,
       opensMs,

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { clockOf, instantOf } from '../lib/time-zones.ts';
+import { findInstant, wallClock } from '../lib/time-zones.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -29,7 +29,7 @@ export function checkSchedule(cron: string): string | undefined {
   }
 }
 
-// All schedules run by a clock without daylight saving time; `instantOf` converts their times to the zone.
+// All schedules run by a clock without daylight saving time; `findInstant` converts their times to the zone.
 function newCron(cron: string): Cron {
   return new Cron(cron, { timezone: 'UTC', paused: true, mode: '5-part' });
 }
@@ -47,14 +47,14 @@ export class DueTimes {
   /** The first due time after a given time; undefined if there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // The result of `instantOf` increases with the wall time. For the current wall time, it is never later than the current time.
-    let wall = clockOf(timeMs, timeZone);
+    // The result of `findInstant` increases with the wall time. For the current wall time, it is never later than the current time.
+    let wall = wallClock(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);
       if (next === undefined || next > lastMs) return undefined;
       wall = next;
       if (holidays.has(new Date(wall).toISOString().slice(0, 10))) continue;
-      const instant = instantOf(wall, timeZone);
+      const instant = findInstant(wall, timeZone);
       if (instant > timeMs) return instant;
     }
   }

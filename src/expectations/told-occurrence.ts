@@ -56,7 +56,7 @@ export type Punctuality = z.infer<typeof punctuality>;
  * @param offsetsMs arrival times, in milliseconds after the due times
  * @returns null if no files arrived
  */
-export function punctualityOf(offsetsMs: readonly number[]): Punctuality | null {
+export function measurePunctuality(offsetsMs: readonly number[]): Punctuality | null {
   if (offsetsMs.length === 0) return null;
   const sorted = [...offsetsMs].sort((one, other) => one - other);
   // The nearest-rank method is used, so that each value is the value of a real arrival.

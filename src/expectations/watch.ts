@@ -22,7 +22,13 @@ import {
 } from './evaluate.ts';
 import { type Expectation, latestMs, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
-import { type OccurrenceState, type Punctuality, punctualityOf, type ToldExpectation, type ToldOccurrence } from './told-occurrence.ts';
+import {
+  measurePunctuality,
+  type OccurrenceState,
+  type Punctuality,
+  type ToldExpectation,
+  type ToldOccurrence,
+} from './told-occurrence.ts';
 
 const dayMs = 86_400_000;
 
@@ -136,7 +142,7 @@ export class ExpectationWatch {
    */
   async history(uuid: string, days: number): Promise<{ occurrences: ToldOccurrence[]; punctuality: Punctuality | null }> {
     const { past, next, arrivals } = await this.#judge({ [uuid]: this.requireKnown(uuid) }, days * dayMs);
-    return { occurrences: [...past, ...next.values()].reverse(), punctuality: punctualityOf(arrivals.get(uuid) ?? []) };
+    return { occurrences: [...past, ...next.values()].reverse(), punctuality: measurePunctuality(arrivals.get(uuid) ?? []) };
   }
 
   /** The occurrences of all expectations that are due in a period, even in the future. @throws ServiceError `unavailable` */
@@ -164,7 +170,7 @@ export class ExpectationWatch {
   /** Finds an occurrence by its due time (RFC 3339). @throws ServiceError `not-found` if nothing is due then, `bad-request` */
   async #occurrenceAt(uuid: string, due: string): Promise<ToldOccurrence> {
     const options = this.requireKnown(uuid);
-    const dueMs = timeOf('due', due);
+    const dueMs = parseTime('due', due);
     const { past } = await this.#judgePeriod({ [uuid]: { ...options, enabled: true } }, dueMs, dueMs);
     const found = past.find((one) => new Date(one.due).getTime() === dueMs);
     if (!found) throw new ServiceError('not-found', `Nothing of "${uuid}" is due at ${due}.`);
@@ -193,7 +199,7 @@ export class ExpectationWatch {
    */
   async expectAgain(uuid: string, due: string, until: string, administrator?: string): Promise<ToldOccurrence> {
     const nowMs = this.#dependencies.clock.nowMs();
-    const untilMs = timeOf('until', until);
+    const untilMs = parseTime('until', until);
     if (untilMs <= nowMs || untilMs > nowMs + latestMs)
       throw new ServiceError('bad-request', `The time "until" must be in the next ${latestMs / dayMs} days.`);
     const { reason: _, ...found } = await this.#occurrenceAt(uuid, due);
@@ -205,7 +211,7 @@ export class ExpectationWatch {
 
   async #tellDecision(uuid: string, id: number, told: ToldOccurrence, administrator: string | undefined): Promise<ToldOccurrence> {
     const { events, server } = this.#dependencies;
-    const context = contextOf(this.requireKnown(uuid), server);
+    const context = eventContext(this.requireKnown(uuid), server);
     await events.emitDurable({ id, data: { ...told, administrator }, context });
     return told;
   }
@@ -261,7 +267,7 @@ export class ExpectationWatch {
         const { state } = expectation.judge(occurrence, nowMs);
         const key = `${expectation.uuid} ${occurrence.dueMs}`;
         if (state === 'waiting' || !isNews(told.get(key), stateIds[state])) continue;
-        const context = contextOf(expectation.options, server);
+        const context = eventContext(expectation.options, server);
         events.emit({ id: stateIds[state], data: { ...expectation.tell(occurrence, nowMs) }, context });
         told.set(key, stateIds[state]);
       }
@@ -277,13 +283,13 @@ function isNews(before: number | undefined, next: number): boolean {
 }
 
 /** The context of an expectation's events. It names the account, so that handlers can filter by it. */
-function contextOf({ account, group }: Pick<ExpectationOptions, 'account' | 'group'>, component: EventServer) {
+function eventContext({ account, group }: Pick<ExpectationOptions, 'account' | 'group'>, component: EventServer) {
   const named = account === undefined ? processAccount() : { ...processAccount(), name: account };
   return { account: named, component, ...(group !== undefined && { group }) };
 }
 
 /** @throws ServiceError `bad-request` */
-function timeOf(name: 'due' | 'until', text: string): number {
+function parseTime(name: 'due' | 'until', text: string): number {
   const timeMs = /^\d{4}-\d\d-\d\dT/.test(text) ? new Date(text).getTime() : Number.NaN;
   if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `The time "${name}" must be one such as 2026-01-31T06:00:00Z.`);
   return timeMs;

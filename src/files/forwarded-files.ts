@@ -54,7 +54,7 @@ const noGroups = new Map([[defaultGroupUuid, { enabled: true }]]);
 type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
 
 /** The paths of the file that an event is about. @throws ServiceError `not-found` if the event is not about a file */
-function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
+function eventPaths({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
   const { path, real_path: realPath } = data;
   if (typeof path !== 'string' || typeof realPath !== 'string' || realPath === '')
     throw new ServiceError('not-found', 'The event is about no file.');
@@ -62,8 +62,8 @@ function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string 
 }
 
 /** Derives the account's folder from the paths in an event: below that folder, the virtual and the real path of the file are the same. */
-function foldersOf(event: ServiceEvent): AccountFolders {
-  const { path, realPath } = pathsOf(event);
+function deriveFolders(event: ServiceEvent): AccountFolders {
+  const { path, realPath } = eventPaths(event);
   const [names, realNames] = [pathSegments(path), realPath.split('/')];
   let same = 0;
   while (same < names.length && names.at(-1 - same) === realNames.at(-1 - same)) same++;
@@ -73,8 +73,8 @@ function foldersOf(event: ServiceEvent): AccountFolders {
 
 /** Opens the file of an event without a running service. @throws ServiceError `not-found` if the file was removed or moved */
 export function openForwarded(event: ServiceEvent, excludedPaths: readonly string[]): OpenedForwardedFile {
-  const { roots } = new Mounts(foldersOf(event), excludedPaths);
-  return new OpenedForwardedFile(openFile(roots, pathsOf(event).realPath));
+  const { roots } = new Mounts(deriveFolders(event), excludedPaths);
+  return new OpenedForwardedFile(openFile(roots, eventPaths(event).realPath));
 }
 
 interface ForwardedFilesDependencies {
@@ -107,7 +107,7 @@ export class ForwardedFiles {
 
   #places(event: ServiceEvent, movedTo: VirtualPath | undefined): { roots: Mounts['roots']; realPath: string } {
     const mounts = new Mounts(this.#account(event, ''), this.#dependencies.environment.excludedPaths);
-    if (movedTo === undefined) return { roots: mounts.roots, realPath: pathsOf(event).realPath };
+    if (movedTo === undefined) return { roots: mounts.roots, realPath: eventPaths(event).realPath };
     const location = mounts.locate(movedTo);
     if (location.kind !== 'real') throw new ServiceError('not-found', 'Path not found.');
     return { roots: mounts.roots, realPath: location.realPath };
@@ -115,7 +115,7 @@ export class ForwardedFiles {
 
   /** Deletes the file of an event. @throws ServiceError `exists` if it was changed or replaced meanwhile */
   async remove(event: ServiceEvent, file: OpenedForwardedFile, component: EventComponent): Promise<void> {
-    await this.#files(event, 'allow-delete-file', component).deleteFile(pathsOf(event).path, (entry) => requireSame(file, entry));
+    await this.#files(event, 'allow-delete-file', component).deleteFile(eventPaths(event).path, (entry) => requireSame(file, entry));
   }
 
   /**
@@ -125,7 +125,7 @@ export class ForwardedFiles {
    * @throws ServiceError after event `renameFailed`; `fixed-folder` if it is unknown where the account has the folder on disk
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
-    const { path } = pathsOf(event);
+    const { path } = eventPaths(event);
     const to = pathFromSegments(segments);
     const files = this.#files(event, 'allow-rename', component);
     const [known] = files.account.virtualFolders;
@@ -152,13 +152,16 @@ export class ForwardedFiles {
    */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;
-    const { path, realPath } = pathsOf(event);
+    const { path, realPath } = eventPaths(event);
     const found = this.#dependencies.findAccount(name);
     const location = found && new Mounts(found, []).locate(path);
     const known = location?.kind === 'real' && location.realPath === realPath ? found : undefined;
     const general = ['allow-read', 'allow-list', 'allow-create-folder', 'allow-create-file', ...(right === '' ? [] : [right])];
     return {
-      ...(known ?? { ...effectiveAccount(name, { uuid, home_folder_path: '/' }, noGroups, { uuid: '', type: '' }), ...foldersOf(event) }),
+      ...(known ?? {
+        ...effectiveAccount(name, { uuid, home_folder_path: '/' }, noGroups, { uuid: '', type: '' }),
+        ...deriveFolders(event),
+      }),
       permissions: new Permissions({ general, rules: [] }, name),
       inspections: new InspectionRules(noInspections, name),
       onNameTaken: 'number',

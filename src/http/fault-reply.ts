@@ -6,19 +6,19 @@ import { reportInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
-import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
+import { type LoginForm, loginPageReply, makePageContext, messagePageReply } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
 import { passwordPage } from './links/link-pages.ts';
 import { linkPasswordDetail } from './links/password.ts';
 import { bearerDetail, overDetail, publicFailureDetail, recognise, sessionCookie } from './middleware/authenticate.ts';
-import { errorsReply, faultHeaders, statusOf, statusTitle, toFault } from './reply/error-reply.ts';
+import { errorsReply, faultHeaders, statusCodes, statusTitle, toFault } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
 import { failRequest, internalErrorText, respond } from './reply/respond.ts';
 import { cookie, type Exchange, header } from './request/exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './request/member-url.ts';
 import { replyFormat } from './request/reply-format.ts';
-import { isOfLink, pageUrlOf } from './request/request-target.ts';
+import { isOfLink, rebuildPageUrl } from './request/request-target.ts';
 import { heldReply, heldResult } from './rest/held.ts';
 
 /** Realm of the Basic authentication challenge (docs/spec/http.md#not-signed-in). */
@@ -53,7 +53,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
   // 503 means that nothing was changed, so that proxies may ask another node. If something was changed, the status is 500.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
-  const status = isHalfDone ? 500 : statusOf[fault.code];
+  const status = isHalfDone ? 500 : statusCodes[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
   if (replyFormat(exchange) === 'html') return messagePageReply(exchange, status, { problem: fault, headers });
   return errorsReply(status, [problemItem(exchange, fault)], headers);
@@ -61,7 +61,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
 
 function noteFault(exchange: Exchange, fault: ServiceError): void {
   const { events } = exchange.service;
-  const status = statusOf[fault.code];
+  const status = statusCodes[fault.code];
   const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
   if (fault.code === 'internal') {
     const { reference } = reportInternalError(exchange.service, fault, {
@@ -89,7 +89,7 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   const isLogin = target.kind === 'service' && target.name === 'login';
   if (isLogin && replyFormat(exchange) === 'html') {
     const form = fault.details.login_form as LoginForm | undefined;
-    const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
+    const message = toldMessage(fault) ?? makePageContext(exchange).language.text('signInFailed');
     return loginPageReply(exchange, 401, { message, ...form });
   }
   if (fault.details[linkPasswordDetail] !== undefined) return linkLockedReply(exchange, fault);
@@ -149,7 +149,7 @@ function toldMessage(fault: ServiceError): string | undefined {
 }
 
 function loginRedirect(exchange: Exchange, told: string | undefined): Reply {
-  const wanted = pageUrlOf(exchange.target) ?? '/home/';
+  const wanted = rebuildPageUrl(exchange.target) ?? '/home/';
   const location = wanted === '/home/' ? '/__svc__/login' : `/__svc__/login?next=${encodeURIComponent(wanted)}`;
   const headers = {
     location,

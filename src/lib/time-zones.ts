@@ -15,7 +15,7 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
 }
 
 /** Returns the wall-clock time in a zone, in milliseconds as if it were UTC. */
-export function clockOf(timeMs: number, timeZone: string): number {
+export function wallClock(timeMs: number, timeZone: string): number {
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
       .formatToParts(timeMs)
@@ -31,10 +31,10 @@ export function clockOf(timeMs: number, timeZone: string): number {
  *
  * @param wall the time that the clock shows, in milliseconds as if it were UTC
  */
-export function instantOf(wall: number, timeZone: string): number {
-  const offsetAt = (timeMs: number) => clockOf(timeMs, timeZone) - timeMs;
+export function findInstant(wall: number, timeZone: string): number {
+  const offsetAt = (timeMs: number) => wallClock(timeMs, timeZone) - timeMs;
   const offsets = [offsetAt(wall - dayMs), offsetAt(wall + dayMs)];
-  const shown = offsets.map((offset) => wall - offset).filter((instant) => clockOf(instant, timeZone) === wall);
+  const shown = offsets.map((offset) => wall - offset).filter((instant) => wallClock(instant, timeZone) === wall);
   if (shown.length > 0) return Math.min(...shown);
   let [before, after] = [wall - Math.max(...offsets), wall - Math.min(...offsets)];
   const offsetBefore = offsetAt(before);
@@ -48,7 +48,7 @@ export function instantOf(wall: number, timeZone: string): number {
 
 /** Formats a time as RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
 export function zonedTime(timeMs: number, timeZone: string): string {
-  const wall = clockOf(timeMs, timeZone);
+  const wall = wallClock(timeMs, timeZone);
   const minutes = Math.round((wall - timeMs) / minuteMs);
   const text = new Date(wall).toISOString().slice(0, 19);
   if (minutes === 0) return `${text}Z`;

@@ -119,7 +119,7 @@ function checkChain(chain: readonly X509Certificate[], nowMs: number): TlsFault[
 }
 
 function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: number): TlsFault[] {
-  const name = nameOf(certificate);
+  const name = certificateName(certificate);
   const fromMs = Date.parse(certificate.validFrom);
   const toMs = Date.parse(certificate.validTo);
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -131,7 +131,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
 }
 
 /** Returns a name for messages. If the authority left the subject empty, Node.js returns undefined, although its type says otherwise. */
-function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
+function certificateName({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }
 

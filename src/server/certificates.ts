@@ -117,7 +117,9 @@ export class Certificates {
     const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
     // The last entry of a name wins. So the order is reversed, and the first service with a name is used.
     const origins = new Map(
-      served.toReversed().flatMap(({ options, service }) => options.domains.map((domain) => [domain, originOf(domain, service)] as const)),
+      served
+        .toReversed()
+        .flatMap(({ options, service }) => options.domains.map((domain) => [domain, domainOrigin(domain, service)] as const)),
     );
     return {
       find: (token) => store.get(challengeName({ type: 'http-01', domain: '', token })),
@@ -127,7 +129,7 @@ export class Certificates {
 }
 
 /** Returns the origin under which browsers reach a domain. Behind a proxy, the port may be different. */
-function originOf(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
+function domainOrigin(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
   return known ?? new URL(`https://${domain}:${port}`).origin;
 }

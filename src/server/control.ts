@@ -86,12 +86,12 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
 /** The kind of login that was guessed at, by the prefix of a name or address (`attemptSource`). */
 const guessedAt: Readonly<Record<GuessRealm, 'console' | 'links'>> = { administrator: 'console', link: 'links' };
 
-function realmOf(subject: string): GuessRealm | undefined {
+function parseRealm(subject: string): GuessRealm | undefined {
   return (Object.keys(guessedAt) as GuessRealm[]).find((realm) => subject.startsWith(`${realm}/`));
 }
 
 function withoutRealm(source: string): string {
-  const realm = realmOf(source);
+  const realm = parseRealm(source);
   return realm === undefined ? source : source.slice(realm.length + 1);
 }
 
@@ -107,7 +107,7 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
             id: by === 'name' ? `name:${of}` : of,
             address: by === 'address' ? withoutRealm(of) : '',
             account: by === 'name' ? of : '',
-            logins: guessedAt[realmOf(of) as GuessRealm] ?? 'files',
+            logins: guessedAt[parseRealm(of) as GuessRealm] ?? 'files',
             expires: isoTime(nowMs + leftMs),
           },
         }),

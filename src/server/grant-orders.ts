@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type Account, AccountError, effectiveAccount, narrowAccount } from '../accounts/account.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import { eventAccount } from '../auth/auth-chain.ts';
-import { type Grant, grantChain, grantName, narrowingsOf } from '../auth/grants/grant.ts';
+import { type Grant, grantChain, grantName, listNarrowings } from '../auth/grants/grant.ts';
 import type { Grants, MadeGrant } from '../auth/grants/grants.ts';
 import { readLinkOrder } from '../auth/grants/link-order.ts';
 import { shownGrant } from '../auth/grants/shown-grant.ts';
@@ -131,7 +131,7 @@ export class OperatorGrants {
         if (!account[option].enabled)
           throw new ServiceError('unprocessable', `The account "${name}" has no ${option} (option "${option}").`);
         return grant
-          ? narrowAccount(account, narrowingsOf(grantChain(grant, (id) => this.#grants.store.get(id))), grantName(grant))
+          ? narrowAccount(account, listNarrowings(grantChain(grant, (id) => this.#grants.store.get(id))), grantName(grant))
           : account;
       } catch (error) {
         if (error instanceof AccountError) throw new ServiceError('bad-request', `The account "${name}" cannot be used: ${error.message}`);

@@ -51,7 +51,7 @@ export class ErrorKinds {
   /** Adds an event of the group `failure`. Events must be added in the order of their times. */
   add(event: ServiceEvent): void {
     const { id, uuid, message, timestamp, server } = event;
-    const kind = kindOf(event);
+    const kind = errorKind(event);
     const time = new Date(Number(timestamp.timestamp) * 1000).toISOString();
     const { count = 0, first = time } = this.#kinds.get(kind) ?? {};
     this.#kinds.delete(kind);
@@ -65,7 +65,7 @@ export class ErrorKinds {
 }
 
 /** Returns the kind of an error. Errors of one kind have the same ID and component, and differ only in quoted names and in numbers. */
-function kindOf({ id, message, component }: ServiceEvent): string {
+function errorKind({ id, message, component }: ServiceEvent): string {
   const compared = message
     .slice(0, comparedCharacters)
     .replace(/"[^"]*"/g, '""')

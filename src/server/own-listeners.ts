@@ -36,7 +36,7 @@ import {
   timeoutEvent,
 } from './listeners.ts';
 import type { Monitoring } from './monitoring.ts';
-import { type FileServiceOptions, fileServices, methodsOf, protocolOf, type RequestParts } from './parts.ts';
+import { type FileServiceOptions, fileServices, type RequestParts, serviceMethods, serviceProtocol } from './parts.ts';
 import type { State } from './state.ts';
 
 interface ListenerDependencies {
@@ -117,7 +117,7 @@ function makeChain(
   options: FileServiceOptions,
   component: EventComponent,
 ): AuthChain {
-  return new AuthChain(methodsOf(parts, options), parts.groups, events, component, grants);
+  return new AuthChain(serviceMethods(parts, options), parts.groups, events, component, grants);
 }
 
 function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions, attempts }: ServiceSetup, options: FileServiceOptions) {
@@ -210,7 +210,7 @@ export class OwnListeners {
     return Promise.all(
       [...this.#running].map(async ([service, { server, sessions }]) => ({
         service,
-        protocol: protocolOf(server.service.options),
+        protocol: serviceProtocol(server.service.options),
         ...server.traffic,
         sessions: await sessions.count().catch(() => Number.NaN),
       })),

@@ -68,12 +68,12 @@ export function methodFaults({ methods }: RequestParts): Record<string, string> 
 /** Options of a service that serves files. */
 export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
 
-export function protocolOf({ type }: FileServiceOptions): 'http' | 'ssh' {
+export function serviceProtocol({ type }: FileServiceOptions): 'http' | 'ssh' {
   return type === 'ssh' ? 'ssh' : 'http';
 }
 
 /** Returns the authentication methods of a service, in the order in which it asks them. */
-export function methodsOf({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
+export function serviceMethods({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
   const order = authentications ?? [...methods.keys()].filter((method) => config.authentications[method]?.enabled ?? true);
   return order.flatMap((method) => methods.get(method) ?? []);
 }

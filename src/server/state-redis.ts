@@ -35,13 +35,13 @@ type StateOptions = Config['server']['state'];
  *
  * @throws ServiceError `unavailable` if the file of certificate authorities cannot be read, `bad-request` for an unusable URL
  */
-export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): RedisLink {
+export function createRedisLink(options: StateOptions, clock: Clock, log: Log): RedisLink {
   const caPem = readCaCertificates(options.ca_certificates_path, 'server.state.ca_certificates_path');
   const sentinel = { username: options.sentinel_username, password: options.sentinel_password };
   return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }
 
-/** Opens the state that all nodes share through Redis. It waits a short time for Redis. @throws the errors of `redisLinkOf` */
+/** Opens the state that all nodes share through Redis. It waits a short time for Redis. @throws the errors of `createRedisLink` */
 export async function openRedisState(
   options: StateOptions,
   dependencies: {
@@ -54,7 +54,7 @@ export async function openRedisState(
   },
 ): Promise<State> {
   const { clock, log, policy } = dependencies;
-  const link = redisLinkOf(options, clock, log);
+  const link = createRedisLink(options, clock, log);
   const texts = new RedisNodeTexts(link);
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),

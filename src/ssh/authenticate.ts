@@ -243,7 +243,7 @@ export class Login {
       this.#asking++;
       return service.chain.authenticate({ ...credentials, isKnown }).finally(() => this.#asking--);
     };
-    const outcomeOf = ({ outcome }: ChainResult) => {
+    const attemptOutcome = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
       // An agent offers all of its keys, so unknown ones count as one attempt when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
@@ -251,7 +251,7 @@ export class Login {
     // A guessed token must not count against the account whose name was sent with it.
     const isToken = type === 'password' && hasSecretForm(content);
     const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
-    const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
+    const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, attemptOutcome);
     if (counted.kind === 'checked') return counted.result;
     reportBanned(this.#connection, counted, username);
     this.#connection.giveUp(refusalError(counted).message);

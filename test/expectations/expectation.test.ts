@@ -4,7 +4,7 @@ import { createEvent, processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { Expectation } from '../../src/expectations/expectation.ts';
 import { expectationOptions, parseHolidays } from '../../src/expectations/options.ts';
-import { punctualityOf } from '../../src/expectations/told-occurrence.ts';
+import { measurePunctuality } from '../../src/expectations/told-occurrence.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
@@ -142,9 +142,9 @@ test('options that mean nothing are refused', () => {
 });
 
 test('when files come: figures of files that came, whatever their number', () => {
-  assert.equal(punctualityOf([]), null);
+  assert.equal(measurePunctuality([]), null);
   const minutes = Array.from({ length: 20 }, (_, index) => (19 - index) * 60_000 - 600_000);
-  assert.deepEqual(punctualityOf(minutes), {
+  assert.deepEqual(measurePunctuality(minutes), {
     count: 20,
     earliest: -600,
     lower_quartile: -360,
@@ -153,5 +153,5 @@ test('when files come: figures of files that came, whatever their number', () =>
     ninth_decile: 420,
     latest: 540,
   });
-  assert.equal(punctualityOf([1500])?.median, 2);
+  assert.equal(measurePunctuality([1500])?.median, 2);
 });

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 import type { AuthMethod } from '../auth-method.ts';
 import type { Identity } from '../credentials.ts';
-import { type Grant, grantChain, narrowingsOf, whyOver } from './grant.ts';
+import { type Grant, grantChain, listNarrowings, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
 /** After a token was accepted from an address, further uses from there emit no event for this time. Sessions work in the same way. */
@@ -82,7 +82,7 @@ export class GrantLogins {
     this.#narrowed.set(account, known);
     const before = known.get(id);
     if (before) return before;
-    const narrowed = narrowAccount(account, narrowingsOf(this.#chainOf(grant)), name);
+    const narrowed = narrowAccount(account, listNarrowings(this.#chainOf(grant)), name);
     known.set(id, narrowed);
     dropOldest(known, maxNarrowed);
     return narrowed;

@@ -105,7 +105,7 @@ export function grantChain(grant: Grant, get: (id: string) => Grant | undefined)
 }
 
 /** Returns the narrowings of a chain of grants, for `narrowAccount`. */
-export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
+export function listNarrowings(chain: readonly Grant[]): Narrowing[] {
   return chain.map(({ paths, permissions }) => ({ paths, permissions }));
 }
 

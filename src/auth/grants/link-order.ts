@@ -13,7 +13,7 @@ const maxNoteCharacters = 500;
 const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
 
 /** The permissions of a link's visitors. Permissions that the creator does not have are not granted. */
-const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
+const linkPermissions: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
   download: ['allow-read', 'allow-list', 'allow-traverse'],
   drop: ['allow-create-file'],
 };
@@ -44,7 +44,7 @@ export async function readLinkOrder(body: Readonly<Record<string, unknown>>, lim
     ...(passwordHash !== undefined && { passwordHash }),
     ...(maximumDownloads !== undefined && { maximumDownloads }),
   };
-  return { kind: 'link', name, expiresMs: nowMs + lifeS * 1000, paths: [parseVirtualPath(path)], permissions: permissionsOf[kind], link };
+  return { kind: 'link', name, expiresMs: nowMs + lifeS * 1000, paths: [parseVirtualPath(path)], permissions: linkPermissions[kind], link };
 }
 
 function readMaximum(value: unknown, kind: LinkDetails['kind']): number | undefined {

@@ -120,7 +120,7 @@ interface LinkOptions extends ServiceOptions {
 /** Creates a link of an account, and prints only its URL. */
 export async function createLink({ account, service, json, ...options }: LinkOptions): Promise<number> {
   const { path, kind, expires, passwordFile, downloads, note } = options;
-  const password = passwordFile === undefined ? undefined : firstLineOf(passwordFile);
+  const password = passwordFile === undefined ? undefined : readFirstLine(passwordFile);
   const order = { path, kind, expires, password, maximum_downloads: downloads, note };
   const given = { by: userInfo().username, account, service, order };
   const [made] = await orderOfService(await serviceFolder(options), 'create-link', given);
@@ -129,6 +129,6 @@ export async function createLink({ account, service, json, ...options }: LinkOpt
 }
 
 // Other users of the machine can see the arguments of a command, so the password is read from a file.
-function firstLineOf(file: string): string {
+function readFirstLine(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/, 1)[0] ?? '';
 }

@@ -35,7 +35,8 @@ export function takeKeys(
     }
     const [type = '', blob = '', ...comment] = key.split(/\s+/);
     const [stricter] = splitOptions(options.trim()).filter((option) => !isHarmless(option));
-    if (stricter !== undefined) tell(`the key has the option "${nameOf(stricter)}" and is not carried over`, remedyFor(nameOf(stricter)));
+    if (stricter !== undefined)
+      tell(`the key has the option "${optionName(stricter)}" and is not carried over`, remedyFor(optionName(stricter)));
     else if (!isAccepted(type, blob))
       tell(`the server does not take this key (${type})`, 'Nothing needs to be done, or ask for another key.');
     else {
@@ -47,14 +48,14 @@ export function takeKeys(
   }
 }
 
-function nameOf(option: string): string {
+function optionName(option: string): string {
   return option.split('=', 1)[0] ?? '';
 }
 
 function isHarmless(option: string): boolean {
   if (/^command=/i.test(option))
     return /^internal-sftp(?:$|\s)/.test(splitWords(option.slice('command='.length))?.[0] ?? '') && !/\s-[RPp]/.test(option);
-  return harmless.test(nameOf(option));
+  return harmless.test(optionName(option));
 }
 
 function remedyFor(option: string): string {

@@ -122,11 +122,11 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   if (unknown.length > 0) tell(`permissions that svc does not know: ${unknown.join(', ')}`, `Known are ${permissionKeywords.join(', ')}.`);
   if (permissions.length > 0) account.permissions = [permissions.filter((keyword) => !unknown.includes(keyword))];
   if (!addAccount(draft, account)) return;
-  account.password = value('hash') || (await hashOf(value('password'), tell));
+  account.password = value('hash') || (await hashImported(value('password'), tell));
 }
 
 /** Returns the hash of a password. The column of passwords may already contain hashes. */
-async function hashOf(password: string, tell: (what: string, instead: string) => unknown): Promise<string | undefined> {
+async function hashImported(password: string, tell: (what: string, instead: string) => unknown): Promise<string | undefined> {
   if (password === '') return undefined;
   try {
     parsePasswordHash(password);

@@ -43,8 +43,8 @@ export function finish(draft: Draft, from: string, names: { config: string; acco
   const groups = new Map<string, GroupKey>();
   const written: Record<string, unknown> = Object.create(null);
   for (const account of candidates) {
-    const group = groupOf(account, draft, groups);
-    const options = optionsOf(account, group);
+    const group = findGroupKey(account, draft, groups);
+    const options = importedOptions(account, group);
     const [issue] = [accountOptions.safeParse(options), groupOptions.safeParse(group.options)].flatMap(({ error }) => error?.issues ?? []);
     if (!issue) written[account.name] = options;
     else {
@@ -68,7 +68,7 @@ export function finish(draft: Draft, from: string, names: { config: string; acco
   const isSsh = Object.values(draft.services).some(({ type }) => type === 'ssh');
   const cases = {
     config: `./${names.config}`,
-    cases: accounts.slice(0, maxAccountsWithCases).flatMap((account) => casesOf(account, isSsh)),
+    cases: accounts.slice(0, maxAccountsWithCases).flatMap((account) => accountCases(account, isSsh)),
   };
   const accountsFile = hasFile ? `${JSON.stringify({ accounts: written }, undefined, 1)}\n` : undefined;
   return { config: head + yaml(sections), accountsFile, cases: yaml(cases), notes, accounts };
@@ -119,7 +119,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
 }
 
 /** Returns the group with the values that its accounts share. If the home folder ends with the account's name, the group defines it. */
-function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
+function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
   const isOpen = permissions.length === 1 && permissions[0]?.length === 1 && permissions[0][0] === fullControl;
@@ -145,7 +145,7 @@ function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupK
   return made;
 }
 
-function optionsOf(account: DraftAccount, group: GroupKey): Record<string, unknown> {
+function importedOptions(account: DraftAccount, group: GroupKey): Record<string, unknown> {
   return {
     ...(!account.enabled && { enabled: false }),
     group: group.name,
@@ -167,10 +167,10 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
 ];
 
 /** Creates test cases for the account's rights on the old server. They must pass now, and also after later changes of the configuration. */
-function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
+function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');
-  const isOf = (kind: string) => requires === 'any' || requires === kind;
+  const allowsCredential = (kind: string) => requires === 'any' || requires === kind;
   const login = (credentials: string[], isAllowed: boolean) => ({
     request: 'LOGIN',
     account: name,
@@ -178,8 +178,8 @@ function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>
     expect: verdict(isAllowed),
   });
   const logins = [
-    login(['ssh-key'], sshKeys.length > 0 && isOf('ssh-key')),
-    login(['password'], password !== undefined && isOf('password')),
+    login(['ssh-key'], sshKeys.length > 0 && allowsCredential('ssh-key')),
+    login(['password'], password !== undefined && allowsCredential('password')),
     ...(requires === 'both' ? [login(['ssh-key', 'password'], sshKeys.length > 0 && password !== undefined)] : []),
   ];
   const [general = []] = permissions;

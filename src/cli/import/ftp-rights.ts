@@ -55,7 +55,7 @@ export function permissionSet(granted: readonly string[]): string[] {
 }
 
 /** Creates an account from a Unix account. It gets the home folder, and the password if that can be imported. */
-export function accountOf(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
+export function makeDraftAccount(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),
     home: unix.home === '/' ? '' : unix.home,

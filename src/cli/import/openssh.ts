@@ -15,7 +15,7 @@ import {
   readOnly,
 } from './draft.ts';
 import { importSshService, refusedKeys } from './openssh-service.ts';
-import { appliesTo, type Block, type Directive, matchesList, matchesPattern, readSshdConfig, splitWords, valuesOf } from './sshd-config.ts';
+import { appliesTo, type Block, type Directive, lookUp, matchesList, matchesPattern, readSshdConfig, splitWords } from './sshd-config.ts';
 import { noShells, readUnixAccounts, type UnixAccount, unixFileKind } from './unix-accounts.ts';
 
 /** The first UID of people on Linux systems, and the UID of `nobody`. */
@@ -173,7 +173,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
 
 /** Returns the value of a keyword. If the value depends on the client's address, the account is disabled. */
 function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount, keyword: string): Directive | undefined {
-  const { usual, sometimes } = valuesOf(blocks, keyword, unix);
+  const { usual, sometimes } = lookUp(blocks, keyword, unix);
   const other = sometimes.find(({ args }) => args.join(' ') !== usual?.args.join(' '));
   if (other) disable(draft, account, `${other.name} has another value for some addresses`, 'Choose one, and enable it.', other);
   return usual;
@@ -182,7 +182,7 @@ function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: Un
 /** Returns whether a yes/no keyword is yes for all connections. */
 function isYes({ blocks }: Reader, unix: UnixAccount, keywords: readonly string[]): boolean {
   return keywords.every((keyword) => {
-    const { usual, sometimes } = valuesOf(blocks, keyword, unix);
+    const { usual, sometimes } = lookUp(blocks, keyword, unix);
     return [usual, ...sometimes].every((directive) => directive === undefined || directive.args[0]?.toLowerCase() !== 'no');
   });
 }
@@ -261,15 +261,15 @@ function setCommand(reader: Reader, account: DraftAccount, unix: UnixAccount): v
 
 function setArguments(draft: Draft, account: DraftAccount, directive: Directive, args: readonly string[]): void {
   const all = [...new Set(Object.values(requestRights))];
-  const rightsOf = (list = '') => list.split(',').flatMap((request) => requestRights[request.trim()] ?? []);
+  const rightsIn = (list = '') => list.split(',').flatMap((request) => requestRights[request.trim()] ?? []);
   let granted = [...all];
   for (let index = 0; index < args.length; index++) {
     const [option = '', value] = [args[index]?.slice(0, 2), (args[index]?.length ?? 0) > 2 ? args[index]?.slice(2) : args[index + 1]];
     const takesValue = /^-[dflPpuU]$/.test(option);
     if (takesValue && (args[index]?.length ?? 0) <= 2) index++;
     if (option === '-R') granted = granted.filter((right) => readOnly.includes(right));
-    else if (option === '-P') granted = granted.filter((right) => !rightsOf(value).includes(right));
-    else if (option === '-p') granted = granted.filter((right) => rightsOf(value).includes(right));
+    else if (option === '-P') granted = granted.filter((right) => !rightsIn(value).includes(right));
+    else if (option === '-p') granted = granted.filter((right) => rightsIn(value).includes(right));
     else if (option === '-u') addUmask(draft, value ?? '', directive);
     else if (option === '-d' && value !== '/')
       draft.notes.push({
@@ -313,7 +313,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   const byQuestion = isYes(reader, unix, ['kbdinteractiveauthentication', 'challengeresponseauthentication']);
   const isPassword = (method: string) =>
     /^password$/.test(method) ? byPassword : /^keyboard-interactive(?::pam)?$/.test(method) && byQuestion;
-  const { usual, sometimes } = valuesOf(blocks, 'authenticationmethods', unix);
+  const { usual, sometimes } = lookUp(blocks, 'authenticationmethods', unix);
   const lists = [usual, ...sometimes].filter((directive) => directive !== undefined && directive.args[0] !== 'any') as Directive[];
   const usable = (list: string) =>
     list.split(',').map((method) => (method === 'publickey' && byKey ? 'ssh-key' : isPassword(method) ? 'password' : 'none'));

@@ -15,7 +15,7 @@ import {
   type ImportInput,
   type InputFile,
 } from './draft.ts';
-import { accountOf, allRights, commandRights, permissionSet } from './ftp-rights.ts';
+import { allRights, commandRights, makeDraftAccount, permissionSet } from './ftp-rights.ts';
 import { matchesPattern, splitWords } from './sshd-config.ts';
 import { noShells, readUnixAccounts, type UnixAccount, unixFileKind } from './unix-accounts.ts';
 
@@ -82,7 +82,7 @@ export function importProftpd({ files, root, port, nowMs }: ImportInput): Draft 
     draft.notes.push({ file: '', line: 0, what: 'there are no accounts', instead: 'Give the AuthUserFile or a copy of /etc/passwd, too.' });
   for (const unix of accounts.values()) {
     if (unix.uid === 0 || unix.uid === 65_534) continue;
-    const account = accountOf(draft, unix, nowMs);
+    const account = makeDraftAccount(draft, unix, nowMs);
     if (addAccount(draft, account)) setAccount({ draft, entries, all, root }, account, unix);
   }
   return draft;
@@ -220,7 +220,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
 type Verdict = 'allow' | 'deny' | undefined;
 
 /** Returns whether a section of limits applies to an account. Conditions on addresses and classes cannot be evaluated. */
-function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
+function limitVerdict(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
   let [verdict, isConditional, isListed]: [Verdict, boolean, boolean] = [undefined, false, false];
   for (const { name, args } of limit.entries ?? []) {
     const lower = name.toLowerCase();
@@ -250,7 +250,7 @@ function setPermissions({ draft, all }: Reader, account: DraftAccount, unix: Uni
   const limited = (granted: readonly string[], limits: readonly Entry[]) => {
     let result = [...granted];
     for (const limit of limits.filter(({ name }) => /^limit$/i.test(name))) {
-      const { verdict, isConditional } = verdictOf(limit, unix);
+      const { verdict, isConditional } = limitVerdict(limit, unix);
       const isLogin = limit.args.some((command) => /^login$/i.test(command));
       if (isConditional)
         disable(

@@ -34,7 +34,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   copy: [],
 };
 
-function permissionsOf(given: readonly string[]): string[] {
+function mapPermissions(given: readonly string[]): string[] {
   const has = (name: string) => given.includes(name);
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
@@ -173,7 +173,7 @@ function addUser(reader: Reader, user: Members): void {
     ],
     [
       number(user.expiration_date) > reader.nowMs,
-      `it expires on ${dayOf(number(user.expiration_date))}`,
+      `it expires on ${formatDay(number(user.expiration_date))}`,
       'Enable it, and disable it that day.',
     ],
     [number(user.expiration_date) > 0 && number(user.expiration_date) <= reader.nowMs, 'it has expired', 'Nothing needs to be done.'],
@@ -231,7 +231,7 @@ function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
 
-function dayOf(timeMs: number): string {
+function formatDay(timeMs: number): string {
   const date = new Date(timeMs);
   return Number.isNaN(date.getTime()) ? 'a day that cannot be read' : date.toISOString().slice(0, 10);
 }
@@ -243,18 +243,18 @@ function dayOf(timeMs: number): string {
 function setPermissions(account: DraftAccount, given: Members, expand: (path: string) => string): void {
   const sets = Object.entries(given).map(([path, names]) => ({
     path: expand(path).replace(/(.)\/+$/, '$1'),
-    granted: permissionsOf(texts(names)),
+    granted: mapPermissions(texts(names)),
   }));
   const general = sets.find(({ path }) => path === '/')?.granted ?? [];
   account.permissions = [general];
   const below = sets.filter(({ path }) => path !== '/').sort((a, b) => b.path.length - a.path.length);
-  const parentOf = (folder: string) => below.find(({ path }) => folder.startsWith(`${path}/`))?.granted ?? general;
+  const grantedAbove = (folder: string) => below.find(({ path }) => folder.startsWith(`${path}/`))?.granted ?? general;
   for (const { path, granted } of below) {
     account.permissions.push([belowFolder(path), ...granted]);
     account.samples.push({ at: path, granted });
   }
   for (const { path, granted } of below) {
-    const parent = parentOf(path);
+    const parent = grantedAbove(path);
     const listed = [fullControl, 'allow-list'].some((keyword) => granted.includes(keyword)) ? ['allow-list'] : [];
     const kept = parent.includes(fullControl)
       ? ['allow-create-folder', 'allow-rename', 'allow-delete-folder', 'allow-set-attributes']

@@ -74,7 +74,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
       const [name = '', ...args] = words ?? [];
       const keyword = name.toLowerCase();
       if (keyword === '') continue;
-      if (keyword === 'match') blocks.push({ criteria: [...outer, ...criteriaOf(args)], directives: [] });
+      if (keyword === 'match') blocks.push({ criteria: [...outer, ...parseCriteria(args)], directives: [] });
       else if (keyword === 'include') {
         for (const included of args.flatMap((pattern) => includedPaths(pattern, root))) {
           if (depth >= maxDepth || ++files > maxFiles) {
@@ -113,7 +113,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
   return blocks;
 }
 
-function criteriaOf(args: readonly string[]): Criterion[] {
+function parseCriteria(args: readonly string[]): Criterion[] {
   const criteria: Criterion[] = [];
   for (let index = 0; index < args.length; index++) {
     const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(args[index] ?? '') ?? [];
@@ -186,7 +186,7 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
  * Returns the possible values of a keyword for an account. The first value applies if no condition on addresses is met, because sshd uses
  * the first matching `Match` block, or else the lines before the first `Match`. The other values come from blocks that may match.
  */
-export function valuesOf(
+export function lookUp(
   blocks: readonly Block[],
   keyword: string,
   subject: Subject,

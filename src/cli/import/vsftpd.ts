@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownMember } from '../../lib/json.ts';
 import { addAccount, type Draft, type DraftAccount, disable, draftAccount, emptyDraft, type ImportInput, type InputFile } from './draft.ts';
-import { accountOf, allRights, commandRights, permissionSet } from './ftp-rights.ts';
+import { allRights, commandRights, makeDraftAccount, permissionSet } from './ftp-rights.ts';
 import { readUnixAccounts, unixFileKind } from './unix-accounts.ts';
 
 /** A setting and its position in a file. */
@@ -102,7 +102,7 @@ function addAccounts(reader: Reader, files: readonly InputFile[], home: string):
   const { draft, settings, root, nowMs } = reader;
   const folder = settings.get('user_config_dir')?.value;
   const own = new Map<string, Settings>();
-  for (const name of folder === undefined ? [] : entriesOf(join(root, folder))) {
+  for (const name of folder === undefined ? [] : listEntries(join(root, folder))) {
     const path = join(root, folder ?? '', name);
     own.set(name, readSettings({ path, text: readFileSync(path, 'utf8'), account: name }, draft));
   }
@@ -132,10 +132,10 @@ function addAccounts(reader: Reader, files: readonly InputFile[], home: string):
     nowMs,
     draft.notes,
   ).values())
-    if (unix.uid >= 1000 && unix.uid !== 65_534) add(accountOf(draft, unix, nowMs));
+    if (unix.uid >= 1000 && unix.uid !== 65_534) add(makeDraftAccount(draft, unix, nowMs));
 }
 
-function entriesOf(folder: string): string[] {
+function listEntries(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
       .filter((entry) => entry.isFile())

@@ -5,9 +5,9 @@ import { evaluate, summarise } from '../../expectations/evaluate.ts';
 import type { ExpectationOptions } from '../../expectations/options.ts';
 import { durationSeconds } from '../../expectations/schedule.ts';
 import {
+  measurePunctuality,
   type Punctuality,
   punctuality,
-  punctualityOf,
   type ToldOccurrence,
   toldExpectation,
   toldOccurrence,
@@ -83,7 +83,7 @@ export async function expectationHistory(uuid: string, options: Options): Promis
   const { past, next, arrivals, all } = await judged(options, options.since ?? systemClock.nowMs() - shownMs);
   assertKnown(uuid, all);
   const coming = next.get(uuid);
-  const figures = punctualityOf(arrivals.get(uuid) ?? []);
+  const figures = measurePunctuality(arrivals.get(uuid) ?? []);
   const occurrences = [...past.filter(({ expectation }) => expectation === uuid), ...(coming ? [coming] : [])];
   if (options.json) print(JSON.stringify({ occurrences, punctuality: figures }));
   else printOccurrences(occurrences, options);

@@ -9,7 +9,7 @@ import { type DataFolder, openDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisLinkOf } from '../../server/state-redis.ts';
+import { createRedisLink } from '../../server/state-redis.ts';
 import { keptSpool, RedisEventLog } from '../../state/redis/journal/redis-event-log.ts';
 import { exitCode, interruptible } from '../exit-codes.ts';
 import { count, print, visible } from '../output.ts';
@@ -36,7 +36,7 @@ export async function forwardEvents(options: ForwardOptions): Promise<number> {
   const folder = resolve(options.dataFolder);
   if (!existsSync(journalFolder(folder))) throw new ServiceError('bad-request', `There is no journal in ${journalFolder(folder)}.`);
   const dataFolder = openDataFolder(folder);
-  const link = redisLinkOf(config.server.state, systemClock, silentLog);
+  const link = createRedisLink(config.server.state, systemClock, silentLog);
   try {
     await link.start();
     return await interruptible(async (signal) => {

@@ -12,7 +12,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
-import { redisLinkOf } from '../../server/state-redis.ts';
+import { createRedisLink } from '../../server/state-redis.ts';
 import { fileRecords } from '../../state/memory/delivery-records.ts';
 import { readPauses, readPositions } from '../../state/memory/handler-positions.ts';
 import { redisRecords, redisReplayLog } from '../../state/redis/delivery-records.ts';
@@ -105,7 +105,7 @@ const dayMs = 86_400_000;
 
 /** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` if Redis cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
-  const link = redisLinkOf(config.server.state, systemClock, silentLog);
+  const link = createRedisLink(config.server.state, systemClock, silentLog);
   await link.start();
   const state = link.check();
   if (state !== true) {

@@ -76,7 +76,7 @@ function printReport({ reloaded, changes, ended, reason, findings }: ReloadRepor
     print([`reloaded: ${summary}`, ...changes.map((path) => `  ${path}`), ...endedLines(ended)].join('\n'));
     return;
   }
-  complainFindings(findings, textOf(findings[0]?.file));
+  complainFindings(findings, readText(findings[0]?.file));
   complain(`svc: The service refused the new configuration and keeps the old one: ${reason}`);
 }
 
@@ -86,7 +86,7 @@ function endedLines({ sessions, connections, transfers }: ReloadReport['ended'])
   return [`ended, because the account or its credential is not valid any more: ${counts.join(', ')}`];
 }
 
-function textOf(file: string | undefined): string {
+function readText(file: string | undefined): string {
   try {
     return file ? readFileSync(file, 'utf8') : '';
   } catch {

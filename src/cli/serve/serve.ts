@@ -127,13 +127,13 @@ async function serveFolder(options: ServeOptions): Promise<number> {
 }
 
 function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: ServeOptions): Record<string, object> {
-  const portOf = (given: number | true) => (given === true ? {} : { port: given });
+  const portOption = (given: number | true) => (given === true ? {} : { port: given });
   return {
     files: { type: 'http', name: 'Files', address, port },
-    ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOf(ssh) } }),
+    ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOption(ssh) } }),
     // `address` does not apply to the console. It stays on loopback, because its login link uses plain HTTP.
     ...(console !== undefined && {
-      console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOf(console) },
+      console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOption(console) },
     }),
   };
 }

@@ -52,7 +52,7 @@ export async function inspectFile(file: string, options: InspectOptions): Promis
   const fd = openFile(file);
   try {
     const { name, uuid, groupUuid } = account;
-    const content = contentOf(fd, file, path, { username: name, uuid, group: groupUuid });
+    const content = fileContent(fd, file, path, { username: name, uuid, group: groupUuid });
     const judgement = await inspections.judge(uuids, content, uuid, false);
     return report({ path, account: name, inspections: [...uuids] }, judgement ?? { outcome: 'accept', verdicts: [] }, options);
   } finally {
@@ -69,7 +69,7 @@ function openFile(file: string): number {
   }
 }
 
-function contentOf(fd: number, file: string, path: string, account: InspectedContent['facts']['account']): InspectedContent {
+function fileContent(fd: number, file: string, path: string, account: InspectedContent['facts']['account']): InspectedContent {
   const { size, mtimeMs } = fstatSync(fd);
   const name = baseName(parseVirtualPath(path));
   const chunks = () => readChunks(fd, size);
@@ -94,7 +94,7 @@ function contentOf(fd: number, file: string, path: string, account: InspectedCon
 }
 
 function report(about: { path: string; account: string; inspections: string[] }, judgement: Judgement, { json }: InspectOptions): number {
-  const outcome = outcomeOf(judgement);
+  const outcome = describeOutcome(judgement);
   const verdicts = judgement.verdicts.map(({ inspection, verdict, message = '', timeMs }) => ({
     inspection,
     verdict,
@@ -111,7 +111,7 @@ function report(about: { path: string; account: string; inspections: string[] },
   return outcomes[outcome];
 }
 
-function outcomeOf(judgement: Judgement): Outcome {
+function describeOutcome(judgement: Judgement): Outcome {
   if (judgement.outcome === 'accept') return 'accepted';
   if (judgement.outcome === 'refuse') return judgement.by.verdict === 'failure' ? 'failure' : 'refused';
   return judgement.reason === 'failure' ? 'failure' : 'held';

@@ -61,7 +61,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
 /** The accounts files of a configuration, by path. They are kept, because many cases may use the same large file. */
 const accountsFiles = new WeakMap<Config, Map<string, AccountsFile>>();
 
-function accountsFileOf(config: Config, path: string): AccountsFile {
+function openAccountsFile(config: Config, path: string): AccountsFile {
   const files = accountsFiles.get(config) ?? new Map<string, AccountsFile>();
   accountsFiles.set(config, files);
   const file = files.get(path) ?? new AccountsFile(path, config.accounts, systemClock, silentLog);
@@ -74,7 +74,7 @@ export function localAccount(config: Config, name: string) {
   for (const [uuid, method] of methodsInForce(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;
     const file = accountsFilePath(method, config.server.data_folder_path);
-    const account = accountsFileOf(config, file).find(name);
+    const account = openAccountsFile(config, file).find(name);
     if (account) return { account, method: uuid, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
   }
   return undefined;

@@ -6,7 +6,7 @@ import { methodsInForce } from '../../auth/options.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { type ConditionalRight, neededRights, type Operation, type RequestOperations } from '../../files/needed-rights.ts';
-import { statusOf } from '../../http/reply/error-reply.ts';
+import { statusCodes } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isWithin, parseVirtualPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -56,7 +56,7 @@ const ofFolders: Readonly<Record<string, RequestOperations>> = {
 };
 
 /** Returns the operations of each method on the URL of a file or folder, for explanations. */
-function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
+function requestOperations(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
   return isFolder ? ofFolders : ofFiles;
 }
 
@@ -195,7 +195,7 @@ export function decide(config: Config, question: Question): Decision {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
-    const status = isSftpRequest(made.method) ? statusByError[error.code] : statusOf[error.code];
+    const status = isSftpRequest(made.method) ? statusByError[error.code] : statusCodes[error.code];
     return { ...made, allowed: false, status: isLogin ? null : status, reason: error.message };
   }
   return made;
@@ -215,7 +215,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   const mounts = new Mounts(account, []);
   const operations: Readonly<Record<string, RequestOperations>> = isSftp
     ? operationsOnPath(target.isFolder)
-    : operationsOf(target.isFolder);
+    : requestOperations(target.isFolder);
   const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
   if (!needs) {
     const kind = target.isFolder ? 'folder' : 'file';

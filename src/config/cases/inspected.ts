@@ -1,9 +1,9 @@
 import type { Account } from '../../accounts/account.ts';
-import { inspectionsOf } from '../../files/inspections/gate.ts';
+import { neededInspections } from '../../files/inspections/gate.ts';
 import { type HoldReason, judge, type Verdict, type VerdictKind } from '../../files/inspections/verdict.ts';
 import type { Mounts } from '../../files/mounts.ts';
 import type { RequestOperations } from '../../files/needed-rights.ts';
-import { statusOf } from '../../http/reply/error-reply.ts';
+import { statusCodes } from '../../http/reply/error-reply.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { statusByError } from '../../ssh/sftp/status.ts';
 import type { Decision } from '../report-shapes.ts';
@@ -35,7 +35,7 @@ export function addInspections(
   if (made === undefined) return;
   const at = (one: VirtualPath) => {
     const location = mounts.locate(one);
-    return inspectionsOf({ account, mounts }, one, location.kind === 'real' ? location.realPath : '');
+    return neededInspections({ account, mounts }, one, location.kind === 'real' ? location.realPath : '');
   };
   const uuids = [...at(made)];
   const before = isMoved ? at(path) : undefined;
@@ -83,7 +83,7 @@ export function judgeMocked(
     return { inspection, verdict, effect: effects[verdict] ?? 'hold', timeMs: 0 };
   });
   const judgement = judge(all);
-  const status = (code: 'unprocessable' | 'held') => (isSftp ? statusByError[code] : statusOf[code]);
+  const status = (code: 'unprocessable' | 'held') => (isSftp ? statusByError[code] : statusCodes[code]);
   if (judgement.outcome === 'accept') return judged('allowed');
   if (judgement.outcome === 'refuse')
     return judged('refused', { status: status('unprocessable'), reason: `the inspection ${judgement.by.inspection} refuses the file` });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Account, narrowAccount } from '../../accounts/account.ts';
-import { type Grant, grantChain, grantName, narrowingsOf, whyOver } from '../../auth/grants/grant.ts';
+import { type Grant, grantChain, grantName, listNarrowings, whyOver } from '../../auth/grants/grant.ts';
 import { refusalText } from '../../auth/grants/grant-logins.ts';
 import { shownToken } from '../../auth/grants/shown-grant.ts';
 import type { AuthenticationOptions } from '../../auth/options.ts';
@@ -58,7 +58,7 @@ export function methodRefusal(
 
 /** Returns the account with the limits of a token. */
 export function narrowedBy(account: Account, { grant, chain }: KeptToken): Account {
-  return narrowAccount(account, narrowingsOf(chain), grantName(grant));
+  return narrowAccount(account, listNarrowings(chain), grantName(grant));
 }
 
 /** Describes a token in one line for people. */

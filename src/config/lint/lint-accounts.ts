@@ -215,7 +215,7 @@ export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
   const isReplaced = methods.every((method) => method.type !== 'application' || method.replace_password_hashes);
-  const remedy = replacementOf(isReplaced);
+  const remedy = describeReplacement(isReplaced);
   const names = Object.keys(config.accounts);
   if (names.length > 0 && !hasApplication)
     report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
@@ -253,7 +253,7 @@ export function lintAccountsFiles({ authentications }: Config, report: Report): 
       const [first] = weak;
       if (!first) continue;
       const message = `has ${weak.length === 1 ? 'a hash' : `${weak.length} hashes`} of other systems that are fast to guess, such as that of "${first.name}" (${first.format}: ${first.weakness})`;
-      report.warning('weak-password-hash', path, message, replacementOf(method.replace_password_hashes));
+      report.warning('weak-password-hash', path, message, describeReplacement(method.replace_password_hashes));
     } catch (error) {
       if (!isServiceError(error, 'unavailable')) throw error;
       report.error('file-unreadable', path, error.message);
@@ -261,7 +261,7 @@ export function lintAccountsFiles({ authentications }: Config, report: Report): 
   }
 }
 
-function replacementOf(isReplaced: boolean): string {
+function describeReplacement(isReplaced: boolean): string {
   return isReplaced ? 'the first login puts a hash of svc in its place' : 'create a hash with svc hash-password';
 }
 

@@ -19,7 +19,7 @@ interface Place {
 
 /** Finds options of tokens and links that have no effect, and links whose URL visitors cannot reach. */
 export function lintGrants(config: Config, report: Report): void {
-  const places = placesOf(config);
+  const places = listPlaces(config);
   lintLinks(config, places, report);
   for (const place of places) {
     lintOff(place, report);
@@ -30,18 +30,18 @@ export function lintGrants(config: Config, report: Report): void {
 }
 
 /** Returns the groups, and the accounts that set such options themselves, each with its effective options. */
-function placesOf({ groups, accounts }: Config): Place[] {
-  const ofGroups = Object.entries(groups).map(([uuid, group]) => placeOf(['groups', uuid], group, group));
+function listPlaces({ groups, accounts }: Config): Place[] {
+  const ofGroups = Object.entries(groups).map(([uuid, group]) => makePlace(['groups', uuid], group, group));
   return [
     ...ofGroups,
     ...Object.entries(accounts).flatMap(([name, account]) => {
       const group = Object.hasOwn(groups, account.group) ? groups[account.group] : undefined;
-      return account.tokens || account.links || account.permissions ? [placeOf(['accounts', name], account, group)] : [];
+      return account.tokens || account.links || account.permissions ? [makePlace(['accounts', name], account, group)] : [];
     }),
   ];
 }
 
-function placeOf(path: string[], own: Holder, group: Holder | undefined): Place {
+function makePlace(path: string[], own: Holder, group: Holder | undefined): Place {
   const tokens = own.tokens ?? group?.tokens ?? defaultTokens;
   const links = own.links ?? group?.links ?? defaultLinks;
   return { path, own, permissions: own.permissions ?? group?.permissions ?? defaultPermissions, tokens, links };

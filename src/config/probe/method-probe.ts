@@ -225,7 +225,7 @@ const shortestSearched = 4;
  */
 function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
-  const echoed = secrets.filter((secret) => secret !== '' && formsOf(secret).some((form) => said.some((text) => text.includes(form))));
+  const echoed = secrets.filter((secret) => secret !== '' && secretForms(secret).some((form) => said.some((text) => text.includes(form))));
   if (echoed.length === 0) return report;
   const { status_reason, reason, problems, failure, account, warnings } = report;
   return {
@@ -240,7 +240,7 @@ function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind
 }
 
 /** Returns the forms in which a reply may contain a secret. JSON inside a text contains it with escapes. */
-function formsOf(secret: string): string[] {
+function secretForms(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }
 
@@ -258,7 +258,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   let cleaned = text;
   for (const secret of secrets) {
     if (cleaned === secret) return mask;
-    if (secret.length >= shortestSearched) for (const form of formsOf(secret)) cleaned = cleaned.replaceAll(form, mask);
+    if (secret.length >= shortestSearched) for (const form of secretForms(secret)) cleaned = cleaned.replaceAll(form, mask);
   }
   return cleaned;
 }

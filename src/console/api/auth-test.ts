@@ -42,7 +42,7 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
   const { config } = c.env.service.sources.configuration.running();
   // An endpoint may repeat the credentials in its reply, so they are masked there.
   const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
-  const target = { ...configTarget(config, asked.method, creatorTypeOf(asked) === 'ssh'), secrets };
+  const target = { ...configTarget(config, asked.method, creatorType(asked) === 'ssh'), secrets };
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service accepts a password and a key together.');
   await recordAction(c, 'auth-test', (presented[0] as Credentials).username);
@@ -67,7 +67,7 @@ async function withinTime<T>({ env }: ConsoleContext, test: (signal: AbortSignal
   }
 }
 
-function creatorTypeOf({ creator_type, ssh_key }: AuthTestRequest): string {
+function creatorType({ creator_type, ssh_key }: AuthTestRequest): string {
   return creator_type ?? (ssh_key === undefined ? 'https' : 'ssh');
 }
 
@@ -78,17 +78,17 @@ function presentedBy(asked: AuthTestRequest): Credentials[] {
     throw new ServiceError('bad-request', 'Give one of "password", "ssh_key" and "certificate", or a key and a password.');
   const client = parseAddressPort(asked.peer ?? '127.0.0.1:0');
   if (!client) throw new ServiceError('bad-request', '"peer" must be ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
-  const common = { peer: peerAt(client.address, client.port), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(asked) } };
+  const common = { peer: peerAt(client.address, client.port), creator: { uuid: 'svc-auth-test', type: creatorType(asked) } };
   if (certificate !== undefined)
     return [{ type: 'ssl-certificate', username: username ?? nameIn(certificate), content: certificate, ...common }];
   if (username === undefined) throw new ServiceError('bad-request', '"username" is missing.');
   const presented: Credentials[] = [];
-  if (ssh_key !== undefined) presented.push({ type: 'ssh-key', username, content: blobOf(ssh_key), ...common });
+  if (ssh_key !== undefined) presented.push({ type: 'ssh-key', username, content: readKeyBlob(ssh_key), ...common });
   if (password !== undefined) presented.push({ type: 'password', username, content: password, ...common });
   return presented;
 }
 
-function blobOf(line: string): string {
+function readKeyBlob(line: string): string {
   const blob = parseKeyBlob(line);
   if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is not an OpenSSH public key.');
   return blob;

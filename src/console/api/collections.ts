@@ -55,8 +55,8 @@ export function answerFound(c: ConsoleContext, items: readonly object[]): Respon
   const parameters = Parameters.fromQuery(c.env.query, [...c.env.query.keys()]);
   const limit = parameters.number('limit', { usual: usualLimit, max: highestLimit });
   const search = parameters.text('search')?.toLowerCase() ?? '';
-  const textOf = (value: unknown) => (typeof value === 'number' ? '' : String(value ?? '').toLowerCase());
-  const hasSearch = (item: object) => Object.values(item).some((value) => textOf(value).includes(search));
+  const comparedText = (value: unknown) => (typeof value === 'number' ? '' : String(value ?? '').toLowerCase());
+  const hasSearch = (item: object) => Object.values(item).some((value) => comparedText(value).includes(search));
   const found = search === '' ? items : items.filter(hasSearch);
   return answerJson(c, { items: found.slice(0, limit), total: found.length });
 }

@@ -255,24 +255,24 @@ type Kind = EventKinds['events'][number];
 /** Events about routine work of the service. They would hide the events about files and people. */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
-const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => kindOf(name, definition)) };
+const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => describeKind(name, definition)) };
 
-function kindOf(name: string, { id, groups }: EventDefinition): Kind {
-  return { id: String(id), name: wordsOf(name), groups: [...groups], severity: severityOf(id, groups), is_routine: routine.has(id) };
+function describeKind(name: string, { id, groups }: EventDefinition): Kind {
+  return { id: String(id), name: splitWords(name), groups: [...groups], severity: findSeverity(id, groups), is_routine: routine.has(id) };
 }
 
 /**
  * Returns the severity of an event. A failure of the service itself is an error. A failed request is a warning, because its client knows
  * about it.
  */
-function severityOf(id: number, groups: EventDefinition['groups']): Kind['severity'] {
+function findSeverity(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
     return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';
   return groups.includes('success') ? 'success' : 'information';
 }
 
 /** Splits a name of the code into words: `sftpFileUploaded` becomes "SFTP file uploaded". */
-function wordsOf(name: string): string {
+function splitWords(name: string): string {
   return name
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
     .replace(/\b(sftp|ssh|tls|zip|utf8)\b/g, (word) => word.toUpperCase());

@@ -1,5 +1,5 @@
 import pageScripts from 'svc:console-scripts';
-import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
+import { readLanguage, readTheme } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
 import { AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
 import type { Language } from '../../http/html/pages/locales/language.ts';
@@ -84,7 +84,7 @@ const shellHeaders = {
 
 /** `GET /`: the one page, the same for everybody. With status 404 its script says that the address does not exist. */
 export function showShell(c: ConsoleContext, status = 200): Response {
-  const body = shell({ language: languageOf(c.env), theme: themeOf(c.env) });
+  const body = shell({ language: readLanguage(c.env), theme: readTheme(c.env) });
   return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 

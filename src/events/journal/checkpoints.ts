@@ -42,7 +42,7 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
 /** The key that was used last. Keeping one is enough, because most checkpoints of a chain have the same key. */
 let lastKey: { name: string; key: KeyObject } | undefined;
 
-function keyOf(name: string): KeyObject {
+function readKey(name: string): KeyObject {
   if (lastKey?.name !== name) lastKey = { name, key: createPublicKey({ key: Buffer.from(name, 'base64'), format: 'der', type: 'spki' }) };
   return lastKey.key;
 }
@@ -50,7 +50,7 @@ function keyOf(name: string): KeyObject {
 /** Whether the checkpoint was signed with the key that it names. */
 export function isSignedByItsKey(checkpoint: Checkpoint): boolean {
   try {
-    const key = keyOf(checkpoint.key);
+    const key = readKey(checkpoint.key);
     return (
       key.asymmetricKeyType === 'ed25519' &&
       verify(null, Buffer.from(canonical(checkpoint)), key, Buffer.from(checkpoint.signature, 'base64'))

@@ -47,7 +47,7 @@ export class ClamdInspector implements Inspector {
       };
       try {
         const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content, afterChunk));
-        return answerOf(reply, isEarly);
+        return parseAnswer(reply, isEarly);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof BrokenError) || attempt === maxAttempts) return { verdict: 'failure', message: (error as Error).message };
@@ -122,23 +122,23 @@ async function sendContent(socket: Socket, content: InspectedContent, afterChunk
     // When the callback of `write` is called, the buffer of the chunk may be overwritten.
     const written = new Promise<true>((resolve) => {
       socket.cork();
-      socket.write(lengthOf(chunk.length));
+      socket.write(encodeLength(chunk.length));
       socket.write(chunk, () => resolve(true));
       socket.uncork();
     });
     if (!(await Promise.race([written, over]))) return;
     await afterChunk(chunk.length);
   }
-  await Promise.race([new Promise<void>((resolve) => socket.write(lengthOf(0), () => resolve())), over]);
+  await Promise.race([new Promise<void>((resolve) => socket.write(encodeLength(0), () => resolve())), over]);
 }
 
-function lengthOf(bytes: number): Buffer {
+function encodeLength(bytes: number): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes);
   return length;
 }
 
-function answerOf(reply: string, isEarly: boolean): Answer {
+function parseAnswer(reply: string, isEarly: boolean): Answer {
   const found = /^stream: (.+) FOUND$/.exec(reply)?.[1];
   if (found !== undefined) return { verdict: 'refuse', message: found, shown: { message: found } };
   if (/size limit exceeded/i.test(reply)) return { verdict: 'larger', message: reply };

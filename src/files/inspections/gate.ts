@@ -20,7 +20,7 @@ export function isHeld(error: unknown): error is ServiceError {
  *
  * @param realPath real path of the file, with links of its folder resolved
  */
-export function inspectionsOf(
+export function neededInspections(
   { account, mounts }: Pick<AccountPaths, 'account' | 'mounts'>,
   path: VirtualPath,
   realPath: string,
@@ -41,7 +41,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
   return async (content) => {
     const { held } = paths.environment;
     const target = () => `${content.folder()}/${content.name}`;
-    const uuids = inspectionsOf(paths, path(), target());
+    const uuids = neededInspections(paths, path(), target());
     const leave: Leave = {
       recheck: recheckFor(paths, path, content, uuids),
       given: async () => {
@@ -80,7 +80,10 @@ export function recheckFor(
     const folder = content.folder();
     // A temporary name in the path means that the folder is being moved. Its new path may have more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
-    if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
+    if (
+      isMoving ||
+      [...neededInspections(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid))
+    )
       throw new ServiceError('unavailable', 'The inspections of the path have changed meanwhile; try again.');
     return folder;
   };

@@ -13,12 +13,12 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { LockGuard } from '../locks/lock-guard.ts';
 import { resolveMounts } from '../mounts.ts';
 import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
-import { isEnding, isUploadId, targetOf, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
-import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.ts';
+import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore, uploadTarget } from '../uploads/upload-store.ts';
+import { inspectedContent, neededInspections, stateAt, tellVerdicts } from './gate.ts';
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold, Place } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { contentOf, dropIfEnded, followFolder, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
+import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
 /** Interval at which a single process looks for held uploads whose inspection is not running. */
@@ -146,7 +146,7 @@ export class HeldUploads implements Holding {
     await this.#whileIts(id, async (hold, record) => {
       const { held, path: moved_from, offsetBytes: total_write } = record;
       const target = `${dirname(record.contentPath)}/${baseName(path)}`;
-      const uuids = inspectionsOf(this.#pathsOf(record), path, target);
+      const uuids = neededInspections(this.#pathsOf(record), path, target);
       isJudgedAnew = toldName(record) !== baseName(path) || [...uuids].some((uuid) => !held.inspections.includes(uuid));
       const anew = isJudgedAnew ? { state: 'inspecting' as const, inspector: this.#lease() } : {};
       await hold.change({ path, held: { ...held, ...anew, toldAs: undefined, expected: isFree ? '' : undefined } });
@@ -176,7 +176,7 @@ export class HeldUploads implements Holding {
   }
 
   async content(id: string): Promise<HeldContent> {
-    return contentOf(await this.find(id));
+    return heldContent(await this.find(id));
   }
 
   async release(id: string, by: { administrator: string }): Promise<void> {
@@ -262,7 +262,7 @@ export class HeldUploads implements Holding {
       return this.#end(id, 'discarded', undefined, 'The content of the upload is gone.');
     }
     const folder = dirname(contentPath);
-    const uuids = new Set([...held.inspections, ...inspectionsOf(paths, path, targetOf(record))]);
+    const uuids = new Set([...held.inspections, ...neededInspections(paths, path, uploadTarget(record))]);
     const content = {
       folder: () => folder,
       hiddenName: basename(contentPath),
@@ -299,7 +299,7 @@ export class HeldUploads implements Holding {
     if (outcome === 'accept') {
       const { path } = record;
       // The folder of the upload may have been moved to a path with more inspections.
-      if ([...inspectionsOf(paths, path, targetOf(record))].some((uuid) => !uuids.has(uuid))) {
+      if ([...neededInspections(paths, path, uploadTarget(record))].some((uuid) => !uuids.has(uuid))) {
         hold.release();
         return this.#inspect(record);
       }
@@ -339,7 +339,7 @@ export class HeldUploads implements Holding {
     }
     const paths = this.#pathsOf(record);
     await releaseUpload(paths, hold, record, by);
-    await this.supersede(targetOf(record), record.id);
+    await this.supersede(uploadTarget(record), record.id);
   }
 
   async #end(id: string, how: HeldEnd, by: Decider, details: string): Promise<void> {

@@ -52,9 +52,9 @@ export class HttpInspector implements Inspector {
       const leftMs = () => endMs - this.#clock.monotonicMs();
       const first = await this.#ask({ ...request, signal });
       const waitMs = retryAfterMs(first);
-      if (waitMs === undefined || waitMs >= leftMs()) return answerOf(first);
+      if (waitMs === undefined || waitMs >= leftMs()) return parseAnswer(first);
       await this.#clock.sleep(waitMs, signal);
-      return answerOf(await this.#ask({ ...request, signal, timeoutMs: Math.max(1, leftMs()) }));
+      return parseAnswer(await this.#ask({ ...request, signal, timeoutMs: Math.max(1, leftMs()) }));
     } catch (error) {
       signal.throwIfAborted();
       return { verdict: 'failure', message: (error as Error).message };
@@ -118,7 +118,7 @@ function retryAfterMs(result: RemoteResult): number | undefined {
   return seconds !== undefined && /^\d{1,9}$/.test(seconds.trim()) ? Number(seconds) * 1000 : undefined;
 }
 
-function answerOf(result: RemoteResult): Answer {
+function parseAnswer(result: RemoteResult): Answer {
   if (result.kind === 'no-reply') return { verdict: 'failure', message: `no reply: ${result.message}` };
   if (result.kind === 'invalid-reply') return { verdict: 'failure', message: `an invalid reply: ${result.message}` };
   const { status, body, isEarly } = result;
@@ -128,12 +128,12 @@ function answerOf(result: RemoteResult): Answer {
     return { verdict: 'refuse', message: text, response, shown };
   }
   if (isEarly) return { verdict: 'failure', message: `a reply (${status}) before the whole file was sent` };
-  if (status === 202) return { verdict: 'hold', message: messageOf(body) };
+  if (status === 202) return { verdict: 'hold', message: parseMessage(body) };
   if (status >= 200 && status < 300) return { verdict: 'accept' };
   return { verdict: 'failure', message: `the status ${status} ${result.reason}`.trim() };
 }
 
-function messageOf(body: Buffer): string | undefined {
+function parseMessage(body: Buffer): string | undefined {
   try {
     const value = parseJson(body.toString('utf8'));
     return isObject(value) && typeof value.message === 'string' ? value.message.slice(0, 1000) : undefined;

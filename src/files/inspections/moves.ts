@@ -9,7 +9,7 @@ import { inodeAt, isAsideName, isHiddenName, keptName } from '../disk/temporarie
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
 import { setAside } from '../operations/folder-remover.ts';
-import { inspectedContent, inspectionsOf, judgeContent, refusal } from './gate.ts';
+import { inspectedContent, judgeContent, neededInspections, refusal } from './gate.ts';
 import type { Judgement } from './verdict.ts';
 
 interface MoveEnd {
@@ -59,7 +59,7 @@ function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'fr
 
 function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relative: string): ReadonlySet<string> {
   const below = relative === '' ? '' : `/${relative}`;
-  return inspectionsOf(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
+  return neededInspections(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
 }
 
 /** Returns the inspections that a file must pass at its new path. The set is empty if all of them also applied to its old path. */

@@ -10,7 +10,7 @@ import { openWriteTarget } from '../disk/opened.ts';
 import { inodeAt } from '../disk/temporaries.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
 import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
-import { inspectionsOf, passedGate, stateAt } from './gate.ts';
+import { neededInspections, passedGate, stateAt } from './gate.ts';
 import type { HeldContent, HeldUpload, Place } from './holding.ts';
 
 /** The administrator who releases an upload, or the inspections that have accepted it. */
@@ -55,7 +55,7 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
   // More inspections than before may apply to a name with a number, or to a path through a link.
-  const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
+  const before = neededInspections(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -124,7 +124,7 @@ function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
 }
 
 /** Returns the content of a held upload. @throws ServiceError `not-found` if the content is missing */
-export function contentOf({ path, contentPath, offsetBytes: sizeBytes }: HeldUpload): HeldContent {
+export function heldContent({ path, contentPath, offsetBytes: sizeBytes }: HeldUpload): HeldContent {
   if (!lstatSync(contentPath, { throwIfNoEntry: false })?.isFile())
     throw new ServiceError('not-found', 'The content of the held upload is gone.');
   async function* chunks() {

@@ -9,7 +9,7 @@ import { FollowedFolder, openParent } from '../disk/opened.ts';
 import { resolveParent } from '../disk/real-roots.ts';
 import { trashName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
-import { hasTrash, ifRoom, placeOf, sizeOf, trashFor, writeRecord } from '../trash/trash.ts';
+import { currentPlace, hasTrash, ifRoom, measureSize, trashFor, writeRecord } from '../trash/trash.ts';
 import type { TrashFolder } from '../trash/trash-folder.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import { checkUnused, type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
@@ -201,7 +201,7 @@ async function moveToTrash(
     if (!stats) throw new ServiceError('not-found', 'Path not found.');
     if (stats.isDirectory() && paths.mounts.accountRoots.isHeldBy(source.realPath))
       throw new ServiceError('fixed-folder', 'A folder that holds a virtual folder cannot be deleted.');
-    const sizeBytes = await sizeOf(paths, source.realPath, stats);
+    const sizeBytes = await measureSize(paths, source.realPath, stats);
     const about = { path, realPath: source.realPath, sizeBytes, isFolder: entry.isFolder, isReplaced: false };
     const prepared = await ifRoom(paths, async () => {
       folder?.close();
@@ -223,7 +223,7 @@ async function moveToTrash(
     }
     // Another node may have moved the parent folder meanwhile, and another folder may have its place. Then the record gets the current
     // path.
-    const place = placeOf(paths, parent, name, path);
+    const place = currentPlace(paths, parent, name, path);
     if (place.realPath !== source.realPath) opened.correct(id, place);
     return target.realPath;
   } finally {

@@ -9,7 +9,7 @@ import { Durability } from '../disk/folder-sync.ts';
 import type { WriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { type Entry, toEntry, virtualEntry } from '../entry.ts';
-import { inspectionsOf, isHeld, uploadGate } from '../inspections/gate.ts';
+import { isHeld, neededInspections, uploadGate } from '../inspections/gate.ts';
 import type { Transfer } from '../transfers.ts';
 import { keepReplaced } from '../trash/trash.ts';
 import { WriteQueue } from '../write-queue.ts';
@@ -74,7 +74,7 @@ export class RandomUpload implements Transfer {
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
-    const isInspected = ({ parent, name }: WriteTarget) => inspectionsOf(paths, path, `${parent.realPath}/${name}`).size > 0;
+    const isInspected = ({ parent, name }: WriteTarget) => neededInspections(paths, path, `${parent.realPath}/${name}`).size > 0;
     const tellsNothing = !paths.isVisible(path);
     const content = await RandomContent.open(paths, path, realPath, Object.assign({ isInspected, tellsNothing }, options));
     const upload = new RandomUpload(paths, path, options, content);
@@ -323,7 +323,7 @@ export class RandomUpload implements Transfer {
   async #requireChangeable(): Promise<void> {
     if (!this.#content.writer.isInPlace) return;
     await this.#requireUnlocked();
-    if (inspectionsOf(this.files, this.path, `${this.#content.folder}/${baseName(this.path)}`).size > 0) throw inspectedWhole();
+    if (neededInspections(this.files, this.path, `${this.#content.folder}/${baseName(this.path)}`).size > 0) throw inspectedWhole();
   }
 
   #noteOwn(sizeBytes: number): void {

@@ -16,7 +16,7 @@ import { endTrashed, withTrash, withTrashed } from './trash.ts';
 import type { Trashed, TrashFolder } from './trash-folder.ts';
 
 /** The operation that put an item into the trash. Its rights are also needed to see the item in the trash and to restore it. */
-function deletionOf({ isFolder, isReplaced }: Trashed): Operation {
+function deletionOperation({ isFolder, isReplaced }: Trashed): Operation {
   if (isFolder) return 'deleteFolder';
   return isReplaced ? 'replaceFile' : 'deleteFile';
 }
@@ -36,7 +36,7 @@ export class AccountTrash {
   list(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) =>
-      all.map(({ trashed }) => trashed).filter((trashed) => paths.may(trashed.path, deletionOf(trashed))),
+      all.map(({ trashed }) => trashed).filter((trashed) => paths.may(trashed.path, deletionOperation(trashed))),
     );
   }
 
@@ -87,7 +87,7 @@ export class AccountTrash {
         const { trashed } = item;
         if (paths.may(trashed.path, trashed.isFolder ? 'deleteFolder' : 'deleteFile'))
           await endTrashed(paths.environment, item, 'person', paths.context);
-        else if (paths.may(trashed.path, deletionOf(trashed))) left.push(trashed);
+        else if (paths.may(trashed.path, deletionOperation(trashed))) left.push(trashed);
       }
       paths.environment.quotas.usage(paths.mounts.accountRoots).removed();
       return left;
@@ -102,14 +102,14 @@ function wantedPath(former: VirtualPath, wanted: string): VirtualPath {
 }
 
 async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed: Trashed, to: VirtualPath): Promise<void> {
-  paths.require(trashed.path, deletionOf(trashed));
+  paths.require(trashed.path, deletionOperation(trashed));
   paths.require(to, trashed.isFolder ? 'createFolder' : 'createFile');
   paths.environment.events.assertWritable();
   const location = paths.mounts.locate(to);
   if (location.isFixed) throw taken();
   const realTo = paths.writable(location);
   const contentPath = folder.contentPath(trashed.id);
-  if (contentOf(folder, trashed.id).isDirectory()) {
+  if (statContent(folder, trashed.id).isDirectory()) {
     for await (const { relativePath, isFolder } of walkTree(paths.mounts.accountRoots, contentPath)) {
       if (relativePath === '') continue;
       checkPathLength(`${realTo}/${relativePath}`);
@@ -122,7 +122,7 @@ async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed
 }
 
 /** @throws ServiceError `not-found` if another request, on any node, has restored or deleted the item meanwhile */
-function contentOf(folder: TrashFolder, id: string): Stats {
+function statContent(folder: TrashFolder, id: string): Stats {
   const stats = lstatSync(folder.member(id), { throwIfNoEntry: false });
   if (!stats) throw gone();
   return stats;
@@ -163,7 +163,7 @@ async function putBack(
       paths,
       from,
       to,
-      entry: toEntry(baseName(to), contentOf(folder, id)),
+      entry: toEntry(baseName(to), statContent(folder, id)),
       source: { folder: folder.opened, name: id, realPath: contentPath },
       target: { folder: parent, name, realPath: `${parent.realPath}/${name}` },
       options: { mayReplace: 'nothing', acrossKinds: false },
@@ -173,7 +173,7 @@ async function putBack(
   } catch (error) {
     if (isHeld(error)) folder.forget(id);
     if (isServiceError(error, 'destination-exists')) throw taken();
-    if (isServiceError(error, 'not-found')) contentOf(folder, id);
+    if (isServiceError(error, 'not-found')) statContent(folder, id);
     throw error;
   } finally {
     parent.close();

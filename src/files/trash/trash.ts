@@ -57,7 +57,7 @@ export async function writeRecord(
  *
  * @param path virtual path of the member when the folder was opened
  */
-export function placeOf(
+export function currentPlace(
   { mounts }: AccountPaths,
   folder: OpenedFolder,
   name: string,
@@ -68,7 +68,7 @@ export function placeOf(
 }
 
 /** Size of a file, or of all files in a folder, in bytes. */
-export async function sizeOf(
+export async function measureSize(
   { mounts }: AccountPaths,
   realPath: string,
   stats: Pick<Stats, 'isDirectory' | 'isFile' | 'size'>,
@@ -107,9 +107,9 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
     const opened = `${parent.realPath}/${name}`;
     const isFolder = existing.isDirectory();
     const goes = isFolder || mustGo;
-    const sizeBytes = await sizeOf(paths, opened, existing);
+    const sizeBytes = await measureSize(paths, opened, existing);
     const folder = await trashFor(paths, opened);
-    const place = placeOf(paths, parent, name, path);
+    const place = currentPlace(paths, parent, name, path);
     const isMoved = () => `${parent.currentPath()}/${name}` !== place.realPath;
     const { temporaries } = paths.environment;
     let temporary: string | undefined;
@@ -164,7 +164,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
           });
         }
         isTaken = true;
-        if (goes && id !== undefined && isMoved()) folder.correct(id, placeOf(paths, parent, name, path));
+        if (goes && id !== undefined && isMoved()) folder.correct(id, currentPlace(paths, parent, name, path));
         if (temporary !== undefined) temporaries.giveBack(folder.opened.realPath, temporary);
         temporary = undefined;
       },

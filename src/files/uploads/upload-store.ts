@@ -250,6 +250,6 @@ function computeExpiry({ outcome, held }: Pick<UploadRecord, 'outcome' | 'held'>
 }
 
 /** The final real path of the file of an upload. */
-export function targetOf({ contentPath, path }: Pick<UploadRecord, 'contentPath' | 'path'>): string {
+export function uploadTarget({ contentPath, path }: Pick<UploadRecord, 'contentPath' | 'path'>): string {
   return `${dirname(contentPath)}/${baseName(path)}`;
 }

@@ -23,10 +23,10 @@ import { systemErrorCode } from '../../lib/errors.ts';
 import { listen, serverUrl } from '../../lib/listen.ts';
 import { maxPending, PendingReplies } from '../../lib/pending-replies.ts';
 import type { HttpServiceOptions } from '../options.ts';
-import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
+import { findRequestId, type Outgoing } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
-import { createNodeServer, exchangeOf } from './node-server.ts';
+import { createNodeServer, findExchange } from './node-server.ts';
 import { garbageReply, headerLimitBytes, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 
 /** Maximum time for a client to send its header section. */
@@ -159,7 +159,7 @@ export class HttpServer {
   cutOthers(): RequestTrace[] {
     const cut: RequestTrace[] = [];
     for (const outgoing of [...this.#pending.underWay(), ...this.#streams]) {
-      const exchange = exchangeOf(outgoing);
+      const exchange = findExchange(outgoing);
       if (!exchange?.client || exchange.inForce(exchange.client.identity)) continue;
       cut.push(exchange.request);
       outgoing.destroy();
@@ -281,7 +281,11 @@ export class HttpServer {
   #cut(error: unknown, victim: { destroy(): void }): void {
     const { component } = this.#service;
     const context = () => ({ account: processAccount(), component });
-    reportInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
+    reportInternalError(this.#service, error, {
+      logged: { request_id: findRequestId(victim as Outgoing) },
+      context,
+      data: { status: 500 },
+    });
     victim.destroy();
   }
 }

@@ -26,7 +26,7 @@ const exchangeKey = Symbol('exchange');
 type Answering = Outgoing & { [exchangeKey]?: Exchange };
 
 /** Returns the exchange to which a reply belongs; undefined until the request is being answered. */
-export function exchangeOf(outgoing: Outgoing): Exchange | undefined {
+export function findExchange(outgoing: Outgoing): Exchange | undefined {
   return (outgoing as Answering)[exchangeKey];
 }
 

@@ -9,7 +9,7 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { accountPage, plainList, timeHtml } from './account-page.ts';
-import { pageContextOf } from './page-replies.ts';
+import { makePageContext } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -29,7 +29,7 @@ const maxFiles = 10;
 
 /** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */
 function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const title = language.text('due');
   const content = plainList({
@@ -45,14 +45,14 @@ function expectationItem(exchange: Exchange, context: PageContext, { name, last,
   const files = last?.files.slice(0, maxFiles) ?? [];
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>
-${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; ${stateOf(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
+${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; ${stateBadge(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
 ${files.map(({ path, time: came, size }) => html`<p class="hint">${fileLink(exchange, path)} &middot; ${language.size(size)} &middot; ${timeHtml(context, Date.parse(came))}</p>`)}
 ${next !== null && html`<p class="hint">${language.text('dueNext')}: ${timeHtml(context, Date.parse(next.due))}</p>`}
 </li>
 `;
 }
 
-function stateOf({ language }: PageContext, { state }: ToldOccurrence): Html {
+function stateBadge({ language }: PageContext, { state }: ToldOccurrence): Html {
   const words = language.text(stateTexts[state]);
   return state === 'met' || state === 'waiting' || state === 'excused' ? html`${words}` : html`<strong>${words}</strong>`;
 }

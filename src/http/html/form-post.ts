@@ -33,7 +33,7 @@ import { backendReplyHeaders } from '../rest/put-delete.ts';
 import { checkRequestBytes } from '../rest/upload-stream.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './page-cookies.ts';
-import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
+import { makePageContext, messagePageReply, pageReply } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** A member that is about to be deleted. */
@@ -132,7 +132,7 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
     const entry = files.inspect(path, 'confirmDeletion');
     members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isVisible(path) ? entry.sizeBytes : undefined } });
   }
-  return confirmPage(pageContextOf(exchange), folder, members);
+  return confirmPage(makePageContext(exchange), folder, members);
 }
 
 async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {

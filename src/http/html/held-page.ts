@@ -11,7 +11,7 @@ import { heldUrl, ownHeld } from '../rest/held.ts';
 import { eachResult } from '../rest/member-actions.ts';
 import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
-import { messagePageReply, pageContextOf } from './page-replies.ts';
+import { makePageContext, messagePageReply } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -26,7 +26,7 @@ const reasonTexts: Readonly<Record<HoldReason, PageTextName>> = {
 
 /** Answers GET of the page with the account's held uploads (docs/spec/inspections.md#held-uploads). The page needs no scripts. */
 export async function showHeldPage(exchange: Exchange): Promise<Response> {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const all = (await ownHeld(exchange)).sort((a, b) => b.held.sinceMs - a.held.sinceMs);
   const title = language.text('held');
@@ -57,7 +57,7 @@ export async function postHeldForm(exchange: Exchange): Promise<Response> {
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No uploads are selected.');
   const all = await ownHeld(exchange);
   const selected = all.filter(({ id }) => wanted.has(id));
-  if (action === 'confirm-withdraw') return respond(exchange, withdrawQuestion(pageContextOf(exchange), selected));
+  if (action === 'confirm-withdraw') return respond(exchange, withdrawQuestion(makePageContext(exchange), selected));
   if (action !== 'withdraw') throw new ServiceError('bad-request', `The action "${action ?? ''}" is not known.`);
   const byId = new Map(all.map((upload) => [upload.id, upload]));
   const results = eachResult([...wanted], async (id) => {

@@ -6,14 +6,14 @@ import { bdi, Html, html, icon, nameHtml } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { parentPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { aboutLink, downloadAll } from '../links/link-pages.ts';
-import { statusOf } from '../reply/error-reply.ts';
+import { statusCodes } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { cookie, type Exchange, header } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { allowedTriggers } from '../rest/member-actions.ts';
-import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
-import { pageContextOf } from './page-replies.ts';
+import { keptForYear, readView, takeFlash } from './page-cookies.ts';
+import { makePageContext } from './page-replies.ts';
 import { layout } from './pages/layout.ts';
 import { defaultOrder, type FolderModel, type ListingModel } from './pages/listing/listing-model.ts';
 import { folderHead, linksData, listingPage, rightNames } from './pages/listing/listing-page.ts';
@@ -103,7 +103,7 @@ const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 
  */
 export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   let unreadableNames = 0;
   let batches: EntryBatches | undefined;
   try {
@@ -114,14 +114,14 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const query = new URLSearchParams(exchange.target.query);
   const { flash, clearLine } = takeFlash(exchange, context.language);
   const { order, line: orderLine } = readOrder(exchange, query);
-  const { view, line: viewLine } = viewOf(exchange);
+  const { view, line: viewLine } = readView(exchange);
   const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));
   const folder = { ...folderModel(exchange, flash), about };
   // Visitors of a link get no cookies.
   const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
   const cookies = lines.filter((line) => line !== undefined);
   const headers = { ...pageHeaders(context), 'set-cookie': cookies.length > 0 ? cookies : undefined };
-  if (!batches) return respond(exchange, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
+  if (!batches) return respond(exchange, { status: statusCodes.forbidden, headers, body: dropBoxPage(context, folder) });
   const askedPage = query.get('page') ?? '';
   const page = /^[1-9]\d{0,8}$/.test(askedPage) ? Number(askedPage) : 1;
   const asked = { entries: new SortedListing(batches, comparison(order, context.language.tag)), page };
@@ -159,7 +159,7 @@ export interface AskedSearch {
 export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;
   const { text, top } = asked;
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const isForScript = header(exchange, 'x-requested-with') !== undefined;
   const marker = '<!--found-->';

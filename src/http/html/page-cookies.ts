@@ -13,18 +13,18 @@ const choiceCookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE', view: 'SVC
 export const keptForYear = 'SameSite=strict; Max-Age=31536000';
 
 /** Returns the theme that the user chose; `system` without a choice. */
-export function themeOf(exchange: Pick<Exchange, 'incoming'>): Theme {
+export function readTheme(exchange: Pick<Exchange, 'incoming'>): Theme {
   const chosen = cookie(exchange, choiceCookies.theme);
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
 /** Returns the language that the user chose; without a choice, the language of the browser. Dates and numbers follow its region. */
-export function languageOf(exchange: Pick<Exchange, 'incoming'>): Language {
+export function readLanguage(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
 /** Reads the view of listings from the query (`?view=grid`), or else from the cookie. A new choice also gets a `Set-Cookie` line. */
-export function viewOf(exchange: Exchange): { view: View; line: string | undefined } {
+export function readView(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);
   const kept = views.find((view) => view === cookie(exchange, choiceCookies.view));

@@ -11,7 +11,7 @@ import { respond } from '../reply/respond.ts';
 import type { Client, Exchange, HttpService } from '../request/exchange.ts';
 import { isOfLink, linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
 import { preparedAppearance } from './appearance.ts';
-import { languageOf, themeOf } from './page-cookies.ts';
+import { readLanguage, readTheme } from './page-cookies.ts';
 import { assetPaths } from './pages/assets.ts';
 import { layout, type PageModel } from './pages/layout.ts';
 import { searchForm } from './pages/listing/listing-tools.ts';
@@ -20,10 +20,10 @@ import { apiPageHeaders, type PageAccount, type PageContext, pageHeaders } from 
 import { problemWords } from './problem-message.ts';
 
 /** Collects the data about the user and the service that every page needs. */
-export function pageContextOf(exchange: Exchange): PageContext {
+export function makePageContext(exchange: Exchange): PageContext {
   return {
-    language: languageOf(exchange),
-    theme: themeOf(exchange),
+    language: readLanguage(exchange),
+    theme: readTheme(exchange),
     appearance: preparedAppearance(exchange.service.options.appearance),
     url: pageUrl(exchange),
     urlOf: (path, isFolder) => exchange.urlOf(path, isFolder),
@@ -85,7 +85,7 @@ export interface LoginForm {
 
 /** Builds the reply with the login page. */
 export function loginPageReply(exchange: Exchange, status: number, { message, next, userName }: LoginForm, headers?: ReplyHeaders): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const body = html`<main class="card" id="main">
 <h1>${language.text('signIn')}</h1>
@@ -134,7 +134,7 @@ interface Message {
 
 /** Builds the reply with a message page, for errors and redirects. */
 export function messagePageReply(exchange: Exchange, status: number, { problem, results, dropped, headers, refreshTo }: Message): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const titled = titledStatuses.find((known) => known === status);
   const title = status === 302 ? language.text('signIn') : titled ? language.text(`error${titled}`) : statusTitle(status);
@@ -215,5 +215,5 @@ export function showOpenapiPage(exchange: Exchange): Promise<Response> {
 <script src="${assetPaths.apiScript}" defer></script>`;
   const body = html`<div id="api" lang="en"></div>
 <noscript><p class="unscripted" lang="en">This page needs scripts. The description itself: <a href="/__svc__/openapi.yaml">openapi.yaml</a>.</p></noscript>`;
-  return respond(exchange, pageReply(pageContextOf(exchange), 200, { title: 'API', body, head }, apiPageHeaders()));
+  return respond(exchange, pageReply(makePageContext(exchange), 200, { title: 'API', body, head }, apiPageHeaders()));
 }

@@ -5,7 +5,7 @@ import fr from '../../web/texts/problems/fr.json' with { type: 'json' };
 import type { ErrorItem } from '../reply/error-reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { shownRefusal } from '../rest/held.ts';
-import { languageOf } from './page-cookies.ts';
+import { readLanguage } from './page-cookies.ts';
 
 /** Translated messages. English has no entry, because the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
@@ -47,5 +47,5 @@ export function prefers(exchange: Exchange, preference: 'translated-messages' | 
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
   if (shown !== undefined) return shown;
-  return problemText(prefers(exchange, 'translated-messages') ? languageOf(exchange).tag : 'en', problem);
+  return problemText(prefers(exchange, 'translated-messages') ? readLanguage(exchange).tag : 'en', problem);
 }

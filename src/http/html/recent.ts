@@ -9,7 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { accountPage, folderLink, plainList, timeHtml } from './account-page.ts';
-import { inspect, pageContextOf } from './page-replies.ts';
+import { inspect, makePageContext } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
@@ -17,7 +17,7 @@ import type { Language, PageTextName } from './pages/locales/language.ts';
  * account may still see, and shows the current state of these files.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   if (!context.account?.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
   const { files, account } = signedIn(exchange);

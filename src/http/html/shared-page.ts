@@ -8,14 +8,14 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, endButton, formLimitBytes, type PlacedItem, placedName, questionPage, selectionTable } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
-import { inspect, pageContextOf } from './page-replies.ts';
+import { inspect, makePageContext } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
 
 /** Answers GET of the page of the links that an account created (docs/spec/links.md#lists). The page needs no scripts. */
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const title = language.text('shared');
   const content = selectionTable(exchange, context, {
@@ -46,13 +46,13 @@ function linkItem(exchange: Exchange, { language }: PageContext, grant: Grant): 
     ...(used ? [language.text('lastUsed', { date: language.date(used.atMs) })] : []),
   ];
   const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
-  const { path, isFolder } = placeOf(grant);
+  const { path, isFolder } = linkedItem(grant);
   const entry = inspect(signedIn(exchange).files, path)?.entry;
   const state = { isFolder: entry?.isFolder ?? isFolder, isThere: entry !== undefined };
   return { id, path, ...state, about: facts.join(' · '), note, timeMs: expiresMs };
 }
 
-function placeOf({ paths, link }: Grant): Pick<PlacedItem, 'path' | 'isFolder'> {
+function linkedItem({ paths, link }: Grant): Pick<PlacedItem, 'path' | 'isFolder'> {
   const path = paths?.[0] ?? ('/' as VirtualPath);
   return { path, isFolder: link?.kind === 'drop' || path === '/' };
 }
@@ -72,7 +72,7 @@ export async function postSharedForm(exchange: Exchange, actions: SharedActions)
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
   switch (fields.get('action')) {
     case 'confirm-revoke':
-      return respond(exchange, revokeQuestion(pageContextOf(exchange), selected));
+      return respond(exchange, revokeQuestion(makePageContext(exchange), selected));
     case 'revoke': {
       const count = await actions.revoke(selected.map(({ id }) => id));
       return respond(exchange, flashRedirect(sharedUrl, 'revoked', count));
@@ -88,7 +88,7 @@ function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
     url: sharedUrl,
     title: language.text('revoke'),
     question: language.text('revokeQuestion', { count: links.length }),
-    items: links.map((link) => placedName(context, placeOf(link))),
+    items: links.map((link) => placedName(context, linkedItem(link))),
     warning: language.text('revokeWarning'),
     action: 'revoke',
     ids: links.map(({ id }) => id),

@@ -3,14 +3,14 @@ import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
-import { statusOf } from '../reply/error-reply.ts';
+import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { accountPage, formLimitBytes, questionPage } from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
-import { pageContextOf, pageReply, words } from './page-replies.ts';
+import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
@@ -40,7 +40,7 @@ export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Pr
 
 /** @param refused the fields of a refused request, which the form shows again */
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const { account } = signedIn(exchange);
   const title = language.text('tokens');
@@ -59,7 +59,7 @@ ${tokens.map((token) => tokenItem(context, token))}
 ${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
 ${tokenForm(context, { url: tokensUrl, account, services: offeredServices(exchange, account), fields: refused?.fields })}
 </details>`;
-  return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusOf[refused.problem.code]);
+  return accountPage(exchange, context, { url: tokensUrl, title, content }, refused && statusCodes[refused.problem.code]);
 }
 
 /** Returns the services that a token can be limited to; an empty list if there is only one. */
@@ -82,19 +82,19 @@ function tokenItem(context: PageContext, token: Grant): Html {
   ];
   const shownName = name || language.text('tokenUnnamed');
   return html`<li>
-<div class="row"><label><input type="checkbox" name="selected" value="${id}"> <strong>${nameOf(context, token)}</strong></label>
+<div class="row"><label><input type="checkbox" name="selected" value="${id}"> <strong>${nameCell(context, token)}</strong></label>
 <button class="quiet" name="rotate" value="${id}" aria-label="${language.text('rotate')}: ${shownName}">${language.text('rotate')}</button></div>
-<p class="hint">${pathsOf(context, token)} &middot; ${facts.join(' · ')}</p>
+<p class="hint">${pathsCell(context, token)} &middot; ${facts.join(' · ')}</p>
 ${token.permissions && html`<p class="hint"><code>${token.permissions.join(', ')}</code></p>`}
 </li>
 `;
 }
 
-function nameOf({ language }: PageContext, { name }: Grant): Html {
+function nameCell({ language }: PageContext, { name }: Grant): Html {
   return name === '' ? html`${language.text('tokenUnnamed')}` : bdi(name);
 }
 
-function pathsOf({ language }: PageContext, { paths }: Grant): Html {
+function pathsCell({ language }: PageContext, { paths }: Grant): Html {
   if (!paths) return html`${language.text('tokenAll')}`;
   return html`${paths.map((path, index) => html`${index > 0 && ', '}${bdi(path)}`)}`;
 }
@@ -107,7 +107,7 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
   const wanted = new Set(replaced === null ? fields.getAll('selected') : [replaced]);
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const [first] = selected;
   if (!first) throw new ServiceError('not-found', 'There is no such token.');
   if (replaced !== null) return respond(exchange, rotateQuestion(context, first));
@@ -130,9 +130,9 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
 /** Creates a token, or shows the form again with the reason of the refusal. */
 async function create(exchange: Exchange, fields: URLSearchParams, actions: TokenActions): Promise<Reply> {
   try {
-    return secretPage(pageContextOf(exchange), await actions.make(formOrder(fields)));
+    return secretPage(makePageContext(exchange), await actions.make(formOrder(fields)));
   } catch (error) {
-    if (!isServiceError(error) || statusOf[error.code] >= 500) throw error;
+    if (!isServiceError(error) || statusCodes[error.code] >= 500) throw error;
     return tokensPage(exchange, await actions.own(), { fields, problem: error });
   }
 }
@@ -144,7 +144,7 @@ function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
 <main class="card roomy" id="main">
 <h1>${language.text('tokenReady')}</h1>
 <div id="members" tabindex="-1"><p>${language.text('tokenOnce', { date: language.date(grant.expiresMs) })}</p>
-<label for="secret">${language.text('tokenSecret')}: ${nameOf(context, grant)}</label>
+<label for="secret">${language.text('tokenSecret')}: ${nameCell(context, grant)}</label>
 <input id="secret" value="${secret}" readonly data-copy autocomplete="off" spellcheck="false">
 <p class="row"><a class="button" href="${tokensUrl}">${language.text('toTokens')}</a></p></div>
 </main>`;
@@ -184,7 +184,7 @@ function revokeQuestion(context: PageContext, tokens: readonly Grant[]): Reply {
 }
 
 function tokenName(context: PageContext, token: Grant): Html {
-  return html`${nameOf(context, token)} <span class="hint">${pathsOf(context, token)}</span>`;
+  return html`${nameCell(context, token)} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
 /** Lifetimes that the form offers in addition to the maximum, in days. */

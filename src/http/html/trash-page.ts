@@ -3,7 +3,7 @@ import { nameInText } from '../../lib/display-name.ts';
 import { type Problem, ServiceError } from '../../lib/errors.ts';
 import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
-import { statusOf } from '../reply/error-reply.ts';
+import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -12,14 +12,14 @@ import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
 import { accountPage, endButton, formLimitBytes, itemsOfPage, placedName, questionPage, selectionTable } from './account-page.ts';
 import { type FlashCode, flashRedirect } from './page-cookies.ts';
-import { pageContextOf, pageReply, words } from './page-replies.ts';
+import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
 
 /** Answers GET of the page of the trash (docs/spec/files.md#trash). The page needs no scripts. */
 export async function showTrashPage(exchange: Exchange): Promise<Response> {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const { files, account } = signedIn(exchange);
   const all = await files.trash.list();
@@ -55,7 +55,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const action = fields.get('action');
   const all = await files.trash.list();
-  if (action === 'confirm-empty') return respond(exchange, endQuestion(pageContextOf(exchange), all, 'empty'));
+  if (action === 'confirm-empty') return respond(exchange, endQuestion(makePageContext(exchange), all, 'empty'));
   if (action === 'empty') {
     const left = await files.trash.empty();
     return respond(exchange, flashRedirect(trashUrl, 'ended', all.length - left.length));
@@ -70,7 +70,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
     case 'end':
       return respond(exchange, await forEach(exchange, [...wanted], all, 'ended', (id) => files.trash.end(id)));
     case 'confirm-end':
-      return respond(exchange, endQuestion(pageContextOf(exchange), selected, 'end'));
+      return respond(exchange, endQuestion(makePageContext(exchange), selected, 'end'));
     default:
       throw new ServiceError('bad-request', `The action "${action ?? ''}" is not known.`);
   }
@@ -92,11 +92,11 @@ async function forEach(
   for await (const { target, problem, status } of results) if (problem) failed.push({ id: target, problem, status });
   const [only] = failed;
   if (!only) return flashRedirect(trashUrl, code, ids.length);
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const byId = new Map(all.map((trashed) => [trashed.id, trashed]));
   const status = ids.length === 1 ? only.status : 422;
-  const title = language.text(status === statusOf.exists ? 'error409' : 'error422');
+  const title = language.text(status === statusCodes.exists ? 'error409' : 'error422');
   const items = failed.map(({ id, problem }) => failedItem(context, byId.get(id), id, problem));
   const body = html`<main class="card roomy" id="main">
 <h1>${title}</h1>

@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
 import { bdi, type Html, html, icon } from '../../lib/html.ts';
 import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
-import { pageContextOf, pageReply } from '../html/page-replies.ts';
+import { makePageContext, pageReply } from '../html/page-replies.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
@@ -23,7 +23,7 @@ ${more}
 
 /** Renders the page of a link to one file, with a button for the download. If browsers can show the file, the page also contains it. */
 export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const url = encodeURIComponent(entry.name);
   const body = html`<main class="card roomy link" id="main">
@@ -43,7 +43,7 @@ export function downloadAll({ language }: PageContext): Html {
 
 /** Renders the page of a link that is for uploads. It shows no existing files. */
 export function dropPage(exchange: Exchange, visit: Visit): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const { name } = visit.link.account;
   const model = {
@@ -88,7 +88,7 @@ function preview(name: string, url: string): Html | undefined {
 
 /** Renders the page that asks for the password of a link. It reveals nothing else about the link. */
 export function passwordPage(exchange: Exchange, isWrong: boolean): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language } = context;
   const body = html`<main class="card" id="main">
 <h1>${language.text('needsPassword')}</h1>

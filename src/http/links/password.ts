@@ -43,7 +43,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0 || options.public_url.startsWith('https:');
   // The cookie is `Lax`, because people open links from mails. It is useless without the secret of the URL.
-  const line = `${passwordCookie}=${proofOf(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  const line = `${passwordCookie}=${passwordProof(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
 }
 
@@ -70,12 +70,12 @@ async function typedPassword(exchange: Exchange): Promise<string | undefined> {
 }
 
 /** Returns a value that proves that its owner knew the password. It is valid on all nodes until the link ends. */
-function proofOf(secret: string, passwordHash: string): string {
+function passwordProof(secret: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(secret).digest('base64url');
 }
 
 function hasCookie(exchange: Exchange, secret: string, passwordHash: string): boolean {
-  const [given, right] = [cookie(exchange, passwordCookie) ?? '', proofOf(secret, passwordHash)].map((text) => Buffer.from(text)) as [
+  const [given, right] = [cookie(exchange, passwordCookie) ?? '', passwordProof(secret, passwordHash)].map((text) => Buffer.from(text)) as [
     Buffer,
     Buffer,
   ];

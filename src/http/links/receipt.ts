@@ -2,7 +2,7 @@ import type { ServiceEvent } from '../../events/event.ts';
 import { preferredType } from '../../lib/headers/accept-header.ts';
 import { bdi, type Html, html } from '../../lib/html.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
-import { pageContextOf, pageReply } from '../html/page-replies.ts';
+import { makePageContext, pageReply } from '../html/page-replies.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import { jsonReply, type Reply, uncached } from '../reply/reply.ts';
@@ -33,7 +33,7 @@ export async function showReceipt(exchange: Exchange): Promise<Response> {
   const wanted = { link: link.id, uuids: ids, sinceMs: link.createdMs };
   const events = ids.length === 0 ? [] : await exchange.service.droppedFiles(wanted);
   const files = events.map(receivedFile);
-  switch (formatOf(exchange, query)) {
+  switch (chooseFormat(exchange, query)) {
     case 'json':
       return respond(exchange, jsonReply(200, { receiver: link.account.name, files }, uncached));
     case 'text':
@@ -43,7 +43,7 @@ export async function showReceipt(exchange: Exchange): Promise<Response> {
   }
 }
 
-function formatOf(exchange: Exchange, query: URLSearchParams): 'html' | 'json' | 'text' {
+function chooseFormat(exchange: Exchange, query: URLSearchParams): 'html' | 'json' | 'text' {
   const asked = query.get('as');
   if (asked === 'json' || asked === 'text') return asked;
   const type = preferredType(header(exchange, 'accept'), ['text/html', 'application/json', 'text/plain']);
@@ -79,7 +79,7 @@ function receiptPage(
   files: readonly ReceivedFile[],
   { ids, isHeld }: { ids: readonly string[]; isHeld: boolean },
 ): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language, urlOf, linked } = context;
   const { link } = exchange.visit as Visit;
   const urlAs = (as: string) => `receipt?ids=${ids.join(',')}&as=${as}`;

@@ -28,7 +28,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
   await enter(exchange, grant);
   const reply = await unlock(exchange, grant, target.secret);
   if (reply) return reply;
-  exchange.visit = visitOf(exchange, grant, target);
+  exchange.visit = makeVisit(exchange, grant, target);
   await noteOpened(exchange, grant);
   return next();
 };
@@ -87,7 +87,7 @@ function noLink(): ServiceError {
   return new ServiceError('not-found', 'There is no such link.');
 }
 
-function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
+function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   const { secret, below } = target;
   const root = link.paths?.[0] ?? ('/' as VirtualPath);
   const { files } = signedIn(exchange);

@@ -3,7 +3,7 @@ import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
 /** The HTTP status of each fault. No other code assigns statuses to faults. */
-export const statusOf: Record<ErrorCode, number> = {
+export const statusCodes: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,
   'name-invalid': 400,

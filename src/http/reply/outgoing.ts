@@ -40,6 +40,6 @@ export function nameReply(outgoing: Outgoing, requestId: string): void {
 }
 
 /** Returns the request ID that `nameReply` stored; undefined if the request has not been read yet. */
-export function requestIdOf(outgoing: Outgoing): string | undefined {
+export function findRequestId(outgoing: Outgoing): string | undefined {
   return (outgoing as NamedReply)[requestIdKey];
 }

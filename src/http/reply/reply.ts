@@ -1,7 +1,7 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, validateHeaderValue } from 'node:http';
 import type { Writable } from 'node:stream';
 import { requestIdHeader } from '../request/request-trace.ts';
-import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
+import { findRequestId, isClientGone, isHttp2, type Outgoing } from './outgoing.ts';
 
 /**
  * Header values by name. Names are in lower case, except for headers of an upload's back-end, which keep their configured spelling. Each
@@ -25,7 +25,7 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
 
 /** Writes status and headers; the caller writes the body. @param base headers of every reply of the service; `headers` override them */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
-  const lines = headerLines(requestIdOf(outgoing), base, headers);
+  const lines = headerLines(findRequestId(outgoing), base, headers);
   // Node.js writes a list of headers at once; setting each header would take twice as long.
   if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
   // `respond` would throw if the stream is destroyed.

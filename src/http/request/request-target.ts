@@ -165,7 +165,7 @@ export function memberUrlPath(path: VirtualPath, isFolder: boolean): string {
 }
 
 /** Rebuilds the URL of an account's page, with its query, from a parsed target; undefined for other targets. */
-export function pageUrlOf(target: RequestTarget): string | undefined {
+export function rebuildPageUrl(target: RequestTarget): string | undefined {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
     return `/home/${reservedName}/${target.name.split('/').map(encodeURIComponent).join('/')}${target.query}`;

@@ -12,7 +12,7 @@ import { respond } from '../reply/respond.ts';
 import { cookie, type Exchange, header } from '../request/exchange.ts';
 import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallForm } from '../request/request-body.ts';
-import { pageUrlOf, parseRequestTarget } from '../request/request-target.ts';
+import { parseRequestTarget, rebuildPageUrl } from '../request/request-target.ts';
 
 interface LoginForm {
   username: string;
@@ -76,7 +76,7 @@ function sessionCookieLine(exchange: Exchange, id: string): string {
 export function safeNext(next: string | undefined): string {
   if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';
   try {
-    return pageUrlOf(parseRequestTarget(next)) ?? '/home/';
+    return rebuildPageUrl(parseRequestTarget(next)) ?? '/home/';
   } catch (error) {
     if (isServiceError(error)) return '/home/';
     throw error;

@@ -5,7 +5,7 @@ import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts'
 import { baseName, memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
-import { errorsReply, statusOf } from '../reply/error-reply.ts';
+import { errorsReply, statusCodes } from '../reply/error-reply.ts';
 import type { DroppedFile } from '../reply/receipt.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -171,7 +171,7 @@ export function memberFailure(target: string, error: unknown): MemberResult {
   const held = heldResult(error);
   if (held) return { target, problem: undefined, status: 202, held };
   if (!isServiceError(error) || error.code === 'internal') throw error;
-  return { target, problem: error, status: statusOf[error.code] };
+  return { target, problem: error, status: statusCodes[error.code] };
 }
 
 /**

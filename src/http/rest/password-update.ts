@@ -6,7 +6,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { html } from '../../lib/html.ts';
 import { isObject } from '../../lib/json.ts';
 import { flashRedirect } from '../html/page-cookies.ts';
-import { pageContextOf, pageReply } from '../html/page-replies.ts';
+import { makePageContext, pageReply } from '../html/page-replies.ts';
 import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -17,7 +17,7 @@ import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 
 /** Returns the page on which users change their own password. */
 function passwordPage(exchange: Exchange, status: number, problems: readonly string[]): Reply {
-  const context = pageContextOf(exchange);
+  const context = makePageContext(exchange);
   const { language: text } = context;
   const body = html`<div id="notices" aria-live="polite"></div>
 <main class="card" id="main">
@@ -41,7 +41,7 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
 
 /** Lists the rules for a new password, so that users know them before they type one. */
 function passwordRules(exchange: Exchange) {
-  const { language } = pageContextOf(exchange);
+  const { language } = makePageContext(exchange);
   const { minimum_length: length, character_requirements: kinds, history } = exchange.service.passwords.policy;
   const rules = [
     length > 0 && language.text('ruleLength', { count: length }),
@@ -57,7 +57,7 @@ const ruleTexts = { lowercase: 'ruleLowercase', uppercase: 'ruleUppercase', digi
 
 /** Handles GET of the page on which users change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Promise<Response> {
-  if (!pageContextOf(exchange).account?.mayChangePassword) {
+  if (!makePageContext(exchange).account?.mayChangePassword) {
     const { session } = signedIn(exchange);
     throw session
       ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
@@ -99,7 +99,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
   if (current == null || wanted == null) throw new ServiceError('bad-request', 'The form lacks a password.');
   const differs = repeated != null && repeated !== wanted;
   const problems = differs
-    ? [pageContextOf(exchange).language.text('passwordsDiffer')]
+    ? [makePageContext(exchange).language.text('passwordsDiffer')]
     : await changePassword(exchange, client, current, wanted);
   const isPage = replyFormat(exchange) === 'html';
   if (problems.length > 0) return isPage ? passwordPage(exchange, 422, problems) : problemsReply(problems);

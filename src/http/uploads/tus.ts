@@ -3,7 +3,7 @@ import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { checksumAlgorithms, uploadChecksum } from '../../lib/headers/tus-headers.ts';
-import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
+import { errorsReply, faultHeaders, statusCodes } from '../reply/error-reply.ts';
 import { mergeHeaders, type Reply, uncached } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
@@ -91,7 +91,7 @@ function tusFault(error: unknown, { record }: ResumableUpload): unknown {
 
 /** Marks an error that prevented an upload, if tus clients would repeat its status for ever. */
 export function tusRefusal(error: unknown): unknown {
-  return isServiceError(error) && statusOf[error.code] === 409 ? new UploadOver(error) : error;
+  return isServiceError(error) && statusCodes[error.code] === 409 ? new UploadOver(error) : error;
 }
 
 function statusOfEnd(code: ErrorCode): number {

@@ -69,7 +69,7 @@ export interface ChallengePresenter {
 export async function readAcmeDirectory(directory: string, caPem: string | undefined, clock: Clock): Promise<Record<string, unknown>> {
   const endpoint = createEndpoint(caPem, clock);
   try {
-    return await directoryOf(endpoint, directory);
+    return await fetchDirectory(endpoint, directory);
   } finally {
     endpoint.close();
   }
@@ -101,11 +101,11 @@ export class AcmeClient {
    */
   async order(domains: readonly string[], request: Buffer, type: ChallengeType, presenter: ChallengePresenter): Promise<string> {
     try {
-      const directory = await directoryOf(this.#endpoint, this.#account.directory, this.#signal);
-      this.#newNonceUrl = urlOf(directory, 'newNonce');
+      const directory = await fetchDirectory(this.#endpoint, this.#account.directory, this.#signal);
+      this.#newNonceUrl = readUrl(directory, 'newNonce');
       await this.#register(directory);
       const identifiers = domains.map((value) => ({ type: 'dns', value }));
-      const made = await this.#post(urlOf(directory, 'newOrder'), { identifiers }, 'the order');
+      const made = await this.#post(readUrl(directory, 'newOrder'), { identifiers }, 'the order');
       const orderUrl = checkedUrl(made.header('location'), 'the order');
       const { authorizations } = made.members;
       if (!Array.isArray(authorizations) || authorizations.length > domains.length)
@@ -113,9 +113,9 @@ export class AcmeClient {
       for (const url of authorizations) await this.#authorize(checkedUrl(url, 'an authorization'), domains, type, presenter);
       const ready = await this.#await(orderUrl, 'the order', ['ready', 'valid']);
       if (ready.status === 'ready')
-        await this.#post(urlOf(ready, 'finalize'), { csr: request.toString('base64url') }, 'the request for the certificate');
+        await this.#post(readUrl(ready, 'finalize'), { csr: request.toString('base64url') }, 'the request for the certificate');
       const valid = await this.#await(orderUrl, 'the order', ['valid']);
-      return (await this.#post(urlOf(valid, 'certificate'), '', 'the certificate')).body.toString('latin1');
+      return (await this.#post(readUrl(valid, 'certificate'), '', 'the certificate')).body.toString('latin1');
     } finally {
       this.#endpoint.close();
     }
@@ -123,7 +123,7 @@ export class AcmeClient {
 
   async #register(directory: Record<string, unknown>): Promise<void> {
     const { key, email, external } = this.#account;
-    const url = urlOf(directory, 'newAccount');
+    const url = readUrl(directory, 'newAccount');
     const needsBinding = isObject(directory.meta) && directory.meta.externalAccountRequired === true;
     if (needsBinding && !external) throw new AcmeError('the authority requires an external account: set "external_account"');
     const account = {
@@ -166,9 +166,10 @@ export class AcmeClient {
       const { members } = reply;
       const status = String(members.status);
       if (wanted.includes(status)) return members;
-      if (!['pending', 'processing', 'ready'].includes(status)) throw new AcmeError(`${what} is ${inWords(status)}${faultOf(members)}`);
+      if (!['pending', 'processing', 'ready'].includes(status))
+        throw new AcmeError(`${what} is ${inWords(status)}${describeFault(members)}`);
       if (this.#clock.monotonicMs() > endMs) throw new AcmeError(`${what} is still ${status} after ${patienceMs / 1000} s`);
-      const waitMs = Math.min(Math.max(waitOf(reply.header('retry-after'), this.#clock.nowMs()), leastWaitMs), maxWaitMs);
+      const waitMs = Math.min(Math.max(parseRetryAfter(reply.header('retry-after'), this.#clock.nowMs()), leastWaitMs), maxWaitMs);
       await this.#clock.sleep(waitMs, this.#signal);
     }
   }
@@ -180,18 +181,18 @@ export class AcmeClient {
       this.#nonce = undefined;
       const identity = this.#accountUrl === undefined ? { jwk: this.#account.key.jwk } : { kid: this.#accountUrl };
       const reply = await this.#send(url, this.#account.key.sign({ ...identity, nonce, url }, payload), what);
-      this.#nonce = nonceOf(reply);
+      this.#nonce = readNonce(reply);
       if (reply.status >= 200 && reply.status < 300) return reply;
       const { type } = reply.members;
       if (type === 'urn:ietf:params:acme:error:badNonce' && tries < maxNonceTries) continue;
-      const retryAfterMs = waitOf(reply.header('retry-after'), this.#clock.nowMs());
-      throw new AcmeError(`the authority refused ${what} with ${reply.status}${faultOf({ error: reply.members })}`, retryAfterMs);
+      const retryAfterMs = parseRetryAfter(reply.header('retry-after'), this.#clock.nowMs());
+      throw new AcmeError(`the authority refused ${what} with ${reply.status}${describeFault({ error: reply.members })}`, retryAfterMs);
     }
   }
 
   async #newNonce(): Promise<string> {
     const result = await this.#endpoint.request({ url: this.#newNonceUrl, method: 'HEAD', headers: {}, signal: this.#signal });
-    const nonce = nonceOf(replyOf(result, 'the nonce'));
+    const nonce = readNonce(requireReply(result, 'the nonce'));
     if (nonce === undefined) throw new AcmeError('the authority gave no nonce');
     return nonce;
   }
@@ -199,7 +200,7 @@ export class AcmeClient {
   async #send(url: string, message: SignedMessage, what: string): Promise<AcmeReply> {
     const headers = { 'content-type': 'application/jose+json' };
     const body = JSON.stringify(message);
-    return replyOf(await this.#endpoint.request({ url, method: 'POST', headers, body, signal: this.#signal }), what);
+    return requireReply(await this.#endpoint.request({ url, method: 'POST', headers, body, signal: this.#signal }), what);
   }
 }
 
@@ -216,25 +217,25 @@ function createEndpoint(caPem: string | undefined, clock: Clock): RemoteEndpoint
   });
 }
 
-async function directoryOf(endpoint: RemoteEndpoint, url: string, signal?: AbortSignal): Promise<Record<string, unknown>> {
-  const reply = replyOf(await endpoint.request({ url, method: 'GET', headers: {}, signal }), 'the directory');
+async function fetchDirectory(endpoint: RemoteEndpoint, url: string, signal?: AbortSignal): Promise<Record<string, unknown>> {
+  const reply = requireReply(await endpoint.request({ url, method: 'GET', headers: {}, signal }), 'the directory');
   if (reply.status !== 200) throw new AcmeError(`the directory answered with ${reply.status}`);
-  for (const name of ['newNonce', 'newAccount', 'newOrder']) urlOf(reply.members, name);
+  for (const name of ['newNonce', 'newAccount', 'newOrder']) readUrl(reply.members, name);
   return reply.members;
 }
 
-function replyOf(result: RemoteResult, what: string): AcmeReply {
+function requireReply(result: RemoteResult, what: string): AcmeReply {
   if (result.kind !== 'reply') throw new AcmeError(`no reply about ${what}: ${result.message}`);
   const { status, headers, body } = result;
   return {
     status,
     body,
-    members: membersOf(body),
+    members: parseMembers(body),
     header: (name) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? '',
   };
 }
 
-function membersOf(body: Buffer): Record<string, unknown> {
+function parseMembers(body: Buffer): Record<string, unknown> {
   try {
     const value = parseJson(body.toString('utf8'));
     return isObject(value) ? value : {};
@@ -243,12 +244,12 @@ function membersOf(body: Buffer): Record<string, unknown> {
   }
 }
 
-function nonceOf(reply: AcmeReply): string | undefined {
+function readNonce(reply: AcmeReply): string | undefined {
   const nonce = reply.header('replay-nonce');
   return /^[\w-]{1,1000}$/.test(nonce) ? nonce : undefined;
 }
 
-function urlOf(members: Record<string, unknown>, name: string): string {
+function readUrl(members: Record<string, unknown>, name: string): string {
   return checkedUrl(members[name], `"${name}"`);
 }
 
@@ -259,13 +260,13 @@ function checkedUrl(value: unknown, what: string): string {
 }
 
 /** Returns the time of a Retry-After header in milliseconds (RFC 9110 §10.2.3), at most a day; 0 without the header. */
-function waitOf(retryAfter: string, nowMs: number): number {
+function parseRetryAfter(retryAfter: string, nowMs: number): number {
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;
 }
 
 /** Returns the first error of a problem document, an order or an authorization, as the end of a sentence. */
-function faultOf(members: Record<string, unknown>): string {
+function describeFault(members: Record<string, unknown>): string {
   const challenges = Array.isArray(members.challenges) ? members.challenges.filter(isObject) : [];
   const error = [members.error, ...challenges.map((challenge) => challenge.error)].find(isObject);
   if (!error) return '';

@@ -19,7 +19,7 @@ function alternativeNames(domains: readonly string[]): Buffer {
   return sequence(identifier('2.5.29.17'), octetString(sequence(...names)));
 }
 
-function publicKeyOf(key: KeyObject): Buffer {
+function encodePublicKey(key: KeyObject): Buffer {
   const { x, y } = key.export({ format: 'jwk' });
   const point = Buffer.concat([Buffer.from([4]), Buffer.from(x as string, 'base64url'), Buffer.from(y as string, 'base64url')]);
   return sequence(sequence(identifier('1.2.840.10045.2.1'), identifier('1.2.840.10045.3.1.7')), bitString(point));
@@ -31,8 +31,8 @@ function signed(content: Buffer, key: KeyObject): Buffer {
 
 /** Creates a request for a certificate with these names and no subject, in DER (PKCS #10, RFC 2986). @param key an ECDSA P-256 key */
 export function certificateRequest(domains: readonly string[], key: KeyObject): Buffer {
-  const extensions = sequence(identifier('1.2.840.113549.1.9.14'), setOf(sequence(alternativeNames(domains))));
-  return signed(sequence(integer(Buffer.from([0])), sequence(), publicKeyOf(key), tagged(0, extensions, true)), key);
+  const extensions = sequence(identifier('1.2.840.113549.1.9.14'), encodeSet(sequence(alternativeNames(domains))));
+  return signed(sequence(integer(Buffer.from([0])), sequence(), encodePublicKey(key), tagged(0, extensions, true)), key);
 }
 
 /**
@@ -46,7 +46,7 @@ export function selfSignedCertificate(
   { nowMs, lastsDays, challengeDigest }: { nowMs: number; lastsDays: number; challengeDigest?: Buffer },
 ): string {
   const key = newKey();
-  const name = sequence(setOf(sequence(identifier('2.5.4.3'), utf8('svc, self-signed'))));
+  const name = sequence(encodeSet(sequence(identifier('2.5.4.3'), utf8('svc, self-signed'))));
   const challenge = challengeDigest && sequence(identifier('1.3.6.1.5.5.7.1.31'), yes, octetString(octetString(challengeDigest)));
   const serial = Buffer.concat([Buffer.from([0x40]), randomBytes(15)]);
   const content = sequence(
@@ -56,7 +56,7 @@ export function selfSignedCertificate(
     name,
     sequence(utcTime(nowMs - dayMs), utcTime(nowMs + lastsDays * dayMs)),
     name,
-    publicKeyOf(key),
+    encodePublicKey(key),
     tagged(3, sequence(alternativeNames(domains), ...(challenge ? [challenge] : [])), true),
   );
   const lines = signed(content, key)
@@ -78,7 +78,7 @@ export function sequence(...items: Buffer[]): Buffer {
   return element(0x30, Buffer.concat(items));
 }
 
-function setOf(item: Buffer): Buffer {
+function encodeSet(item: Buffer): Buffer {
   return element(0x31, item);
 }
 

@@ -53,7 +53,11 @@ export function accountSource(view: () => ServerView, logins: LastLogins, clock:
 
   const shown = async (wanted: readonly string[], parts: RequestParts, sessions: ReadonlyMap<string, ServiceSession[]>) => {
     const views = wanted.map((name) =>
-      viewOf(name, { local: localAccount(parts, name), login: logins.logins.get(name), sessions: sessions.get(name) ?? [] }, parts),
+      describeAccount(
+        name,
+        { local: localAccount(parts, name), login: logins.logins.get(name), sessions: sessions.get(name) ?? [] },
+        parts,
+      ),
     );
     await countUsed(view, views, clock);
     return views.map(({ shown: account }) => account);
@@ -67,7 +71,7 @@ export function accountSource(view: () => ServerView, logins: LastLogins, clock:
       const found = allNames(parts, sessions).filter(
         (name) =>
           name.toLowerCase().includes(part) &&
-          (group === undefined || groupOf(localAccount(parts, name), logins.logins.get(name)) === group),
+          (group === undefined || accountGroup(localAccount(parts, name), logins.logins.get(name)) === group),
       );
       const first = after === undefined ? 0 : found.findIndex((name) => name > after);
       const page = first < 0 ? [] : found.slice(first, first + limit);
@@ -104,7 +108,7 @@ function localAccount(parts: RequestParts, name: string): Known['local'] {
   return undefined;
 }
 
-function groupOf(local: Known['local'], login: LastLogin | undefined): string {
+function accountGroup(local: Known['local'], login: LastLogin | undefined): string {
   return local ? local.account.configuration.group || defaultGroupUuid : (login?.group ?? '');
 }
 
@@ -120,11 +124,11 @@ async function sessionsByAccount(view: () => ServerView): Promise<Map<string, Se
 }
 
 /** Returns the account as it would be at a login now. */
-function viewOf(name: string, { local, login, sessions }: Known, parts: RequestParts) {
+function describeAccount(name: string, { local, login, sessions }: Known, parts: RequestParts) {
   const identity = sessions.findLast((session) => session.identity.configuration !== undefined)?.identity;
   const method = local?.method ?? identity?.method ?? { uuid: login?.method ?? '', type: '' };
   const configuration: AccountConfiguration | undefined = local?.account.configuration ?? identity?.configuration;
-  const groupUuid = configuration ? configuration.group || defaultGroupUuid : groupOf(local, login);
+  const groupUuid = configuration ? configuration.group || defaultGroupUuid : accountGroup(local, login);
   const group = parts.groups.get(groupUuid);
   const { account, problem } = configuration ? joined(name, configuration, parts, method) : {};
   const quota = account?.quotaSizeBytes ?? group?.quota_size ?? 0;
@@ -164,7 +168,7 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
 }
 
 /** Counts the files of accounts with a quota, as far as time allows. A count that was begun will be available for the next request. */
-async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof viewOf>[], clock: Clock): Promise<void> {
+async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;
   const counting = forEachConcurrently(views, countsAtOnce, async ({ shown, account }) => {

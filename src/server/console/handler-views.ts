@@ -67,7 +67,7 @@ export class HandlerViews {
     const { deliveries, journal } = core;
     const nowMs = this.#clock.nowMs();
     const figures = new Map((await deliveries.figures()).map((state) => [state.handler, state]));
-    const nameOf = (uuid = '') => nodes.find((node) => node.uuid === uuid)?.node ?? uuid;
+    const nodeName = (uuid = '') => nodes.find((node) => node.uuid === uuid)?.node ?? uuid;
     return Promise.all(
       Object.entries(config.event_handlers).map(async ([uuid, { name, enabled, url: urls }]) => {
         const state = figures.get(uuid);
@@ -85,7 +85,7 @@ export class HandlerViews {
           suspended_urls: suspended.map(({ url, untilMs }) => ({ url: redactedUrl(url), until: new Date(untilMs).toISOString() })),
           urls: urls.map(redactedUrl),
           ...this.#hour.of(uuid),
-          node: state?.hasLease === false ? nameOf(state.node) : ownName,
+          node: state?.hasLease === false ? nodeName(state.node) : ownName,
         };
       }),
     );

@@ -8,7 +8,6 @@ import {
   newUploadRecord,
   refuseLost,
   refuseMoreThan,
-  targetOf,
   type UploadChange,
   type UploadHold,
   type UploadLimits,
@@ -16,6 +15,7 @@ import {
   type UploadRecord,
   type UploadStore,
   uploadParty,
+  uploadTarget,
 } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { NamedCounts } from '../../lib/concurrency/slots.ts';
@@ -173,7 +173,7 @@ export class FileUploadStore implements UploadStore {
   #keep(record: UploadRecord): void {
     this.#drop(record.id);
     this.#records.set(record.id, record);
-    const target = targetOf(record);
+    const target = uploadTarget(record);
     const same = this.#names.get(target) ?? new Set();
     this.#names.set(target, same.add(record.id));
     this.#count(record, 1);
@@ -183,7 +183,7 @@ export class FileUploadStore implements UploadStore {
     const record = this.#records.get(id);
     if (!record) return;
     this.#records.delete(id);
-    const target = targetOf(record);
+    const target = uploadTarget(record);
     const same = this.#names.get(target);
     same?.delete(id);
     if (same?.size === 0) this.#names.delete(target);

@@ -24,13 +24,13 @@ const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
     isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),
-    since: async (uuids, nowMs) => timesOf((await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[]),
-    inForce: async () => timesOf((await link.run(inForceScript, [link.key('expectations')], [])) as string[]),
+    since: async (uuids, nowMs) => parseTimes((await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[]),
+    inForce: async () => parseTimes((await link.run(inForceScript, [link.key('expectations')], [])) as string[]),
   };
 }
 
 /** Parses the times in a hash, by field. Values that are not numbers are left out. @param pairs fields and values alternately */
-function timesOf(pairs: readonly string[]): Map<string, number> {
+function parseTimes(pairs: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const time = Number(pairs[index + 1]);

@@ -9,13 +9,13 @@ import {
   refuseLost,
   refuseMoreThan,
   type SharedUploadStore,
-  targetOf,
   type UploadChange,
   type UploadHold,
   type UploadLimits,
   type UploadOrder,
   type UploadRecord,
   uploadParty,
+  uploadTarget,
 } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -199,7 +199,7 @@ export class RedisUploadStore implements SharedUploadStore {
   }
 
   async named(target: string): Promise<UploadRecord[]> {
-    return (await this.within(dirname(target))).filter((record) => targetOf(record) === target);
+    return (await this.within(dirname(target))).filter((record) => uploadTarget(record) === target);
   }
 
   async enter(upload: PassingUpload): Promise<() => void> {

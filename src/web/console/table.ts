@@ -80,7 +80,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
     return row;
   };
 
-  const itemOf = (row: Element | null) => (row ? items.get(row) : undefined);
+  const findItem = (row: Element | null) => (row ? items.get(row) : undefined);
 
   const settle = () => {
     table.hidden = body.childElementCount === 0;
@@ -95,14 +95,14 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
     },
 
     /** Returns the item with this key, if the table shows it. */
-    find: (key: string) => itemOf(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
+    find: (key: string) => findItem(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 
     /** Returns the items of the table, in the order of their rows. */
-    items: (): T[] => [...body.children].flatMap((row) => itemOf(row) ?? []),
+    items: (): T[] => [...body.children].flatMap((row) => findItem(row) ?? []),
 
     /** The items of the first and the last row; undefined if that row is a note or does not exist. */
     get ends(): { first: T | undefined; last: T | undefined } {
-      return { first: itemOf(body.firstElementChild), last: itemOf(body.lastElementChild) };
+      return { first: findItem(body.firstElementChild), last: findItem(body.lastElementChild) };
     },
 
     show(shown: readonly T[]): void {

@@ -23,8 +23,8 @@ export async function askSpace(): Promise<Space | undefined> {
   const folder = isAccountPage() ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
   const { responseXML } = await requestDocument('PROPFIND', folder, { headers, body: question });
-  const bytesOf = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
-  const space = { usedBytes: bytesOf('quota-used-bytes'), availableBytes: bytesOf('quota-available-bytes') };
+  const readBytes = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
+  const space = { usedBytes: readBytes('quota-used-bytes'), availableBytes: readBytes('quota-available-bytes') };
   return space.usedBytes + space.availableBytes > 0 ? space : undefined;
 }
 

@@ -42,7 +42,7 @@ const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 /** Cached number formats by unit, because creating a format takes longer than using it. */
 const formats = new Map<number, Intl.NumberFormat>();
 
-function formatOf(power: number): Intl.NumberFormat {
+function unitFormat(power: number): Intl.NumberFormat {
   const unit = units[power] as (typeof units)[number];
   const unitDisplay = unit === 'byte' ? 'long' : 'short';
   const format = formats.get(power) ?? new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay, maximumFractionDigits: 1 });
@@ -53,7 +53,7 @@ function formatOf(power: number): Intl.NumberFormat {
 /** Formats a size with units of powers of 1000. */
 export function sizeText(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
-  return formatOf(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);
+  return unitFormat(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);
 }
 
 /** Formats a duration in the largest suitable unit. */

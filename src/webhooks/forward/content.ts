@@ -36,7 +36,7 @@ export async function hashContent(
 }
 
 /** Calculates the SHA-256 of a part of a file. */
-export async function digestOf(file: ForwardedFile, begin: number, end: number, signal: AbortSignal | undefined): Promise<Buffer> {
+export async function digestPart(file: ForwardedFile, begin: number, end: number, signal: AbortSignal | undefined): Promise<Buffer> {
   const hash = createHash('sha256');
   await hashContent([hash], file, begin, end, signal);
   return hash.digest();

@@ -4,7 +4,7 @@ import { RemoteEndpoint, type RemoteResult } from '../../lib/remote/remote-endpo
 import { recordReply, statusText } from '../recorded-reply.ts';
 import { askedWaitMs } from '../retries.ts';
 import { encodedPath, type TargetUrl } from './address.ts';
-import { digestOf, toldChunks } from './content.ts';
+import { digestPart, toldChunks } from './content.ts';
 import { FileChanged, type ForwardedFile, type Target, type TargetReceipt, TargetRefusal } from './means.ts';
 import type { ForwardOptions } from './options.ts';
 
@@ -43,7 +43,7 @@ export class PutTarget implements Target {
   }
 
   async send(segments: readonly string[], file: ForwardedFile, _id: string, signal: AbortSignal | undefined): Promise<TargetReceipt> {
-    const digest = await digestOf(file, 0, file.sizeBytes, signal);
+    const digest = await digestPart(file, 0, file.sizeBytes, signal);
     let changed: FileChanged | undefined;
     const chunks = async function* () {
       try {

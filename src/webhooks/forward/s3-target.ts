@@ -4,7 +4,7 @@ import type { RemoteEndpoint, RemoteRequest, RemoteResult } from '../../lib/remo
 import { escapeXmlQuoted } from '../../lib/xml/xml-writer.ts';
 import { recordReply, statusText } from '../recorded-reply.ts';
 import { encodedPath, type TargetUrl } from './address.ts';
-import { digestOf, hashContent, toldChunks } from './content.ts';
+import { digestPart, hashContent, toldChunks } from './content.ts';
 import { FileChanged, type ForwardedFile, type Target, type TargetReceipt, TargetRefusal } from './means.ts';
 import type { ForwardOptions } from './options.ts';
 import { requireTaken, targetEndpoint } from './put-target.ts';
@@ -68,7 +68,7 @@ export class S3Target implements Target {
   async send(segments: readonly string[], file: ForwardedFile, _id: string, signal: AbortSignal | undefined): Promise<TargetReceipt> {
     const path = encodedPath(segments);
     if (file.sizeBytes > largestPutBytes) return this.#sendParts(path, segments.join('/'), file, signal);
-    const digest = await digestOf(file, 0, file.sizeBytes, signal);
+    const digest = await digestPart(file, 0, file.sizeBytes, signal);
     const { status, reason } = await this.#put(path, [], file, { begin: 0, end: file.sizeBytes }, digest, signal);
     return { digest: digest.toString('hex'), status, reason };
   }
@@ -108,7 +108,7 @@ export class S3Target implements Target {
     const whole = createHash('sha256');
     const digests: Buffer[] = [];
     const listed: string[] = [];
-    for (const part of partsOf(file.sizeBytes)) {
+    for (const part of splitParts(file.sizeBytes)) {
       const has = known?.parts.get(part.number);
       const sum = createHash('sha256');
       const md5 = has?.checksum === '' ? createHash('md5') : undefined;
@@ -120,7 +120,7 @@ export class S3Target implements Target {
         ['uploadId', upload],
       ];
       const isThere = has !== undefined && isSamePart(has, part, digest, md5?.digest('hex'));
-      const etag = isThere ? has.etag : etagOf(await this.#put(path, query, file, part, digest, signal));
+      const etag = isThere ? has.etag : readEtag(await this.#put(path, query, file, part, digest, signal));
       listed.push(
         `<Part><PartNumber>${part.number}</PartNumber><ETag>${escapeXmlQuoted(etag)}</ETag><ChecksumSHA256>${digest.toString('base64')}</ChecksumSHA256></Part>`,
       );
@@ -240,7 +240,7 @@ function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'e
 }
 
 /** Divides a file into parts. The parts depend only on the size, so that they match the parts of an earlier attempt. */
-function partsOf(sizeBytes: number): Part[] {
+function splitParts(sizeBytes: number): Part[] {
   const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
   return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
     const begin = index * partBytes;
@@ -254,7 +254,7 @@ function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: P
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
 }
 
-function etagOf(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
+function readEtag(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   const etag = reply.headers.find(([name]) => name === 'etag')?.[1];
   if (etag === undefined) throw new TargetRefusal(`${statusText(reply)}, but the part has no ETag`, recordReply(reply));
   return etag;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
-import { clockOf } from '../../lib/time-zones.ts';
+import { wallClock } from '../../lib/time-zones.ts';
 
 /** The part of the day in which files are sent, as minutes since midnight in a time zone. */
 export interface SendingWindow {
@@ -24,7 +24,7 @@ export function parseWindow(text: string, timeZone: string): SendingWindow | und
 
 /** Returns the milliseconds until the window opens, if the clock of its time zone does not change meanwhile; 0 while it is open. */
 export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
-  const wallMs = clockOf(nowMs, timeZone) % (dayMinutes * minuteMs);
+  const wallMs = wallClock(nowMs, timeZone) % (dayMinutes * minuteMs);
   const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];
   const isOpen = fromMs < toMs ? wallMs >= fromMs && wallMs < toMs : wallMs >= fromMs || wallMs < toMs;
   return isOpen ? 0 : (fromMs - wallMs + dayMinutes * minuteMs) % (dayMinutes * minuteMs);

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { InputFile } from '../../../src/cli/import/draft.ts';
 import { importOpenssh } from '../../../src/cli/import/openssh.ts';
-import { matchesPattern, readSshdConfig, splitWords, valuesOf } from '../../../src/cli/import/sshd-config.ts';
+import { lookUp, matchesPattern, readSshdConfig, splitWords } from '../../../src/cli/import/sshd-config.ts';
 import { runProgram } from '../../support/program.ts';
 import { hasPackage, hasProgram } from '../../support/requires.ts';
 import { makeKey, publicKey } from '../../support/ssh.ts';
@@ -174,7 +174,7 @@ test('openssh: settings of each account are those that sshd -T tells', async (t)
       );
       for (const keyword of keywords) {
         const told = new RegExp(`^${keyword} (.*)$`, 'm').exec(output)?.[1];
-        const { usual } = valuesOf(blocks, keyword, { name, groups: [] });
+        const { usual } = lookUp(blocks, keyword, { name, groups: [] });
         if (usual) assert.equal(usual.args.join(' '), told, `${config}\n${name} ${keyword}\n${output.slice(0, 200)}`);
         else assert.ok(['yes', 'no', 'none', 'any', '6'].includes(told ?? ''), `${config}\n${name} ${keyword}: ${told}`);
       }

@@ -39,7 +39,7 @@ export function openapiDocument(): Json {
       schema: { type: 'string' },
     }));
     paths[path] ??= inPath.length > 0 ? { parameters: inPath } : {};
-    paths[path][method.toLowerCase()] = operationOf(method, operation, describe);
+    paths[path][method.toLowerCase()] = describeOperation(method, operation, describe);
   }
   return {
     openapi: '3.0.3',
@@ -62,7 +62,7 @@ export function openapiDocument(): Json {
       responses: Object.fromEntries(
         Object.values(refusals).map(([name, description, ...brought]) => [
           name,
-          { description, ...headersOf(brought), content: { 'application/json': { schema: describe(namedSchemas.Errors) } } },
+          { description, ...describeHeaders(brought), content: { 'application/json': { schema: describe(namedSchemas.Errors) } } },
         ]),
       ),
       schemas: named,
@@ -70,7 +70,7 @@ export function openapiDocument(): Json {
   };
 }
 
-function operationOf(method: string, operation: Operation, describe: Describe): Json {
+function describeOperation(method: string, operation: Operation, describe: Describe): Json {
   const { id, summary, description, isOpen, query, body, reply, headers: brought = [], refusals: own = [] } = operation;
   const [done, ...content] = reply;
   const { status = content.length > 0 ? 200 : 204 } = operation;
@@ -88,16 +88,16 @@ function operationOf(method: string, operation: Operation, describe: Describe): 
     summary,
     ...(description && { description }),
     ...(isOpen && { security: [] }),
-    ...(query && { parameters: parametersOf(describe(query)) }),
+    ...(query && { parameters: describeParameters(describe(query)) }),
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: describe(body) } } } }),
     responses: {
-      [status]: { description: done, ...headersOf(brought), ...(types.length > 0 && { content: Object.fromEntries(types) }) },
+      [status]: { description: done, ...describeHeaders(brought), ...(types.length > 0 && { content: Object.fromEntries(types) }) },
       ...Object.fromEntries([...refused].map((code) => [code, { $ref: `#/components/responses/${refusals[code]?.[0]}` }])),
     },
   };
 }
 
-function parametersOf(query: Json): Json[] {
+function describeParameters(query: Json): Json[] {
   return Object.entries(query.properties as Record<string, Json>).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',
@@ -107,7 +107,7 @@ function parametersOf(query: Json): Json[] {
   }));
 }
 
-function headersOf(names: readonly string[]): Json {
+function describeHeaders(names: readonly string[]): Json {
   return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
 }
 
@@ -123,10 +123,10 @@ function describeSchemas(): { describe: Describe; named: Json } {
       if (schema instanceof z.ZodType && !registry.has(schema)) registry.add(schema, { id: `${id} ${index}` });
   const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, target: 'openapi-3.0', override });
   for (const schema of Object.values(schemas)) delete schema.$id;
-  const nameOf = (schema: z.ZodType) => registry.get(schema)?.id ?? '';
+  const schemaName = (schema: z.ZodType) => registry.get(schema)?.id ?? '';
   return {
     describe: (schema) =>
-      nameOf(schema) in namedSchemas ? { $ref: `#/components/schemas/${nameOf(schema)}` } : (schemas[nameOf(schema)] as Json),
+      schemaName(schema) in namedSchemas ? { $ref: `#/components/schemas/${schemaName(schema)}` } : (schemas[schemaName(schema)] as Json),
     named: Object.fromEntries(Object.keys(namedSchemas).map((name) => [name, schemas[name]])),
   };
 }

@@ -27,7 +27,7 @@ import {
   streamField,
   streamSince,
 } from './reader.ts';
-import { serverOf, trimStream } from './stream.ts';
+import { nodeServerName, trimStream } from './stream.ts';
 
 /** Records that a node noticed that the shared journal lost its content. The node's own files still have the lost events. */
 const journalLoss = z.object({
@@ -132,7 +132,7 @@ export class RedisEventLog implements EventLog {
       onForwarded: (last) => this.#advance(positionAfter(last)),
       onEmptied: () => {
         const at = new Date(clock.nowMs()).toISOString();
-        return recordLoss(link, serverOf(node), { at, host: hostname(), data_folder: dataFolderPath }, retentionDays * dayMs);
+        return recordLoss(link, nodeServerName(node), { at, host: hostname(), data_folder: dataFolderPath }, retentionDays * dayMs);
       },
     });
     link.onRecover(async (caller) => {

@@ -108,7 +108,7 @@ export interface KnownStream {
 /**
  * Returns the server of a node. The name of a node is the name of its server, a dot and eight random hexadecimal digits for the process.
  */
-export function serverOf(node: string): string {
+export function nodeServerName(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 
@@ -156,7 +156,7 @@ export class StreamWriter {
       const range = ['XRANGE', this.#keys.stream, start, '+', 'COUNT', String(pageEntries)];
       const entries = (await this.#caller.call(range)) as StreamEntry[];
       for (const entry of entries) {
-        if (serverOf(streamField(entry, 'node') ?? '') !== serverOf(this.#node)) continue;
+        if (nodeServerName(streamField(entry, 'node') ?? '') !== nodeServerName(this.#node)) continue;
         const uuid = /"uuid":"([^"]+)"/.exec(streamField(entry, 'event') ?? '')?.[1];
         if (uuid === undefined) continue;
         uuids.add(uuid);

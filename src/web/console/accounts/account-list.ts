@@ -57,7 +57,7 @@ export function accountList(signal: AbortSignal): SearchedPanel {
   let next: string | null = null;
   let timer = 0;
   const page = (cursor?: string) => ask<AccountPage>('GET', withQuery('/api/accounts', { search, cursor }), { signal });
-  const tellOf = ({ total, logins_complete }: AccountPage) => {
+  const showCount = ({ total, logins_complete }: AccountPage) => {
     const words = [text('accountCount', { count: total }), ...(logins_complete ? [] : [text('loginsRead')])].join(' ');
     if (told.textContent !== words) told.textContent = words;
   };
@@ -78,7 +78,7 @@ export function accountList(signal: AbortSignal): SearchedPanel {
       const again = await page().catch(() => undefined);
       if (!again || signal.aborted || table.size > found.items.length) return;
       table.show(again.items);
-      tellOf(again);
+      showCount(again);
       lookAgain(again, attempt + 1);
     }, pauseMs);
   };
@@ -88,7 +88,7 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     const found = await page();
     table.show(found.items);
     next = found.next;
-    tellOf(found);
+    showCount(found);
     if (next === null) end.element.replaceChildren();
     else end.offer();
     lookAgain(found, 0);

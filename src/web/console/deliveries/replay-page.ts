@@ -85,7 +85,7 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
   const groups = new Map<string, ReplayResult[]>();
   for await (const result of lines<ReplayResult>(path, signal)) {
     if (++count > maxResults) break;
-    const kind = kindOf(result);
+    const kind = resultKind(result);
     groups.set(kind, [...(groups.get(kind) ?? []), result]);
   }
   place.append(...[...groups.values()].map(groupView));
@@ -94,7 +94,7 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
 }
 
 /** Returns a key for grouping results that differ only in names, IDs and times. */
-function kindOf(result: ReplayResult): string {
+function resultKind(result: ReplayResult): string {
   if ('skipped' in result) return `skipped ${result.reason}`;
   if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
   const { differences, handler } = result;

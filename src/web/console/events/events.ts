@@ -195,7 +195,7 @@ function histogram(choose: (since: string, until: string) => void) {
     const { left, width: wide } = plot.getBoundingClientRect();
     return Math.min(Math.max(Math.floor(((event.clientX - left) / wide) * parts), 0), parts - 1);
   };
-  const timeOf = ({ since, bucket_seconds }: EventHistogram, part: number) =>
+  const bucketTime = ({ since, bucket_seconds }: EventHistogram, part: number) =>
     new Date(Date.parse(since) + part * bucket_seconds * 1000).toISOString();
   const mark = (first: number, last: number) => {
     chosen.setAttribute('x', String((first * width) / parts));
@@ -203,7 +203,7 @@ function histogram(choose: (since: string, until: string) => void) {
     if (!shown) return;
     const counts = shown.counts.slice(first, last + 1);
     const sum = (name: 'events' | 'failures') => counts.reduce((total, part) => total + part[name], 0);
-    tell(timeOf(shown, first), timeOf(shown, last + 1), sum('events'), sum('failures'));
+    tell(bucketTime(shown, first), bucketTime(shown, last + 1), sum('events'), sum('failures'));
   };
   const tell = (since: string, until: string, events: number, failures: number) => {
     begin.replaceChildren(timeElement(since));
@@ -241,7 +241,7 @@ function histogram(choose: (since: string, until: string) => void) {
     const at = partAt(event);
     const [first, last] = [Math.min(from, at), Math.max(from, at)];
     from = undefined;
-    choose(timeOf(shown, first), timeOf(shown, last + 1));
+    choose(bucketTime(shown, first), bucketTime(shown, last + 1));
   });
 
   /** Counts the events of a search and draws the bars. */

@@ -5,12 +5,12 @@ import { clear } from '../shown.ts';
 import {
   type Condition,
   conditionProblem,
-  conditionsOf,
   conditionText,
   groupNames,
   offeredKeys,
   parseConditions,
   type QueryKey,
+  readConditions,
   statusNames,
 } from './query.ts';
 
@@ -38,7 +38,7 @@ export function queryBar(
   search: (conditions: Condition[]) => void,
   onProblem: (isBad: boolean) => void,
 ) {
-  let chips = conditionsOf(query);
+  let chips = readConditions(query);
   const input = make('input', {
     id: 'event-query',
     type: 'text',

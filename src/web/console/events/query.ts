@@ -33,7 +33,7 @@ export interface Condition {
 export const spans = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 } as const;
 
 /** Returns the conditions in the query of a URL, in their order. */
-export function conditionsOf(query: URLSearchParams): Condition[] {
+export function readConditions(query: URLSearchParams): Condition[] {
   return [...query].flatMap(([name, given]) => {
     const key = (Object.keys(keys) as QueryKey[]).find((candidate) => keys[candidate] === name);
     if (key === undefined) return [];
@@ -70,7 +70,7 @@ function sentValue(key: QueryKey, value: string): string {
 
 /** Returns a query with one more condition. */
 export function withCondition(query: URLSearchParams, key: QueryKey, value: string): URLSearchParams {
-  return withConditions(query, [...conditionsOf(query), { key, value }]);
+  return withConditions(query, [...readConditions(query), { key, value }]);
 }
 
 /** Returns the reason why a condition can never match; undefined for a valid condition. */
@@ -111,7 +111,7 @@ export function parseConditions(input: string): Condition[] {
     const value = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '';
     if (key === undefined) words.push(value);
     else if (Object.hasOwn(keys, key))
-      conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? idOf(value) : value });
+      conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? findEventId(value) : value });
     // A word such as a time of day or a URL contains `:`, but no known key, so it is text.
     else words.push(whole);
   }
@@ -120,7 +120,7 @@ export function parseConditions(input: string): Condition[] {
 }
 
 /** Returns the number of the event kind with a given name or number. */
-function idOf(value: string): string {
+function findEventId(value: string): string {
   const wanted = value.toLowerCase().replaceAll('-', ' ');
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }

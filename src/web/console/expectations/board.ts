@@ -7,7 +7,7 @@ import { hashFor } from '../route.ts';
 import { actionButton, heading, panel, type Stage, tell } from '../section.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
-import { dueColumn, grouped, keyOf, nameColumn, stateColumns } from './occurrences.ts';
+import { dueColumn, grouped, nameColumn, occurrenceKey, stateColumns } from './occurrences.ts';
 
 const dayMs = 86_400_000;
 
@@ -18,7 +18,7 @@ const openDays = 7;
 export async function showBoard({ main, signal }: Stage): Promise<void> {
   const reload = () => load();
   const columns = [dueColumn, nameColumn, ...stateColumns(reload)];
-  const table = (caption: string) => makeTable<ToldOccurrence>(caption, text('dueNothing'), columns, keyOf);
+  const table = (caption: string) => makeTable<ToldOccurrence>(caption, text('dueNothing'), columns, occurrenceKey);
   const open = table(text('dueOpen'));
   const openPanel = panel(text('dueOpen'), open.element);
   const today = make('div');
@@ -42,7 +42,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     open.show(missing.reverse());
     cut.hidden = occurrences.length === total;
     cut.textContent = text('heldMore', { shown: occurrences.length, total });
-    const senders = new Map(expectations.map((one) => [one.expectation, senderOf(one)]));
+    const senders = new Map(expectations.map((one) => [one.expectation, describeSender(one)]));
     const groups = grouped(ofToday, ({ expectation }) => senders.get(expectation) ?? '');
     const panels = [...groups]
       .sort(([one], [other]) => one.localeCompare(other))
@@ -69,7 +69,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
 }
 
 /** Names the account or group whose files are expected. */
-function senderOf({ account, group }: ToldExpectation): string {
+function describeSender({ account, group }: ToldExpectation): string {
   if (account !== null) return clear(account);
   return group === null ? text('dueAnybody') : text('dueOfGroup', { group: clear(group) });
 }
@@ -79,7 +79,7 @@ const allColumns: readonly Column<ToldExpectation>[] = [
     title: text('name'),
     cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
   },
-  { title: text('account'), cell: (one) => datum(senderOf(one)) },
+  { title: text('account'), cell: (one) => datum(describeSender(one)) },
   { title: text('dueLast'), cell: ({ last }) => (last ? timeElement(last.due) : '–'), className: 'narrow' },
   {
     title: text('dueNext'),

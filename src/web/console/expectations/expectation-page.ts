@@ -6,7 +6,7 @@ import { ask } from '../request.ts';
 import { actionButton, facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { datum, numberText } from '../shown.ts';
 import { makeTable } from '../table.ts';
-import { dueColumn, grouped, keyOf, kindOf, stateColumns } from './occurrences.ts';
+import { dueColumn, grouped, occurrenceKey, stateColumns, stateKinds } from './occurrences.ts';
 
 const days = 90;
 
@@ -20,7 +20,12 @@ interface History {
 
 /** Shows one expectation with its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
-  const table = makeTable<ToldOccurrence>(text('dueHistory'), text('dueNothing'), [dueColumn, ...stateColumns(() => load())], keyOf);
+  const table = makeTable<ToldOccurrence>(
+    text('dueHistory'),
+    text('dueNothing'),
+    [dueColumn, ...stateColumns(() => load())],
+    occurrenceKey,
+  );
   const title = make('span');
   const months = make('div');
   const figures = make('div');
@@ -101,11 +106,11 @@ const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZo
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });
 
 /** Returns the day of a due time in the time zone of the expectation. */
-const dayOf = ({ due }: ToldOccurrence): string => due.slice(0, 10);
+const dueDay = ({ due }: ToldOccurrence): string => due.slice(0, 10);
 
 /** Shows the days of occurrences as months, with the state of each day. */
 export function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
-  const byDay = grouped(occurrences, dayOf);
+  const byDay = grouped(occurrences, dueDay);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
   return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay)));
@@ -140,7 +145,7 @@ function dayView(day: Date, occurrences: readonly ToldOccurrence[] = []): HTMLEl
   const words = `${dayFormat.format(day)}: ${counts.join(', ')}`;
   return make(
     'li',
-    { className: kindOf[state], title: words },
+    { className: stateKinds[state], title: words },
     number,
     make('span.sign', { ariaHidden: 'true' }, signs[state]),
     make('span.hidden', words),

@@ -15,7 +15,7 @@ import type { Column } from '../table.ts';
 type State = ToldOccurrence['state'];
 
 /** The kind of badge for each state. */
-export const kindOf: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> = {
+export const stateKinds: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> = {
   met: 'good',
   late: 'warn',
   missing: 'bad',
@@ -24,7 +24,7 @@ export const kindOf: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> =
   waiting: 'calm',
 };
 
-export const keyOf = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
+export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
 
 /** Groups items by a key, in their order. */
 export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
@@ -61,7 +61,7 @@ export const nameColumn: Column<ToldOccurrence> = {
 /** Returns the columns for the state and the files; operators also get one for their actions. @param reload called after an action */
 export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
   const shown: Column<ToldOccurrence>[] = [
-    { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), kindOf[state]), className: 'narrow' },
+    { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), stateKinds[state]), className: 'narrow' },
     { title: text('dueFiles'), cell: fileList, className: 'whole' },
   ];
   return mayChange() ? [...shown, { title: text('action'), cell: (one) => actions(one, reload), className: 'actions' }] : shown;
@@ -82,14 +82,14 @@ function subject({ name, due }: ToldOccurrence): HTMLElement {
   return make('p', datum(name), ', ', timeElement(due));
 }
 
-function urlOf({ expectation }: ToldOccurrence, action: string): string {
+function actionUrl({ expectation }: ToldOccurrence, action: string): string {
   return `/api/expectations/${encodeURIComponent(expectation)}/${action}`;
 }
 
 async function excuse(one: ToldOccurrence): Promise<boolean> {
   const reason = make('input', { autocomplete: 'off', maxLength: 1000, required: true });
   const content = [subject(one), field(text('excuseReason'), reason), make('p.hint', text('excuseEffect'))];
-  const act = () => ask('POST', urlOf(one, 'excuse'), { body: { due: one.due, reason: reason.value.trim() } });
+  const act = () => ask('POST', actionUrl(one, 'excuse'), { body: { due: one.due, reason: reason.value.trim() } });
   const isDone = await confirm(text('excuseQuestion'), content, { label: text('excuse'), kind: 'primary' }, act);
   if (isDone) notice(text('excuseDone'));
   return isDone;
@@ -99,7 +99,7 @@ async function expectAgain(one: ToldOccurrence): Promise<boolean> {
   const until = make('input', { type: 'datetime-local', required: true });
   until.value = localTime(new Date(Date.now() + 86_400_000).toISOString()).slice(0, 16);
   const content = [subject(one), field(text('expectUntil'), until), make('p.hint', text('expectAgainEffect'))];
-  const act = () => ask('POST', urlOf(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
+  const act = () => ask('POST', actionUrl(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
   const isDone = await confirm(text('expectAgainQuestion'), content, { label: text('expectAgain'), kind: 'primary' }, act);
   if (isDone) notice(text('expectAgainDone'));
   return isDone;

@@ -17,7 +17,7 @@ import { noticeUndoable } from './undo.ts';
  */
 export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';
-  const question = await fetchPage(url, { fields: fieldsOf(form, button) });
+  const question = await fetchPage(url, { fields: readFields(form, button) });
   const card = question.page?.querySelector<HTMLElement>('main.card');
   const answer = card?.querySelector('form');
   const doIt = answer?.querySelector<HTMLButtonElement>('button.primary');
@@ -34,7 +34,7 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
       { value: 'ok', label: doIt.textContent ?? '', kind: doIt.classList.contains('danger') ? 'primary danger' : 'primary' },
     ],
     check: async () => {
-      reply = await fetchPage(url, { fields: fieldsOf(answer) });
+      reply = await fetchPage(url, { fields: readFields(answer) });
       return reply.status === 0 ? text('noConnection') : undefined;
     },
   });
@@ -45,7 +45,7 @@ export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement)
 const itemsInSight = 5;
 
 // The forms have no file fields, so all values are strings; the DOM types do not know this.
-function fieldsOf(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
+function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearchParams {
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
 
@@ -80,8 +80,8 @@ const trashUrl = '/home/__svc__/trash';
 /** Restores selected items of the trash. It asks for another name if one is taken, and offers to undo the restoration. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
-  const ids = fieldsOf(form, button).getAll('selected');
-  const placed = await placesOf(ids);
+  const ids = readFields(form, button).getAll('selected');
+  const placed = await fetchPlaces(ids);
   if (!placed) return void notice(text('error', { reason: text('noConnection') }), 'error');
   const outcome = await runAtOnce(label, { command: 'restore' }, ids, '/home/');
   const restored = outcome.done.flatMap((id) => placed.get(id) ?? []);
@@ -126,18 +126,18 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
 }
 
 /** Returns names and folders of items of the trash by their IDs; undefined if they are not known. */
-async function placesOf(ids: readonly string[]): Promise<Map<string, { name: string; folder: string }> | undefined> {
+async function fetchPlaces(ids: readonly string[]): Promise<Map<string, { name: string; folder: string }> | undefined> {
   try {
     const reply = await send('GET', trashUrl);
     if (!reply.ok) return undefined;
     const { trash } = (await reply.json()) as { trash: { id: string; path: string }[] };
-    return new Map(trash.filter(({ id }) => ids.includes(id)).map(({ id, path }) => [id, placeOf(path)]));
+    return new Map(trash.filter(({ id }) => ids.includes(id)).map(({ id, path }) => [id, splitPlace(path)]));
   } catch {
     return undefined;
   }
 }
 
-function placeOf(path: string): { name: string; folder: string } {
+function splitPlace(path: string): { name: string; folder: string } {
   const [name = '', ...above] = path.split('/').reverse();
   const folders = above.reverse().filter((part) => part !== '');
   return { name, folder: folders.reduce((folder, part) => memberUrl(part, true, folder), '/home/') };

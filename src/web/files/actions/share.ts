@@ -7,7 +7,7 @@ import { may } from '../navigation/folder.ts';
 import type { Member } from '../rows/rows.ts';
 import { replyReason, send } from '../server.ts';
 import { copyButton, shareText } from './copy-field.ts';
-import { linksUrl, pathOf } from './shared-marks.ts';
+import { linksUrl, memberPath } from './shared-marks.ts';
 
 /** Suggested lifetimes in days, besides the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
@@ -51,7 +51,7 @@ export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'
     focus: days,
     check: async () => {
       const body = {
-        path: pathOf(name, folder),
+        path: memberPath(name, folder),
         kind: kind.value,
         expires: Number(days.value) * 86_400,
         ...(password.value !== '' && { password: password.value }),

@@ -9,13 +9,13 @@ export const linksUrl = '/home/__svc__/links';
 let shared: ReadonlySet<string> | undefined;
 
 /** The virtual path of a member of a folder. */
-export function pathOf(name: string, folder: string): string {
+export function memberPath(name: string, folder: string): string {
   return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
 }
 
 function mark(row: Row): void {
   if (!shared || !isFolder(row)) return;
-  const isShared = shared.has(pathOf(rowName(row), folderUrl()));
+  const isShared = shared.has(memberPath(rowName(row), folderUrl()));
   const link = rowLink(row);
   link.classList.toggle('shared', isShared);
   if (isShared) link.setAttribute('aria-description', text('isShared'));

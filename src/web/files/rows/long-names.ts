@@ -94,8 +94,8 @@ function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: 
  * @param width in CSS pixels
  */
 function middleCut(name: string, width: number): [string, string, string] | undefined {
-  const widthOf = (text: string) => ruler?.measureText(text).width ?? 0;
-  if (widthOf(name) <= width) return undefined;
+  const measureWidth = (text: string) => ruler?.measureText(text).width ?? 0;
+  if (measureWidth(name) <= width) return undefined;
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   const dot = letters.lastIndexOf('.');
   const isExtension = dot > 0 && letters.length - dot <= 10;
@@ -104,7 +104,7 @@ function middleCut(name: string, width: number): [string, string, string] | unde
   let [low, high] = [1, endAt];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (widthOf(`${letters.slice(0, middle).join('')}…${end}`) <= width) low = middle;
+    if (measureWidth(`${letters.slice(0, middle).join('')}…${end}`) <= width) low = middle;
     else high = middle - 1;
   }
   return [letters.slice(0, low).join(''), letters.slice(low, endAt).join(''), end];

@@ -134,7 +134,7 @@ function follow(pauseMs = frameMs): void {
 /** Adds some rows to the document, visible ones first. @returns the kind of rows that are still missing; undefined if none are */
 function step(): 'in sight' | 'ready' | undefined {
   const [first, end] = inSight();
-  const ready = areAllWanted ? rows.length : linesOf(innerHeight * readyPart) * columns;
+  const ready = areAllWanted ? rows.length : linesInHeight(innerHeight * readyPart) * columns;
   const some = linesFor(areAllWanted ? hiddenRowsAtOnce : rowsAtOnce) * columns;
   const [firstReady, endReady] = [Math.max(0, first - ready), Math.min(rows.length, end + ready)];
   const isNear = from < end && first < to;
@@ -150,7 +150,7 @@ function step(): 'in sight' | 'ready' | undefined {
 /** Returns the index of the first visible row, and the index after the last one. */
 function inSight(): [first: number, end: number] {
   if (!isMeasured) measure();
-  const count = linesOf(innerHeight) + 1;
+  const count = linesInHeight(innerHeight) + 1;
   const first = Math.max(0, Math.min(Math.floor(lineAt(0)), linesFor(rows.length) - count));
   const end = Math.max(first + count, Math.ceil(lineAt(innerHeight)));
   return [first * columns, Math.min(rows.length, end * columns)];
@@ -172,7 +172,7 @@ function lineAt(y: number): number {
 }
 
 /** Returns the number of lines that fit into a height in CSS pixels. */
-function linesOf(height: number): number {
+function linesInHeight(height: number): number {
   return Math.ceil(height / lineHeight);
 }
 

@@ -40,7 +40,7 @@ const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 const comparisons: Readonly<Record<string, Compare>> = {
   name: (a, b) => naturally(a.name, b.name),
-  inFolder: (a, b) => naturally(parentOf(a), parentOf(b)),
+  inFolder: (a, b) => naturally(parentFolder(a), parentFolder(b)),
   size: (a, b) => a.size - b.size,
   modified: (a, b) => a.modified - b.modified,
 };
@@ -81,7 +81,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
 
   /** Runs the search. @param isNew whether results are shown at once. If not, they replace the previous ones when the search has ended */
   const run = async (isNew: boolean) => {
-    const known = new Map(results.map((result) => [keyOf(result), result]));
+    const known = new Map(results.map((result) => [rowKey(result), result]));
     const found: Found[] = [];
     let isTruncated = false;
     let problem: string | undefined;
@@ -95,7 +95,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
             isTruncated = true;
             continue;
           }
-          const result = known.get(keyOf(item)) ?? { ...item, element: foundRow(item, wanted) };
+          const result = known.get(rowKey(item)) ?? { ...item, element: foundRow(item, wanted) };
           found.push(result);
           if (isNew) body.append(result.element);
           fit([shown(result)]);
@@ -142,7 +142,7 @@ function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
 }
 
 /** Returns the key of a result. Results with equal keys look the same. */
-function keyOf({ path, is_directory: isFolder, size, modified }: FoundMember): string {
+function rowKey({ path, is_directory: isFolder, size, modified }: FoundMember): string {
   return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
 }
 
@@ -236,20 +236,20 @@ type FoundMember = ListedMember & { path: string };
 let isMovable = false;
 
 /** Returns the path of the folder that contains a result. */
-function parentOf({ path, name }: Pick<FoundMember, 'path' | 'name'>): string {
+function parentFolder({ path, name }: Pick<FoundMember, 'path' | 'name'>): string {
   return path.slice(0, path.length - name.length);
 }
 
 /** Builds a row of the results with name, folder, size, time, and a menu like that of a row in a folder. @param wanted the searched text */
 function foundRow(found: FoundMember, wanted: string): HTMLTableRowElement {
   const { name, is_directory: isFolder, size } = found;
-  const folder = homeUrl(parentOf(found));
+  const folder = homeUrl(parentFolder(found));
   const look = isFolder ? 'folder' : fileIconClasses(name);
   const member = { name, isFolder, sizeBytes: size, modified: Math.floor(found.modified), look };
   const url = memberUrl(name, isFolder, folder);
   const link = make('a', { className: `i ${look}`, href: url }, make('bdi', ...marked(escapeInvisible(name), wanted)));
   leadToPreview(link);
-  const place = parentOf(found) === '/' ? text('files') : escapeInvisible(parentOf(found).slice(0, -1));
+  const place = parentFolder(found) === '/' ? text('files') : escapeInvisible(parentFolder(found).slice(0, -1));
   const time = make('td', { attributes: { 'data-time': String(member.modified) } });
   showDate(time);
   const about = isFolder ? make('span.hidden', foundText('folder')) : sizeText(size);

@@ -53,7 +53,7 @@ interface Facts {
 async function question(upload: Upload): Promise<ConflictChoice> {
   const { name, file } = upload;
   const always = make('input', { type: 'checkbox' });
-  const present = await factsOf(uploadUrl(upload));
+  const present = await fetchFacts(uploadUrl(upload));
   const own = {
     sizeBytes: file.size,
     modified: Math.floor(file.lastModified / 1000),
@@ -80,7 +80,7 @@ async function question(upload: Upload): Promise<ConflictChoice> {
 }
 
 /** @returns undefined for a file that the account may not read */
-async function factsOf(url: string): Promise<Facts | undefined> {
+async function fetchFacts(url: string): Promise<Facts | undefined> {
   const reply = await tryRequest('HEAD', url);
   const modifiedMs = Date.parse(reply?.headers.get('last-modified') ?? '');
   if (!reply?.ok || Number.isNaN(modifiedMs)) return undefined;

@@ -41,7 +41,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
 /** Age in milliseconds at which a stored upload is removed. The service removes it earlier. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
-function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
+function storageKey({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
   return keysAt(home) + JSON.stringify([folder, fileName, size, lastModified]);
 }
 
@@ -57,7 +57,7 @@ export function keepUpload(upload: Upload): void {
   const { name, location } = upload;
   const kept = { ...fileIdentity(upload), name, location, atMs: Date.now() };
   try {
-    localStorage.setItem(keyOf(kept), JSON.stringify(kept));
+    localStorage.setItem(storageKey(kept), JSON.stringify(kept));
   } catch {
     // Without storage, the upload can continue only while the page is open.
   }
@@ -65,7 +65,7 @@ export function keepUpload(upload: Upload): void {
 
 /** Returns the stored unfinished upload of the same file to the same place. */
 export function keptUpload(upload: Upload): KeptUpload | undefined {
-  return read(keyOf(fileIdentity(upload)));
+  return read(storageKey(fileIdentity(upload)));
 }
 
 /** Returns the stored uploads of this account that were begun in the current folder. Removes old ones. */
@@ -90,11 +90,11 @@ function read(key: string): KeptUpload | undefined {
 
 /** Returns whether an upload is still stored. Another tab may have finished it. */
 export function isKept(kept: KeptUpload): boolean {
-  return read(keyOf(kept))?.location === kept.location;
+  return read(storageKey(kept))?.location === kept.location;
 }
 
 export function forgetUpload(kept: KeptUpload): void {
-  if (isKept(kept)) localStorage.removeItem(keyOf(kept));
+  if (isKept(kept)) localStorage.removeItem(storageKey(kept));
 }
 
 /** Removes the stored URL of an upload that has ended or starts again, and releases its claim. */

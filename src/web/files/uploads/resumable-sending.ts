@@ -33,7 +33,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     if (signal.aborted) return 'stopped';
     if (request && !passing.includes(request.status)) {
       const { status } = request;
-      upload.eventId = eventIdOf(request);
+      upload.eventId = readEventId(request);
       if (status === 202) return 'held';
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
@@ -51,7 +51,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
 }
 
 /** Returns the ID that identifies the arrival of a file in a receipt. */
-function eventIdOf(request: XMLHttpRequest): string | undefined {
+function readEventId(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
@@ -150,14 +150,14 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
       upload.sentBytes = from + bytes;
       onChange();
     });
-    return request ? outcomeOf(request) : 'lost';
+    return request ? readStep(request) : 'lost';
   };
 
-  const outcomeOf = (request: XMLHttpRequest): Step => {
+  const readStep = (request: XMLHttpRequest): Step => {
     const { status } = request;
     const isOver = request.getResponseHeader('upload-complete') === '?1';
     const told = request.getResponseHeader('upload-offset');
-    upload.eventId = eventIdOf(request);
+    upload.eventId = readEventId(request);
     if (isOver && status === 201) return 'done';
     if (isOver && status === 202) return 'held';
     if (!isOver && told !== null && (status === 204 || status === 409)) return Number(told);

@@ -69,8 +69,8 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   const field = make('input', { type: 'file', multiple: true, hidden: true, webkitdirectory: isFolder, ariaLabel: label });
   field.addEventListener('change', () => {
     // A folder field reports the folder of each file.
-    const folderOf = ({ webkitRelativePath }: File) => webkitRelativePath.split('/').slice(0, -1).join('/');
-    add([...(field.files ?? [])].map((file) => newUpload(file, folderUrl(), folderOf(file), conflictRule())));
+    const parentFolder = ({ webkitRelativePath }: File) => webkitRelativePath.split('/').slice(0, -1).join('/');
+    add([...(field.files ?? [])].map((file) => newUpload(file, folderUrl(), parentFolder(file), conflictRule())));
     field.value = '';
   });
   return field;

@@ -86,7 +86,7 @@ function isSeen(row: Row): boolean {
 }
 
 /** Returns the files through which the viewer steps, in the order of the page. */
-function sequenceOf(row: Row): Row[] {
+function listSequence(row: Row): Row[] {
   return shownRows().filter(
     (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
   );
@@ -95,7 +95,7 @@ function sequenceOf(row: Row): Row[] {
 /** Shows a file above its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
-  let rows = sequenceOf(row);
+  let rows = listSequence(row);
   let shown: Shown = { nodes: [] };
 
   const show = async () => {
@@ -113,7 +113,7 @@ export function showFile(first: Row): void {
     stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
     stage.ariaBusy = 'true';
     stage.replaceChildren();
-    const content = await contentOf(row);
+    const content = await loadContent(row);
     if (wanted !== row || !dialog.open) return content.clean?.();
     shown = content;
     stage.ariaBusy = null;
@@ -122,7 +122,7 @@ export function showFile(first: Row): void {
     fetchAhead(row, [rowAfter(1), rowAfter(-1)]);
   };
 
-  const contentOf = (wanted: Row): Promise<Shown> => {
+  const loadContent = (wanted: Row): Promise<Shown> => {
     const src = `${rowLink(wanted).pathname}?inline`;
     const label = previewText('previewOf', { name: rowName(wanted) });
     switch (previewKind(wanted)) {
@@ -154,7 +154,7 @@ export function showFile(first: Row): void {
   const removeShown = async () => {
     const at = rows.indexOf(row);
     if (!(await deleteRows([row])) || !dialog.open) return;
-    rows = sequenceOf(row);
+    rows = listSequence(row);
     const next = rows[Math.min(at, rows.length - 1)];
     if (next) change(next);
     else layer.leave();
