@@ -5,7 +5,8 @@ export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate', 'token
 export type CredentialType = (typeof credentialTypes)[number];
 
 /**
- * The credentials of SSH clients, in the order in which SSH services offer them. SSH has two authentication methods that send a password.
+ * The credentials of SSH clients, in the order in which SSH services offer them. `password` stands for both SSH
+ * methods that send a password (`password` and `keyboard-interactive`).
  */
 export const credentialKinds = ['ssh-key', 'password'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];

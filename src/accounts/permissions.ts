@@ -4,10 +4,10 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import { type Narrowing, placeIn } from './narrowing.ts';
 import { longestCredentialCharacters, userForPath, userVariable } from './user-names.ts';
 
-/** The longest replacement of `${USER}`, with `\` before each special character (permissions.ts). */
+/** The longest replacement of `${USER}`, with `\` before each special character (`expandUserInExpression`). */
 const longestName = '\\x'.repeat(longestCredentialCharacters);
 
-/** Splits a regular expression into parts that take one step, counted repetitions, and all other characters. */
+/** Splits a regular expression into parts that match one step, counted repetitions such as `{2,5}`, and single characters. */
 const token =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?[A-Za-z-]*\)|\{(\d+)(,(\d*))?\}|[\s\S]/gu;
 
@@ -203,7 +203,7 @@ export class Permissions {
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
-  /** Whether the account may grant a keyword, because some path may have all its rights. `deny-full-control` cannot be granted. */
+  /** Whether some path may have all rights of a keyword, so that the account may grant it. `deny-full-control` cannot be granted. */
   mayGive(keyword: string): boolean {
     const wanted = combineRights([keyword]);
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
@@ -242,7 +242,7 @@ export class Permissions {
   }
 }
 
-/** Adds the right to create files to the right to write. */
+/** Adds the right to create files if the rights include writing. */
 function withCreation(rights: number): number {
   return (rights & rightBits.write) === 0 ? rights : rights | rightBits['create-file'];
 }

@@ -92,8 +92,8 @@ function maskedAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * Returns a configuration for operators who must not know its secrets. Passwords, hashes, keys, header values, user names and queries in
- * URLs are masked, and all values from a variable or a file (`${env:…}`, `${file:…}`).
+ * Returns a configuration for operators who must not know its secrets. It masks passwords, hashes, keys, header values, user names and
+ * queries in URLs, and all values that come from a variable or a file (`${env:…}`, `${file:…}`).
  */
 export function maskedConfig({ config, source }: LoadedConfig): Record<string, unknown> {
   const masked = masksIn(config, []) as Record<string, unknown>;
@@ -115,7 +115,7 @@ function masksIn(value: unknown, path: readonly string[]): unknown {
 /** Finds the paths of options whose texts refer to a variable or a file. */
 function findReferences(value: unknown, path: readonly string[]): string[][] {
   if (typeof value === 'string') return hasReference(value) ? [[...path]] : [];
-  // The path of the whole list is returned, because an option may change the order of its items.
+  // The path of the whole list is returned, because parsing may change the order of its items.
   if (Array.isArray(value)) return value.some((item) => findReferences(item, path).length > 0) ? [[...path]] : [];
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));

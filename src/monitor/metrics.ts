@@ -11,7 +11,7 @@ function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusCo
   );
 }
 
-/** Returns the figures of an ended process that must not be lost, which are counters and histograms. */
+/** Returns the counters and histograms of an ended process, which must not be lost. */
 export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
   const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
@@ -122,7 +122,7 @@ function createMetrics(registry: Registry, version: string) {
     suspended: gauge('svc_suspended_urls', 'URLs suspended after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
-    // A gauge with a label has no sample until it gets a value, so without Redis there is none. The label itself is never set.
+    // A gauge without labels has the sample 0 from the start. This label is never set, so that without Redis there is no sample.
     redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',

@@ -28,8 +28,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes that a page of another site makes a browser send. Browsers add the session cookie by themselves. So it is accepted only
- * if the browser states that the page belongs to the console.
+ * Refuses changes if a page of another site caused the browser to send them. Browsers add the session cookie by themselves. So the
+ * cookie is accepted only if the browser states that the page belongs to the console.
  *
  * @throws ServiceError `forbidden`
  */

@@ -47,7 +47,7 @@ export function closeFile(fd: number, sizeBytes: number): Promise<void> | undefi
 
 function openLarge(member: string, known: Stats | undefined): number | undefined {
   try {
-    // The type numbers are those of Linux; some other systems do not let open files be replaced.
+    // The numbers in `hidingTypes` are those of Linux, and some other systems do not let open files be replaced.
     if (!descriptorsNameFiles) return undefined;
     const stats = known ?? lstatSync(member);
     if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;

@@ -119,7 +119,7 @@ export class ClamdInspector implements Inspector {
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
-    // When the callback of `write` is called, the buffer of the chunk may be overwritten.
+    // The buffer of the chunk may be reused only after the callback of `write` is called.
     const written = new Promise<true>((resolve) => {
       socket.cork();
       socket.write(encodeLength(chunk.length));

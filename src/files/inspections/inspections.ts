@@ -65,7 +65,7 @@ class Inspection {
     return this.options.name || this.uuid;
   }
 
-  /** Tests the inspection until it works. Files are sent to it even while the test fails, because only its verdict can accept a file. */
+  /** Tests the inspection until it works. Files are sent to it even while the test fails: without a verdict, none is accepted. */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
     const reason = await this.#inspector.test();

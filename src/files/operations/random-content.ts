@@ -183,7 +183,7 @@ export class RandomContent {
     }
   }
 
-  /** Whether the folder of the file was removed, unless the file is written in place. */
+  /** Whether the folder of the file was removed. Always false for a file that is written in place. */
   get isFolderGone(): boolean {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
@@ -204,7 +204,7 @@ export class RandomContent {
     this.writtenBytes += bytes;
     if (this.#extents.count <= maxParts) return;
     await this.#fillGaps(0, this.#baseBytes);
-    // Gaps are filled only up to the end of the old file, so the last parts may be forgotten.
+    // Gaps are filled only up to the end of the old file, so parts after that end may be dropped from the list.
     this.#extents.forgetLast(maxParts / 2);
   }
 

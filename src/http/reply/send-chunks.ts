@@ -15,7 +15,7 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * Does the same as `wantsGzip` for a reply that contains an account's names. In a BREACH attack another site puts guesses into the URL, and
+ * Like `wantsGzip`, for a reply that contains the names of an account's files. In a BREACH attack another site puts guesses into the URL, and
  * learns a secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {

@@ -247,7 +247,11 @@ export interface Visit {
   takeTurn(): Promise<() => void>;
   /** Counts a download that includes the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
-  /** Refuses pages and lists of a link without downloads left; later ranges of a counted download are still sent. @throws as `countDownload` */
+  /**
+   * Refuses pages and lists if the link has no downloads left. Later ranges of a counted download are still sent.
+   *
+   * @throws as `countDownload`
+   */
   requireDownloads(): void;
 }
 

@@ -140,7 +140,9 @@ const checkEveryMs = 250;
 const graceMs = 60_000;
 
 /**
- * Lets the owner of a handler learn the outcome of deliveries for which uploads on any node wait. @param isOver aborted to end the wait
+ * Tells the owner of a handler the outcome of deliveries. Uploads on any node may wait for one.
+ *
+ * @param isOver aborted to end the wait
  */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,

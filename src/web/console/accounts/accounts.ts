@@ -158,7 +158,7 @@ function methodView({ method, type, outcome, reason, url, status, status_reason,
   );
 }
 
-/** Shows an account with its sessions, locks, uploads and trash, and with limits on its login name. */
+/** Shows an account with its sessions, locks, uploads and trash, and with the bans of its login name. */
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;

@@ -40,7 +40,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   let openGap: OpenGap | undefined;
   const isPaused = () => run?.signal.aborted ?? false;
 
-  /** Starts the stream. @param after ID of the message after which the first start continues */
+  /** Starts the stream. @param after ID of a message; the first start shows the events that follow it */
   const start = (after?: string) => {
     run = new AbortController();
     button.disabled = false;

@@ -21,12 +21,12 @@ function mark(row: Row): void {
   if (isShared) link.setAttribute('aria-description', text('isShared'));
 }
 
-/** Makes the next folder ask again which of its folders are shared. */
+/** Forgets the shared paths, so that the next folder fetches them again. */
 export function forgetShared(): void {
   shared = undefined;
 }
 
-/** Gives folders that a link shares a different icon, now and when rows are added. @param isChanged whether to fetch the links again */
+/** Marks folders that are shared by a link with another icon, now and when rows are added. @param isChanged whether to fetch the links again */
 export async function markShared(isChanged: boolean): Promise<void> {
   if (!isChanged) whenRowIsPlaced(mark);
   try {

@@ -38,7 +38,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** Age in milliseconds at which a stored upload is removed. The service removes it earlier. */
+/** Age in milliseconds at which an upload is removed from `localStorage`. By then the service has removed the upload itself. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 function storageKey({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {

@@ -135,8 +135,8 @@ const maxJsonBytes = 2 * 1024 * 1024;
 const maxMarkdownBytes = 256 * 1024;
 
 /**
- * Shows Markdown formatted, separated values as a table, JSON as a tree, and programs in colours. Of a long text it shows the beginning
- * first.
+ * Shows formatted Markdown, a table of separated values, a JSON tree, or a program in colours. It first shows only the beginning of a long
+ * text.
  */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
