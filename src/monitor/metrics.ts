@@ -111,7 +111,7 @@ function createMetrics(registry: Registry, version: string) {
         'handler',
       ]),
     },
-    expectations: gauge('svc_expectations', 'State of the newest occurrence of an expectation: 1.', ['expectation', 'state']),
+    expectations: gauge('svc_expectations', 'Always 1; the label state has the state of the newest occurrence of the expectation.', ['expectation', 'state']),
     overdue: gauge('svc_expectation_overdue_seconds', 'Time since the oldest due time whose files are still missing.', ['expectation']),
     certificates: gauge(
       'svc_certificate_days_left',
@@ -123,7 +123,7 @@ function createMetrics(registry: Registry, version: string) {
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
     // A gauge without labels has the sample 0 from the start. This label is never set, so that without Redis there is no sample.
-    redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
+    redis: gauge('svc_redis_up', 'Whether Redis answers. Only if Redis is configured.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',
       "Events in this node's files that are not in the shared journal yet.",

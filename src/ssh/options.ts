@@ -24,7 +24,7 @@ export const sshOptions = z.strictObject({
   ssh_cipher_list: cipherList
     .default(['secure'])
     .describe(
-      'Algorithms: `secure`, `all` (older ones too), `fips`, or names of key exchanges, host keys, ciphers and MACs. Kinds of algorithms that the list does not name are as in `secure`.',
+      'Algorithms: `secure`, `all` (older ones too), `fips`, or names of key exchanges, host keys, ciphers and MACs. If the list names no algorithm of a kind, such as MACs, those of `secure` apply.',
     ),
   login_grace_time: number(1, 3600).default(60).describe('Seconds that a client has to log in; a running callout is not interrupted.'),
   max_auth_tries: integer(1, 100)

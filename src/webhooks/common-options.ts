@@ -83,7 +83,7 @@ export const retryOptions = {
     .enum(['linear', 'exponential'], { error: 'must be linear or exponential' })
     .default('linear')
     .describe(
-      'How long retries wait: linear, the n-th n × `retry_increase`; or exponential, at random up to `retry_increase` × 2^(n−1) (full jitter).',
+      'Wait before the n-th retry: linear, n × `retry_increase`; exponential, at random up to `retry_increase` × 2^(n−1) (full jitter).',
     ),
   retry_maximum_wait: duration(longestWaitS).default(3600).describe('Longest wait of an exponential retry, in seconds or as `10m`.'),
   retry_for: duration(longestRetryS)
@@ -94,7 +94,7 @@ export const retryOptions = {
   rate: rate
     .nullable()
     .default(null)
-    .describe('Requests that are sent at most: `requests` in `seconds` (1), and `burst` (as `requests`) at once.'),
+    .describe('Maximum rate of requests: `requests` in `seconds` (default 1), and at most `burst` at once (default: `requests`).'),
   fail_after_errors: integer(0, 1_000_000)
     .default(10)
     .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),

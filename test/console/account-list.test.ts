@@ -185,7 +185,7 @@ test('operators restore and end what accounts have in their trash, with events t
   assert.deepEqual(await restore(a, b, gone), [
     { id: a, path: '/a' },
     { id: b, error: 'The name is taken; restore it under another one.' },
-    { id: gone, error: 'The trash does not have it.' },
+    { id: gone, error: 'The item is not in the trash.' },
   ]);
   assert.equal((await server.get('/home/a')).text, 'a');
   const ended = await console.send('DELETE', `/api/trash?id=${c}`, asOperator);

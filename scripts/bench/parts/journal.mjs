@@ -49,7 +49,7 @@ export default function journal({ isSmoke, folder }) {
     each: 'until the first page of 100 events; bytes that were read for it',
     isWarm: true,
     async fill() {
-      const contents = `export { newestBlocks } from './newest-blocks.ts'; export { searchPage } from './search.ts'; export { summarise } from './summariser.ts';
+      const contents = `export { newestBlocks } from './selective-reader.ts'; export { searchPage } from './search.ts'; export { summarise } from './summariser.ts';
         export { listSegments } from '../segments.ts'; export { verifyJournal } from '../verify.ts';
         export { checkpointsPath, keyName, signCheckpoint } from '../checkpoints.ts'; export { systemClock } from '../../../lib/clock.ts';`;
       const stdin = { contents, resolveDir: 'src/events/journal/search', loader: 'ts' };

@@ -98,7 +98,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const found = new Map(items.map(({ shown }) => [shown.id, shown]));
   const results = [...new Set(ids)].map((id) => {
     const shown = found.get(id);
-    const error = shown ? shown.problem : 'The trash does not have it.';
+    const error = shown ? shown.problem : 'The item is not in the trash.';
     return error === undefined ? { id, path: shown?.path } : { id, error };
   });
   return answerJson(c, { results });

@@ -117,7 +117,7 @@ async function planCopy(paths: AccountPaths, from: VirtualPath, to: VirtualPath)
           plan.sizeBytes += sizeBytes;
         }
         if (plan.folders.length + plan.files.length > maxMembers)
-          throw new ServiceError('unprocessable', `A folder with more than ${maxMembers} members is not copied at once.`);
+          throw new ServiceError('unprocessable', `A folder with more than ${maxMembers} members cannot be copied by one request.`);
       }
     }
   }

@@ -129,7 +129,7 @@ function statContent(folder: TrashFolder, id: string): Stats {
 }
 
 function gone(): ServiceError {
-  return new ServiceError('not-found', 'The trash does not have it.');
+  return new ServiceError('not-found', 'The item is not in the trash.');
 }
 
 function taken(): ServiceError {

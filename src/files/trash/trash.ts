@@ -237,7 +237,7 @@ export async function withTrashed<T>(
       folder?.close();
     }
   }
-  throw new ServiceError('not-found', 'The trash does not have it.');
+  throw new ServiceError('not-found', 'The item is not in the trash.');
 }
 
 /**

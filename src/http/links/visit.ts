@@ -123,7 +123,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
  */
 function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
   const entry = files.inspect(root);
-  if (!entry) throw new ServiceError('gone', 'What the link led to is not there any more.');
+  if (!entry) throw new ServiceError('gone', 'The file or folder of this link no longer exists.');
   return !entry.isFolder;
 }
 
