@@ -38,6 +38,11 @@ function familyOf(key: string): string {
   return name === 'logins' ? `logins:${rest[1]}` : name;
 }
 
+/** Returns the reference of an internal error in a line of the log, or else the line. */
+function referenceIn(line: string): string {
+  return /"reference":"([0-9a-f-]+)"/.exec(line)?.[1] ?? line;
+}
+
 /** Puts values that are none where others are, of the type that the key has. */
 async function plantValue(link: RedisLink, key: string, bad: string): Promise<void> {
   switch (await call(link, 'TYPE', key)) {
@@ -181,10 +186,11 @@ test('a value in Redis that cannot be read, or a key of another type, takes no r
       const bad = garbage[step % garbage.length] as string;
       context = `${family}: ${kind === 'value' ? bad : 'another type'}`;
       for (const key of keys) await (kind === 'value' ? plantValue(link, key, bad) : plantType(link, key));
-      await drive().catch((error) => failures.push((error as Error).message.slice(0, 300)));
+      await drive().catch((error) => failures.push(`${context}: ${(error as Error).message.slice(0, 300)}`));
     }
   }
-  assert.deepEqual(failures, []);
+  const causes = nodes.flatMap(({ log }) => log.filter((line) => failures.some((failure) => failure.includes(referenceIn(line)))));
+  assert.deepEqual(failures, [], causes.join(''));
   for (const monitor of monitors) {
     const { text } = await monitor.get('/metrics', { user: null });
     assert.ok(Number(/^svc_redis_unreadable_values (\d+)/m.exec(text)?.[1]) > 0, 'they are counted');

@@ -40,6 +40,17 @@ test('a key of another type is renamed and kept, and the command goes on; what s
   await assert.rejects(link.call(['HGETALL', '{svc}:other']), /refused a command/, 'not a key of svc');
 });
 
+test('several nodes that find a key of another type at the same moment all go on', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const redis = await startRedis(t);
+  const links = await Promise.all(Array.from({ length: 8 }, () => linkTo(t, redis.url)));
+  for (let round = 0; round < 5; round++) {
+    await redis.command('SET {svc}:locks text');
+    const replies = await Promise.all(links.map((link) => link.call(['HGETALL', link.key('locks')])));
+    assert.deepEqual(replies, Array(links.length).fill([]));
+  }
+});
+
 test('a lease without an end is none of a node, and counters that are no numbers begin anew', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);

@@ -17,6 +17,9 @@ const commandTimeoutMs = 2000;
 /** Time in milliseconds after which a connection without replies is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
+/** Number of times that a command is tried if its key has another type. A scan that is under way may have passed the key already. */
+const maxTries = 3;
+
 /** Time in milliseconds that nodes have to restore essential data after Redis lost it. Until then, no node serves requests. */
 const defaultSettleMs = 2000;
 
@@ -174,16 +177,19 @@ export class RedisLink implements RedisCaller {
   }
 
   async #send(command: RedisArguments): Promise<unknown> {
-    try {
-      return await this.#sendOnce(command);
-    } catch (error) {
-      const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
-      if (!isForeign || !(await this.#setForeignKeysAside())) throw error;
-      return this.#sendOnce(command);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#sendOnce(command);
+      } catch (error) {
+        const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
+        if (!isForeign || attempt === maxTries) throw error;
+        // If nothing is found, another node has renamed the key meanwhile.
+        await this.#setForeignKeysAside();
+      }
     }
   }
 
-  /** Renames keys of other programs. @returns whether there were any. If so, the failed command may be tried again */
+  /** Renames keys of other programs. After that, a failed command may be tried again. */
   #setForeignKeysAside(): Promise<boolean> {
     this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
       this.#settingAside = undefined;
