@@ -111,7 +111,10 @@ function createMetrics(registry: Registry, version: string) {
         'handler',
       ]),
     },
-    expectations: gauge('svc_expectations', 'Always 1; the label state has the state of the newest occurrence of the expectation.', ['expectation', 'state']),
+    expectations: gauge('svc_expectations', 'Always 1; the label state has the state of the newest occurrence of the expectation.', [
+      'expectation',
+      'state',
+    ]),
     overdue: gauge('svc_expectation_overdue_seconds', 'Time since the oldest due time whose files are still missing.', ['expectation']),
     certificates: gauge(
       'svc_certificate_days_left',

@@ -26,7 +26,9 @@ export const authTestRequest = z.strictObject({
   certificate: text.optional().describe('Client certificate in PEM.'),
   method: text.optional().describe('UUID of the only method to ask; default: all, in their order.'),
   peer: text.optional().describe('`ADDRESS` or `ADDRESS:PORT` of the client; default: 127.0.0.1.'),
-  creator_type: text.optional().describe('Type of the service that the client logs in to; default: `ssh` if a key is given, otherwise `https`.'),
+  creator_type: text
+    .optional()
+    .describe('Type of the service that the client logs in to; default: `ssh` if a key is given, otherwise `https`.'),
 });
 type AuthTestRequest = z.infer<typeof authTestRequest>;
 
