@@ -60,6 +60,11 @@ export function memberUrl(name: string, isFolder = false, folder = folderUrl()):
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
 
+/** Returns the URL path of a virtual path. */
+export function homeUrl(path: string): string {
+  return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
+}
+
 interface ErrorItem {
   target?: string;
   message: string | null;

@@ -5,7 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
-import { fetchPage, memberUrl, type PageReply, replyReason, send } from '../server.ts';
+import { fetchPage, homeUrl, type PageReply, replyReason, send } from '../server.ts';
 import { maxProblems, runAtOnce } from './commands.ts';
 import { askName } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
@@ -138,7 +138,6 @@ async function fetchPlaces(ids: readonly string[]): Promise<Map<string, { name: 
 }
 
 function splitPlace(path: string): { name: string; folder: string } {
-  const [name = '', ...above] = path.split('/').reverse();
-  const folders = above.reverse().filter((part) => part !== '');
-  return { name, folder: folders.reduce((folder, part) => memberUrl(part, true, folder), '/home/') };
+  const start = path.lastIndexOf('/') + 1;
+  return { name: path.slice(start), folder: homeUrl(path.slice(0, start)) };
 }

@@ -21,7 +21,7 @@ import { leadToPreview } from '../navigation/links.ts';
 import { startSearchField } from '../rows/filter.ts';
 import { keepShort } from '../rows/long-names.ts';
 import { kindOfFile, type Member, renewBy } from '../rows/rows.ts';
-import { type ListedMember, memberUrl, obstacle, replyReason, send } from '../server.ts';
+import { homeUrl, type ListedMember, memberUrl, obstacle, replyReason, send } from '../server.ts';
 import { forgetRows, watchForThumbnail } from '../thumbnails/thumbnails.ts';
 
 /** Returns a text for search results. */
@@ -81,7 +81,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
 
   /** Runs the search. @param isNew whether results are shown at once. If not, they replace the previous ones when the search has ended */
   const run = async (isNew: boolean) => {
-    const known = new Map(results.map((result) => [rowKey(result), result]));
+    const known = new Map(results.map((result) => [resultKey(result), result]));
     const found: Found[] = [];
     let isTruncated = false;
     let problem: string | undefined;
@@ -95,7 +95,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
             isTruncated = true;
             continue;
           }
-          const result = known.get(rowKey(item)) ?? { ...item, element: foundRow(item, wanted) };
+          const result = known.get(resultKey(item)) ?? { ...item, element: foundRow(item, wanted) };
           found.push(result);
           if (isNew) body.append(result.element);
           fit([shown(result)]);
@@ -142,7 +142,7 @@ function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
 }
 
 /** Returns the key of a result. Results with equal keys look the same. */
-function rowKey({ path, is_directory: isFolder, size, modified }: FoundMember): string {
+function resultKey({ path, is_directory: isFolder, size, modified }: FoundMember): string {
   return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
 }
 
@@ -322,9 +322,4 @@ function marked(name: string, wanted: string): (Node | string)[] {
   if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return [name];
   const end = at + wanted.length;
   return [name.slice(0, at), make('mark', name.slice(at, end)), name.slice(end)];
-}
-
-/** Returns the URL path for a path of the account. */
-function homeUrl(path: string): string {
-  return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 }
