@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A timer that can be cancelled. A cancel has no effect if the timer has fired or was cancelled before. */
+/** A timer that can be cancelled. Cancelling has no effect if the timer has already fired or was cancelled. */
 export interface Timer {
   cancel(): void;
 }
@@ -15,7 +15,7 @@ export interface Clock {
   after(delayMs: number, action: () => void): Timer;
   /** Runs `action` every `periodMs`. The timer does not keep the process alive. */
   every(periodMs: number, action: () => void): Timer;
-  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts before. */
+  /** Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts first. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 

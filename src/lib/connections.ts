@@ -70,7 +70,7 @@ export class Connections {
 
   /** Tells HTTP/2 clients to send no new requests here. */
   goAway(): void {
-    // A session that its client cut stays in the set until its `close` event.
+    // If the client cut its session, the session stays in the set until its `close` event.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 
@@ -92,7 +92,7 @@ const burst = 200;
 /** Number of costly actions per second that a client may take in the long run. Browsers and WebDAV clients take far fewer. */
 const perSecond = 20;
 
-/** Codes of errors with which Node.js ends a session because its client misbehaved. */
+/** Codes of the errors with which Node.js ends a session if the client misbehaves. */
 const refusals = new Set<string | undefined>(['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES']);
 
 /** A number of actions that a client may take. It grows with time up to `burst`. */
@@ -117,9 +117,9 @@ class Budget {
 }
 
 /**
- * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). It counts streams that are reset before their reply
- * (rapid reset, CVE-2023-44487), and SETTINGS and PING frames, because each of these must be answered. It also reports connections that
- * Node.js ends for such reasons.
+ * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset before
+ * their reply (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
+ * itself ends a connection for such a reason, it reports that, too.
  *
  * @param onFlood called once with a description of the client's misbehaviour
  * @param onFault handles errors in the listeners of this function; must not throw

@@ -47,7 +47,7 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Codes that stand for several problems. The service's own English message follows the translated text, to say which one it is. */
+/** Codes that stand for several problems. After the translated text, the service adds its English message, which names the actual problem. */
 export const broadCodes: ReadonlySet<ErrorCode> = new Set([
   'bad-request',
   'metadata-invalid',

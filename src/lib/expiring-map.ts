@@ -1,5 +1,6 @@
 /**
- * A map in which each entry has its own expiry. Above the limit, the oldest entry is dropped. All times are in milliseconds of one clock.
+ * A map in which each entry has its own expiry. If there are too many entries, the oldest one is dropped. All times must be milliseconds of
+ * the same clock.
  */
 export class ExpiringMap<Value> {
   readonly #maxEntries: number;

@@ -9,11 +9,11 @@ const maxCharacters = 4096;
 
 /**
  * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression (`e/RE/flags`, `m/RE/flags`),
- * or one of these after `!`. Globs ignore case and must match the whole text. Regular expressions match any part of it. Matching takes
- * linear time, because a remote party chooses the text.
+ * or one of these after `!`. Globs ignore case and must match the whole text. Regular expressions may match any part of it. A remote
+ * party chooses the text, so matching must take linear time, and it does.
  *
- * @param of for `texts`, `.` in a regular expression does not match a line break; for `paths` it does. For `paths`, a letter such as `ö`
- *   equals its decomposed form of two characters, which macOS writes, so that no other spelling escapes a rule
+ * @param of kind of texts to match. For `texts`, `.` in a regular expression does not match a line break; for `paths`, it does. For `paths`,
+ *   a letter such as `ö` also equals its decomposed form (two characters, as macOS writes it), so that another spelling cannot evade a rule
  * @throws ServiceError `bad-request` with the reason
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {

@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
-/** Maximum number of separate pieces. Each piece needs some hundred bytes of memory, and the other side may send single bytes. */
+/** Maximum number of separate pieces. Each piece needs about a hundred bytes of memory, even if the other side sends single bytes. */
 const maxPieces = 1024;
 
 /** Joins bytes that arrive in pieces. The memory that it uses does not depend on the number of pieces. */
@@ -31,8 +31,8 @@ export class GatheredBytes {
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once and leaves them empty, because V8 would let many megabytes of garbage pile up. The memory is posted
- * to a closed port, which drops the message but still detaches the memory (HTML, "transferable objects").
+ * Frees the memory of buffers immediately, and leaves the buffers empty. Without this, V8 would let many megabytes of garbage pile up. The
+ * memory is posted to a closed port, which drops the message but still detaches the memory (HTML, "transferable objects").
  *
  * @param buffers a buffer that shares its memory with others is not changed
  */

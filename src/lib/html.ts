@@ -1,7 +1,7 @@
 import { escapeInvisible, visibleControls } from './display-name.ts';
 import { type IconName, iconShapes } from './icon-shapes.ts';
 
-/** Renders an icon as inline SVG in the colour of the text. Screen readers skip it, because they read the label next to it. */
+/** Renders an icon as inline SVG in the colour of the text. Screen readers skip the icon, and read only the label next to it. */
 export function icon(name: IconName): Html {
   return new Html(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="${iconShapes[name]}"/></svg>`);
 }

@@ -12,10 +12,10 @@ interface JsonLimits {
 }
 
 /**
- * Parses JSON that the service receives. `JSON.parse` accepts some thousand levels, which would exhaust the stack of recursive code such as
- * `JSON.stringify`.
+ * Parses JSON that the service receives. `JSON.parse` accepts several thousand levels, which would exhaust the stack of recursive code such
+ * as `JSON.stringify`.
  *
- * @throws JsonLimitError above the limits
+ * @throws JsonLimitError if the text exceeds a limit
  * @throws SyntaxError for a text that is not JSON
  */
 export function parseJson(text: string, { deepest = deepestJson, maxValues = Number.POSITIVE_INFINITY }: JsonLimits = {}): unknown {
@@ -23,7 +23,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Returns whether a text has more opening brackets than the allowed levels. Most JSON has fewer, and needs no further check. */
+/** Returns whether a text has more opening brackets than `limit`. Most JSON has fewer brackets, so its depth need not be checked. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')

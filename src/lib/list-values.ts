@@ -6,7 +6,7 @@ export function writeKeyValueList(items: readonly { key: string; value: string }
 }
 
 /**
- * Splits a comma-separated list with the quoting of RFC 4180. An item in double quotes may contain commas, and quotes that are doubled.
+ * Splits a comma-separated list with the quoting of RFC 4180. An item in double quotes may contain commas and doubled quotes.
  * Blanks around items are removed. Empty items are kept.
  *
  * @throws ServiceError `metadata-invalid` if a quote is not closed or is in the middle of an item

@@ -3,15 +3,15 @@ import type { AddressInfo, Server } from 'node:net';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
 /**
- * Returns whether a request is HTTP/1.0 with a Transfer-Encoding. A proxy might see the end of such a request elsewhere (RFC 9112 §6.1).
+ * Returns whether a request is HTTP/1.0 with a Transfer-Encoding. A proxy and svc might disagree where such a request ends (RFC 9112 §6.1).
  */
 export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string; headers: IncomingHttpHeaders }): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
 /**
- * Removes target and host from a request, because both were read before. Hono's adapter would build a URL from them that nothing uses. If
- * that failed, it would answer with an empty 400.
+ * Clears the target and host of a request, which svc has already read. Otherwise Hono's adapter would build an unused URL from them, and
+ * would answer with an empty 400 if they do not make a valid one.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';

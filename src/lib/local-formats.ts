@@ -54,7 +54,7 @@ class DateTexts {
 /** Formats dates and sizes in the style of a language. */
 export class LocalFormats {
   readonly #tag: string;
-  // Formatters are created at their first use, because their creation takes longer than a whole page.
+  // Formatters are created at their first use, because creating them takes longer than rendering a whole page.
   #dates: DateTexts | undefined;
   #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();

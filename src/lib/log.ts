@@ -74,5 +74,5 @@ export function createLog(options: LogOptions): Log {
   return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log that writes nothing, for tests and for commands that end at once. */
+/** A log that writes nothing, for tests and for commands that end immediately. */
 export const silentLog: Log = { isDebug: false, debug() {}, info() {}, warn() {}, error() {} };

@@ -102,13 +102,13 @@ const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['code', /javascript|^text\/(x-|css|html)|json|yaml|toml|xml|\/sql|x-c?sh$|php|wasm|mp2t/],
 ];
 
-/** Matches the names of plain prose, as opposed to programs and settings. */
+/** Matches the names of text files that contain prose, not programs or settings. */
 const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 
 /** Kinds of previews that need no additional icon. */
 const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
 
-/** Kinds that scripts of the pages show, as text or as a list of the members of an archive. */
+/** Kinds of files that scripts on the pages show, either as text or as a list of an archive's members. */
 const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
   ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
   ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],

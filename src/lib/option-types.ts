@@ -56,7 +56,7 @@ export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
 }
 
-/** Maximum size in bytes that options accept. A double can represent all integers up to it exactly. */
+/** Maximum size in bytes that options accept. A double can represent all integers up to this size exactly. */
 export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);

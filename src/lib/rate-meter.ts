@@ -48,7 +48,7 @@ export class RateLimit {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Resolves when the caller may continue. @throws the signal's reason if it aborts before */
+  /** Resolves when the caller may continue. @throws the signal's reason if the signal aborts first */
   async take(signal?: AbortSignal): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);

@@ -114,7 +114,7 @@ function baseOf128(value: number): number[] {
   return digits;
 }
 
-/** Encodes a time in the form that certificates use up to 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
+/** Encodes a time as UTCTime, the form for years up to 2049 (RFC 5280 §4.1.2.5). @param ms Unix time in milliseconds */
 function utcTime(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   return element(0x17, Buffer.from(text.slice(2), 'latin1'));

@@ -17,7 +17,7 @@ const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsChec
 
 /** Provides the data for the replies of a plain HTTP server. */
 export interface ChallengeSources {
-  /** Returns the key authorization for a token while an authority may ask for it. @throws ServiceError `unavailable` */
+  /** Returns the key authorization for the token of a running challenge; undefined for other tokens. @throws ServiceError `unavailable` */
   find(token: string): Promise<string | undefined>;
   /** Returns the origin that serves a domain; undefined if no service serves it. */
   originOf(domain: string): string | undefined;
@@ -137,7 +137,7 @@ export class TlsChallenges {
   readonly #clock: Clock;
   readonly #server: TlsServer;
 
-  /** @param find returns the key authorization for a domain while an authority may ask for it */
+  /** @param find returns the key authorization for the running challenge of a domain; undefined if there is none */
   constructor(find: (domain: string) => Promise<string | undefined>, clock: Clock) {
     this.#find = find;
     this.#clock = clock;
@@ -153,7 +153,7 @@ export class TlsChallenges {
   /**
    * Reads the first record of a connection, and decides who handles the connection.
    *
-   * @param giveOn takes the connection if it is not a challenge; all received bytes are put back before
+   * @param giveOn called if the connection is not for a challenge. By then, all received bytes have been put back into the socket
    */
   sort(socket: Socket, giveOn: () => void): void {
     const chunks: Buffer[] = [];

@@ -23,7 +23,7 @@ export class FairQueue {
   /**
    * Waits until the caller may run.
    *
-   * @param isUrgent whether the caller goes before all callers that are not urgent. The limits of waiting callers do not apply to urgent
+   * @param isUrgent whether the caller goes before all callers that are not urgent. The limits on waiting callers do not apply to urgent
    *   ones
    * @returns a function that the caller must call when it has ended
    * @throws ServiceError `unavailable` if too many callers are waiting already

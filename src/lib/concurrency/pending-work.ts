@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** After its connection was closed, work has this time in milliseconds to end and to emit its event. */
+/** Time in milliseconds in which work must end and emit its event after its connection was closed. */
 const endsWithinMs = 5000;
 
 /** Counts pending work and waits until all of it has ended. */
@@ -37,7 +37,7 @@ interface Drain {
   settled: () => Promise<void>;
   /** Time in milliseconds after which the remaining connections are closed. */
   timeoutMs: number;
-  /** When aborted, all connections are closed at once. */
+  /** When it is aborted, all connections are closed immediately. */
   hurry: AbortSignal;
   cut: () => void;
 }

@@ -3,7 +3,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** A lock for shared and exclusive actions, which start in the order of the calls. An exclusive action never runs together with another. */
+/** A lock for shared and exclusive actions, which start in the order of the calls. An exclusive action never runs together with any other action. */
 export class ReadWriteLock {
   readonly #waiting: Waiting[] = [];
   #running = 0;
@@ -19,8 +19,8 @@ export class ReadWriteLock {
     return this.#run(true, action);
   }
 
-  // An action must start synchronously, in this call or when another action ends. If an `await` came first, a later action could start
-  // earlier.
+  // An action must start synchronously, either in this call or when another action ends. If there were an `await` before the start, a
+  // later call could overtake it.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {

@@ -33,8 +33,8 @@ interface Lock {
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format. A change that an older svc cannot read raises it. This svc reads all earlier formats. A folder
- * without the file `form` has format 1 (svc 0.1.0) or is new.
+ * Version of the data folder's format. It is increased with each change that an older svc cannot read. This svc reads all earlier formats.
+ * A folder without the file `form` has format 1 (svc 0.1.0) or is new.
  */
 const currentForm = 2;
 

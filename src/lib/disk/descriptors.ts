@@ -70,7 +70,7 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
-/** Fills `target` from a position of a file. @returns the number of bytes read; less than the target's length if the file ends before */
+/** Fills `target` from a position of a file. @returns the number of bytes read; less than the target's length if the file ends earlier */
 export function readFully(fd: number, target: Buffer, position = 0): number {
   let done = 0;
   while (done < target.length) {
@@ -81,7 +81,7 @@ export function readFully(fd: number, target: Buffer, position = 0): number {
   return done;
 }
 
-/** Returns the bytes that a gathered write did not write. @param bytes number of bytes that it wrote */
+/** Returns the bytes that a `writev` call did not write. @param bytes number of bytes that the call wrote */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
   const rest = [...chunks];
   let written = bytes;
@@ -105,7 +105,7 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-/** Returns how many files and sockets this process may have open; 1024 if the system does not report it. */
+/** Returns how many files and sockets this process may have open; 1024 if the system does not report the limit. */
 export function maxDescriptors(): number {
   try {
     const [, max = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];

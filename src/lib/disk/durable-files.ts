@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync, openIfThere } from './descriptors.ts';
 
-/** Syncs a folder, so that its creations, renames and removals of files survive a power failure. */
+/** Syncs a folder, so that a power failure cannot undo the creation, renaming or removal of files in it. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, because it then cannot sync it. */
+/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, because only a readable folder can be synced. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -71,7 +71,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * Like `writeFileAtomically`, but synchronous. It is for the start of svc, before it serves anything.
+ * Like `writeFileAtomically`, but synchronous. It is used only while svc starts and does not serve requests yet.
  *
  * @throws the errors of writing
  */

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:
 import type { Clock } from '../clock.ts';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 
-/** A lock of this age in milliseconds was abandoned by a dead process, because the write of a small file takes only milliseconds. */
+/** Age in milliseconds at which a lock counts as abandoned by a dead process. Writing a small file takes only milliseconds. */
 const staleAfterMs = 10_000;
 const retryEveryMs = 20;
 const giveUpAfterMs = 15_000;

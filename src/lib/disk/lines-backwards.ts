@@ -26,7 +26,7 @@ export interface BackwardBlock {
 }
 
 /**
- * Reads the lines of a part of a file, beginning with the last one. Meanwhile, another process may append to the file or cut it. A last
+ * Reads the lines of a part of a file, beginning with the last one. Meanwhile, another process may append to the file or truncate it. A last
  * line without a newline is incomplete and left out. Memory use is limited to one chunk or the longest line.
  *
  * @param range offsets in bytes from the start of the file; a line must begin at `start`

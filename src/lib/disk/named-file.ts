@@ -57,13 +57,13 @@ export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener called with each file whose old content is used, because the file can no longer be read */
+/** @param listener called with the path of each file that can no longer be read, so that its old content is used */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
 
 /**
- * Reads a file that possibly only root may read.
+ * Reads a file that may be readable only by root.
  *
  * @param mayBeOld whether to return the content that was read as root, if the file can no longer be read
  * @throws the errors of `readFileSync`

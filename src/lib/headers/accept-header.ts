@@ -45,7 +45,7 @@ function weighedElements(text: string): Weighed[] {
 
 /**
  * Finds the quality of an offered type from the most specific range (RFC 9110 §12.5.1). A range with parameters, such as `application/json;
- * charset=utf-8`, also matches, because a type has only one variant. The same range without parameters has priority.
+ * charset=utf-8`, also matches, because each offer has only one variant. The same range without parameters has priority.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');

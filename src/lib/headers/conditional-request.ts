@@ -77,7 +77,7 @@ export function evaluateConditions(request: {
   return 'proceed';
 }
 
-/** Whether `Range` applies, because `If-Range` is absent or matches the current representation (RFC 9110 §13.1.5). */
+/** Returns whether `Range` applies. For this, `If-Range` must be absent or match the current representation (RFC 9110 §13.1.5). */
 export function rangeApplies(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return matchesStrongly(parseEntityTags(ifRange), current.etag) && ifRange.trim() === current.etag;

@@ -17,7 +17,7 @@ export interface DigestVerifier {
 }
 
 type Algorithm = ExpectedDigest['algorithm'];
-// These are Maps, because an object would also find inherited names such as "constructor".
+// These are Maps, because a lookup in an object would also find inherited names such as "constructor".
 const dictionaryAlgorithms = new Map<string, Algorithm>([
   ['sha-256', 'sha256'],
   ['sha-512', 'sha512'],

@@ -7,7 +7,7 @@ interface ForwardedClient {
 }
 
 /**
- * Returns an address as the service shows it, which is in lower case and without a zone. An IPv4-mapped IPv6 address is shown as IPv4
+ * Returns an address in the form that the service shows: in lower case and without a zone. An IPv4-mapped IPv6 address is shown as IPv4
  * (docs/spec/authentication.md#client-address).
  */
 export function normaliseAddress(address: string): string {
@@ -16,7 +16,7 @@ export function normaliseAddress(address: string): string {
   return mapped?.[1] ?? bare;
 }
 
-/** Returns the family of an address, as events name it. */
+/** Returns the family of an address in the spelling of events. */
 export function addressFamily(address: string): 'IPv4' | 'IPv6' {
   return isIPv6(address) ? 'IPv6' : 'IPv4';
 }

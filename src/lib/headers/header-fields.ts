@@ -33,7 +33,7 @@ const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that an upload back-end must not set on the reply to an upload, because the connection or the service needs them
+ * Headers that an upload back-end must not set on the reply to an upload. They are reserved for the connection or for the service itself
  * (docs/spec/delivery.md#upload-back-end).
  */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([

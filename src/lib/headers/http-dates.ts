@@ -1,9 +1,9 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Reference year for two-digit years. A date more than 50 years after it belongs to the previous century (RFC 9110 §5.6.7). */
+/** Reference year for two-digit years. If a year would be more than 50 years later, it is in the previous century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
-/** Creates a function that formats times in seconds. It keeps the last text, because successive times are often in the same second. */
+/** Creates a function that formats times to the second. It caches the last text, because successive times are often in the same second. */
 function perSecond(format: (date: Date) => string): (timeMs: number) => string {
   let lastSecond = Number.NaN;
   let lastText = '';

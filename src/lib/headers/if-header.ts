@@ -30,7 +30,7 @@ export function parseIfHeader(text: string): IfList[] {
   while (rest !== '') {
     const tag = /^<([^<>\s]+)>\s*/.exec(rest);
     if (tag) {
-      // Tagged and untagged lists must not be mixed, and a tag must have at least one list.
+      // Tagged and untagged lists must not be mixed, and at least one list must follow each tag.
       if (resource === undefined && lists.length > 0) throw malformed();
       resource = tag[1] as string;
       rest = rest.slice(tag[0].length);

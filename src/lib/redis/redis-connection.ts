@@ -13,7 +13,7 @@ interface PrimaryFinder {
   find(): Promise<HostPort>;
 }
 
-/** @param slotKey any key in the cluster slot that has all keys */
+/** @param slotKey any of the service's keys, which are all in one cluster slot */
 function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
@@ -51,7 +51,7 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the node of a cluster that owns a slot. Asks any reachable node of the URL or of earlier answers. */
+/** Finds the node of a cluster that owns a slot. For this, it asks any reachable node that the URL or an earlier answer names. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
@@ -99,7 +99,7 @@ class ClusterFinder implements PrimaryFinder {
 }
 
 export interface ConnectionDependencies extends ConnectorOptions {
-  /** Any key in the cluster slot that has all keys. */
+  /** Any of the service's keys, which are all in one cluster slot. */
   slotKey: string;
   onError: (error: Error) => void;
 }
@@ -118,8 +118,8 @@ const checkEveryMs = 5000;
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the server that has the data. It is replaced if it breaks or the data moves. It does not use the Sentinel and cluster
- * clients of the library, because after a broken connection these repeat a command that the server may have executed.
+ * A connection to the server that has the data. It is replaced if it breaks or the data moves. The Sentinel and cluster clients of the
+ * library are not used. If a connection breaks, they repeat the command, although the server may already have executed it.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
