@@ -19,7 +19,7 @@ export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
 /**
  * Answers with Server-Sent Events. HEAD gets only the headers.
  *
- * @param begin gets the stream, and must return at once
+ * @param begin is called with the stream, and must return at once
  */
 export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
   const { outgoing, session, method, service } = c.env;
@@ -37,7 +37,7 @@ export function cutWhenOver(c: ConsoleContext): AbortSignal {
   return gone;
 }
 
-/** Headers of every API reply. A reply is meant for one client at one time, and must never be shown as a page. */
+/** Headers of every API reply. A reply must not be cached, and must never be shown as a page. */
 const baseHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -94,8 +94,8 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
 }
 
 /**
- * Returns the challenge of a 401. Only clients that sent Basic credentials are asked for them. Otherwise a browser would show its own
- * dialog and not the login page.
+ * Returns the challenge of a 401. Only clients that sent Basic credentials get the challenge `Basic`, because it makes a browser show its
+ * own dialog instead of the login page.
  */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';

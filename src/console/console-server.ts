@@ -103,7 +103,7 @@ export class ConsoleServer {
     );
   }
 
-  /** The URL under which clients reach the console. It has the port that the system chose if the configured port is 0. */
+  /** The URL under which clients reach the console. If the configured port is 0, it contains the port that the system chose. */
   get url(): string {
     const { options } = this.#service;
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
@@ -125,7 +125,7 @@ export class ConsoleServer {
       address === options.address &&
       port === options.port &&
       usesTls(rest) === usesTls(options) &&
-      // Node.js decides at the creation of the listener whether it asks for certificates.
+      // Whether a listener asks for client certificates is fixed when Node.js creates it.
       (tls_client_ca_path === '') === (options.tls_client_ca_path === '')
     );
   }
@@ -217,7 +217,7 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // If a reply has begun, the client would take a second reply for content of the first.
+  // Once a reply has begun, the client would take a second reply for content of the first.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);

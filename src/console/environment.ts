@@ -56,7 +56,7 @@ export interface ConsoleEnvironment {
   Bindings: ConsoleExchange;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: Hono infers the names of parameters by the path that a handler is given for.
+// biome-ignore lint/suspicious/noExplicitAny: Hono infers the names of parameters from the path for which a handler is registered.
 export type ConsoleContext = Context<ConsoleEnvironment, any>;
 export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
 

@@ -82,7 +82,7 @@ function difference(now: Counts, before: Counts): Counts {
   ) as Counts;
 }
 
-/** Sends changes to all readers of the overview. They share one query, and without readers there is none. */
+/** Sends changes to all readers of the overview. They share one query, which is made only while there are readers. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;

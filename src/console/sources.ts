@@ -47,7 +47,7 @@ export interface AccountsWanted {
   limit: number;
 }
 
-/** The accounts that are known. */
+/** The known accounts. */
 export interface AccountSource {
   /** Lists accounts by name. @throws ServiceError `unavailable` while Redis or the journal cannot be read */
   list(wanted: AccountsWanted): Promise<AccountPage>;

@@ -25,7 +25,7 @@ const removedItems = whichItems.extend({
   all: z.enum(['1']).describe('Removes all; needed when no other parameter is given.'),
 });
 
-/** `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
+/** The reply to `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
 const removedCount = z.object({ removed: count });
 
 const grantList = z.object({ items: z.array(shownGrants), total: z.number() });
@@ -96,7 +96,7 @@ function heldAction(id: string, summary: string, body: z.ZodType): Operation {
   return { id, summary, description, body, reply: ['What became of each.', heldResults] };
 }
 
-/** The operations on tokens or links. @param removed undefined if the items are not removed by DELETE */
+/** The operations on tokens or links. */
 function grantOperations(kind: 'token' | 'link', name: string): Record<string, Operation> {
   const ofGrants = (verb: string) => `${verb}${kind === 'token' ? 'Tokens' : 'Links'}`;
   return {
@@ -117,6 +117,7 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   };
 }
 
+/** The operations on one collection. @param removed summary of DELETE; undefined if the collection has no DELETE */
 function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;

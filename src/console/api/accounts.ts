@@ -28,7 +28,7 @@ export async function showAccount(c: ConsoleContext): Promise<Response> {
 
 const text = z.string().max(10_000);
 
-/** The question of a request. Its members have the names of the options of `svc explain`. */
+/** The body of `POST /api/explain`. Its members have the names of the options of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
@@ -45,8 +45,8 @@ export const explainRequest = z.strictObject({
 });
 
 /**
- * Answers `POST /api/explain`. It explains how the running configuration decides about a request. It changes nothing and contacts no other
- * server.
+ * Answers `POST /api/explain` with the decision of the running configuration about a request. Nothing is changed, and no other server is
+ * contacted.
  */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
   const question = checkQuestion(await readRequest(c, explainRequest));

@@ -35,8 +35,8 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
- * Answers `POST /api/auth-test`. It asks the running methods about credentials, which are not stored anywhere. Event `administratorAction`
- * names only the account.
+ * Answers `POST /api/auth-test`. It asks the authentication methods of the running configuration about credentials. The credentials are not
+ * stored: event `administratorAction` names only the account.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);

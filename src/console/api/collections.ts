@@ -61,7 +61,7 @@ export function answerFound(c: ConsoleContext, items: readonly object[]): Respon
   return answerJson(c, { items: found.slice(0, limit), total: found.length });
 }
 
-/** Answers `DELETE` of the items that the query names, or of all items with `all=1`. Emits `administratorAction`. */
+/** Answers `DELETE`. It removes the items that the query names or, with `all=1`, all items. Emits `administratorAction`. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { name: by } = requireAdministrator(c);
@@ -71,7 +71,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of items of the trash that one request restores. Their IDs fit into a body. */
+/** Maximum number of items in one request to restore them from the trash. That many IDs fit into a body. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -86,8 +86,8 @@ export const restoreResults = z.object({
 });
 
 /**
- * Answers `POST /api/trash/restore`. It restores items to their former paths, with all rights. Event `administratorAction` names the
- * restored ones.
+ * Answers `POST /api/trash/restore`. It restores items to their former paths, without checking the rights of their accounts. Event
+ * `administratorAction` names the items that were restored.
  */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
   const { ids } = await readRequest(c, restoreOrder);

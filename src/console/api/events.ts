@@ -25,11 +25,11 @@ import type { EventKinds } from './schemas/events.ts';
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
 const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
-/** Time, in milliseconds, before and after an event in which other events of its request are searched. */
+/** Other events of the same request are searched this many milliseconds before and after an event. */
 const requestSpanMs = 3_600_000;
 const maxPerRequest = 500;
 
-/** Time, in milliseconds, before and after `at` in which the event is searched. */
+/** The event is searched this many milliseconds before and after `at`. */
 const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
@@ -162,7 +162,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   }
 }
 
-/** Joins the lines of many events to larger pieces. */
+/** Joins the lines of many events into larger pieces. */
 async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): AsyncGenerator<Buffer, void> {
   let lines: Buffer[] = [];
   let [bytes, count] = [0, 0];
@@ -182,8 +182,8 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
 const live = new WeakMap<EventLog, LiveEvents>();
 
 /**
- * Answers `GET /api/events/live` with selected events as they happen. A message `lag` has the number of events that were omitted in a flood
- * or for a slow reader.
+ * Answers `GET /api/events/live` with selected events as they happen. If events come too fast or the reader is too slow, some are omitted,
+ * and a message `lag` has their number.
  */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
@@ -228,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the last piece that begins with it. It is kept so that several readers of the same events get the same bytes. */
+/** For each event, the latest piece that begins with this event. Several readers of the same events get the same bytes. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {

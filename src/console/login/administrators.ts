@@ -28,20 +28,20 @@ export class Administrators {
     this.#passwords = passwords;
   }
 
-  /** Returns the administrator with a name in the running configuration. */
+  /** Looks up an administrator of the running configuration by name. */
   named(name: string): Administrator | undefined {
     if (!Object.hasOwn(this.#options, name)) return undefined;
     const { password, role } = this.#options[name] as ConsoleOptions['administrators'][string];
     return { name, role, stamp: hash('sha256', JSON.stringify([name, role, password]), 'base64') };
   }
 
-  /** Returns whether the configuration still has an administrator, without a change since the login. */
+  /** Returns whether the configuration still has this administrator, unchanged since the login. */
   knows({ name, stamp }: Administrator): boolean {
     return this.named(name)?.stamp === stamp;
   }
 
   /**
-   * Returns the administrator with a name and a password. An unknown name takes as much work as a wrong password.
+   * Returns the administrator whose name and password these are. An unknown name takes as much work as a wrong password.
    *
    * @param turn the address of the client, and whether the same credentials were recently accepted from it
    * @throws ServiceError `unavailable` if too many checks are waiting

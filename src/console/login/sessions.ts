@@ -18,7 +18,7 @@ export class LoginLinks {
     this.#clock = clock;
   }
 
-  /** Creates a token for an administrator, by name. */
+  /** Creates a token for the administrator with this name. */
   issue(name: string): string {
     const token = newSessionId();
     this.#names.set(sessionKey(token), name, this.#clock.monotonicMs() + linkLifetimeMs);

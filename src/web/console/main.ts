@@ -127,7 +127,7 @@ function startLanguages(): void {
 
 let shown = new AbortController();
 
-// The server also answers unknown paths with this page. The path becomes an address of the page, which says that nothing is there.
+// The server also answers unknown paths with this page. The path becomes the fragment, and the page says that there is nothing here.
 if (location.pathname !== '/') history.replaceState(null, '', `/#${location.pathname}`);
 startThemes();
 startLanguages();

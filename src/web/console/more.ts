@@ -3,7 +3,7 @@ import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
 import { focusRow } from './table.ts';
 
-/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, which the keyboard focus moves to */
+/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, to which the keyboard focus moves */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
 /** Builds the end of a long list. It fetches more rows when it scrolls into view, or when its button is pressed. */

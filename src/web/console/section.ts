@@ -76,7 +76,7 @@ export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** Builds a line that is visible while other nodes are unreachable. `show` shows it with a reason, and hides it if there is none. */
+/** Builds a line that is visible while other nodes are unreachable. `show` shows the reason; without a reason, it hides the line. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {

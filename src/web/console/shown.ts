@@ -61,7 +61,7 @@ export function timeElement(iso: string | undefined | null, isAge = false): HTML
   return element;
 }
 
-/** Shows how long ago something was, in the words of the files' lists. Its title has the exact time. */
+/** Shows how long ago something was, in the same words as the listings of files. The title has the exact time. */
 export function ageElement(iso: string | undefined | null): HTMLElement {
   return timeElement(iso, true);
 }
@@ -73,7 +73,7 @@ function fillTime(element: HTMLTimeElement): void {
     return;
   }
   const [day, clock] = exactTime(timeMs);
-  // On narrow screens, lists omit the date of times of today.
+  // On narrow screens, lists omit the date of today's times.
   element.className = isToday(timeMs) ? 'today' : '';
   element.replaceChildren(make('span.date', `${day}, `), clock);
 }
@@ -90,7 +90,7 @@ export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
 }
 
-/** Shows how much of a total is done; null if the total is unknown. */
+/** Formats how much is done, and of which total. @param total null if it is unknown */
 export function countText(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -111,7 +111,7 @@ function describeHeaders(names: readonly string[]): Json {
   return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
 }
 
-/** Returns the description of a schema. If the document names the schema, it is a reference. */
+/** Returns the description of a schema. If the document names the schema, the description is a reference. */
 type Describe = (schema: z.ZodType) => Json;
 
 /** Describes all schemas together, so that they can refer to each other. */
@@ -132,8 +132,8 @@ function describeSchemas(): { describe: Describe; named: Json } {
 }
 
 /**
- * Omits parts that carry no information: limits of exact integers, further members of any type, a choice between equal types, and a list of
- * one reference.
+ * Removes parts of a schema that carry no information. These are the bounds of safe integers, the permission for further members of any
+ * type, a choice between equal types, and `allOf` with a single reference.
  */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 
-/** An operation at a path. Unless it is open, the document adds that it needs an administrator, and the common refusals. */
+/** An operation at a path. If the operation is not open, the document adds the common refusals, and that it needs an administrator. */
 export interface Operation {
   id: string;
   summary: string;
@@ -10,12 +10,12 @@ export interface Operation {
   /** The parameters of the query. None of them is required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The description of a success, then the schema of its JSON or the type of another body. Without that second item, there is no body. */
+  /** The description of a success, then for each type of body the schema of its JSON or its media type. No further item means no body. */
   reply: readonly [
     description: string,
     ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],
   ];
-  /** Status of a success. It is needed only if the status is neither 200 nor, without a body, 204. */
+  /** Status of a success. Default: 200 with a body, 204 without. */
   status?: number;
   /** Names of the headers of a success. */
   headers?: readonly string[];

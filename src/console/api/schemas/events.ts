@@ -8,9 +8,7 @@ import { deliveryView } from './deliveries.ts';
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
 
-/**
- * An event of the journal. For its objects, the API description refers to docs/spec/events.md. The TypeScript type is the journal's own.
- */
+/** An event of the journal. Its objects are described in docs/spec/events.md, not in this schema. The TypeScript type is the journal's. */
 export const eventView = z.looseObject({
   id: text,
   uuid: text,

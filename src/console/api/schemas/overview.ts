@@ -78,7 +78,7 @@ const levels = z.object({ sessions: count, connections: count, memory_bytes: cou
 /** Current values, as opposed to counts. */
 export type Levels = z.infer<typeof levels>;
 
-/** One point of each chart, with counts since the previous sample and current values. */
+/** One point of each chart. It has counts since the previous sample, and current values. */
 export const sample = z.object({ time, ...counts.shape, ...levels.shape });
 export type Sample = z.infer<typeof sample>;
 

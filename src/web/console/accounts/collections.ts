@@ -73,7 +73,7 @@ export const collections: readonly Collection[] = [
     name: 'bans',
     columns: [
       column('address'),
-      // The name is folded, and it may belong to an administrator, so it is not a link to an account.
+      // The name is in lower case, and it may belong to an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       time('expires'),

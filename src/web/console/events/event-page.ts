@@ -11,7 +11,7 @@ import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, clear, datum, timeElement, tree } from '../shown.ts';
 import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
 
-/** An empty query. A click on a value of this page adds it to this query, so it searches only for that value. */
+/** The query to which links of this page add their value. It is empty, so that a click searches only for that value. */
 const everything = new URLSearchParams();
 
 /** Shows an event, its deliveries, and the other events of the same request. */

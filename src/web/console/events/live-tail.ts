@@ -111,7 +111,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     if (isCut) onCut();
   };
 
-  // An event that happened during the search was already found. It arrives again with its position, which is added to its row.
+  // An event that happened during the search may already be in the table. It arrives again with its position, which is added to its row.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;

@@ -23,7 +23,7 @@ interface Offer {
 
 const maxOffers = 10;
 
-/** Returns the values of a key that the page shows. The bar suggests them. */
+/** Returns the values on the page that belong to a key. The bar suggests them. */
 export type SeenValues = (key: QueryKey) => Iterable<string>;
 
 /**

@@ -106,8 +106,8 @@ async function act(
 }
 
 /**
- * Interval in milliseconds and number of checks after a handler was started. The page waits for this time, so that it can report the start
- * and a failure in one message.
+ * Interval, in milliseconds, and maximum number of checks after a handler was started. The page waits for these checks, so that it can
+ * report the start and a failure in one message.
  */
 const lookEveryMs = 250;
 const maxLooks = 12;
