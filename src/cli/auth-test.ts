@@ -54,8 +54,8 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
 }
 
 /**
- * Finds a token in the data folder of the configuration, and the method that is asked about it. With only an endpoint (`--url`), any ID is
- * accepted.
+ * Finds a token in the data folder of the configuration, and the method that is asked about this token. If only an endpoint is given
+ * (`--url`), any ID is accepted.
  *
  * @throws ServiceError `bad-request` if there is no such token
  */
@@ -113,7 +113,7 @@ function requestText({ method, endpoints, body }: MaskedRequest): string {
   return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
 }
 
-/** Formats the answers of an SSH service to one credential after the other. */
+/** Formats the answers of an SSH service, one line for each credential. */
 function loginText({ service, credentials }: LoginReport): string {
   return credentials
     .map(({ outcome, reason, offered }) => {

@@ -1,5 +1,5 @@
 /**
- * Runs work that SIGINT and SIGTERM end early. A second signal ends the process at once.
+ * Runs work that ends early on SIGINT or SIGTERM. A second signal ends the process at once.
  *
  * @returns the exit code of the work, or that of the signal
  */

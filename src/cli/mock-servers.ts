@@ -111,7 +111,7 @@ function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
 function reportReceived(options: MockWebhookOptions, request: Request, status: number): void {
   const events = parseEvents(request.body);
   const { method, url } = request;
-  // Even in a mock, credentials for the receiver are secrets, because CI logs are kept.
+  // Headers are left out, because they may contain credentials of the receiver, and CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
   // `svc validate --online` sends OPTIONS. The record is for replays, so it must not contain that request.
   if (options.record !== undefined && method !== 'OPTIONS')
@@ -199,7 +199,8 @@ function parseAccept(text: string): [string, { password: string; account: string
 }
 
 /**
- * Returns the body of the 200 reply. If the file has a member `account`, it is the file itself; otherwise the file is used as the account.
+ * Returns the body of the 200 reply. If the file has a member `account`, the body is the file itself. Otherwise the file becomes the member
+ * `account` of the body.
  */
 function readAccount(path: string): string {
   try {
@@ -283,7 +284,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 }
 
 /**
- * Serves until SIGINT or SIGTERM, which end a mock with exit code 0. Prints the URL once it accepts connections.
+ * Prints the URL when the server accepts connections, and serves until SIGINT or SIGTERM. Both end a mock with exit code 0.
  *
  * @throws ServiceError `unavailable` if it cannot listen
  */
@@ -319,7 +320,7 @@ interface MockInspectionOptions {
 /** Maximum size, in bytes, of a file that is accepted. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Runs the endpoint of an inspection until a signal ends it. It answers the test that svc sends at the start with 204. */
+/** Runs the endpoint of an inspection until a signal ends it. At its start, svc sends a test, to which the endpoint answers 204. */
 export async function mockInspection(options: MockInspectionOptions): Promise<number> {
   const { record, reply, delay, body: answer } = options;
   if (record !== undefined) writeNamedFile(`--record ${record}`, record, '', { flag: 'a' });

@@ -30,8 +30,8 @@ export function complain(text: string): void {
 }
 
 /**
- * Escapes characters that svc never prints and that a terminal would interpret: DEL, C1 controls, and changes of the text direction. In
- * JSON they occur only in strings, where the escapes have the same meaning.
+ * Escapes characters that a terminal would interpret, and that svc itself never uses: DEL, C1 controls, and changes of the text direction.
+ * In JSON they occur only in strings, where the escapes have the same meaning.
  */
 function disarmed(text: string): string {
   return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
@@ -46,7 +46,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Reports the error that ended a command as one line. With `--debug`, it prints the stack, too. @returns the exit code for the error */
+/** Reports the error that ended a command as one line. With `debug`, the stack is printed, too. @returns the exit code for the error */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);

@@ -12,8 +12,8 @@ export async function readLine(stream: Readable): Promise<string> {
 }
 
 /**
- * Returns the value of an option that takes a secret. `-` stands for the first line of standard input, because other users can see
- * arguments.
+ * Returns the value of an option that takes a secret. With `-`, the secret is the first line of standard input, so that other users of the
+ * machine cannot see it among the arguments.
  */
 export async function readSecretOption(value: string): Promise<string> {
   return value === '-' ? (await readLine(process.stdin)).trim() : value;
@@ -34,7 +34,7 @@ export async function askHidden(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   try {
     return await new Promise<string>((resolve, reject) => {
-      // In raw mode the terminal sends no signal. readline emits an event for it, and without a listener it would only close.
+      // In raw mode, Ctrl-C sends no signal. readline emits an event instead; without a listener, readline would only close.
       lines.once('SIGINT', () => reject(new PromptLeft('interrupted')));
       lines.once('close', () => resolve(''));
       lines.question('', resolve);

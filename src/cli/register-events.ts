@@ -82,7 +82,7 @@ const configOptions = (command: Command): Command =>
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
 
-/** Registers `svc journal`, whose commands prove the evidence of a journal (docs/spec/evidence.md). */
+/** Registers `svc journal`, whose commands verify and export the journal and manage its key (docs/spec/evidence.md). */
 const registerJournal: Register = (program, run) => {
   const load = () => import('./journal/evidence.ts');
   const journal = program.command('journal').description('prove that nobody edited the journal').addHelpText('after', journalHelp);
@@ -138,7 +138,7 @@ Examples:
   svc expectations excuse orders 2026-11-23T06:00:00+01:00 --reason "bank holiday"
   svc expectations expect-again orders 2026-11-23T06:00:00+01:00 --until 4h`;
 
-/** Registers `svc expectations`, whose commands show files that are due (docs/spec/expectations.md). */
+/** Registers `svc expectations`, whose commands show which files are due (docs/spec/expectations.md). */
 const registerExpectations: Register = (program, run) => {
   const load = () => import('./journal/expectations.ts');
   const command = program

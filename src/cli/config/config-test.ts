@@ -68,7 +68,7 @@ function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: bo
   return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
 }
 
-/** Compares a result with its golden file. With `isUpdate`, it writes the file instead. @returns the differences as lines */
+/** Compares a result with its golden file. With `isUpdate`, the file is written instead. @returns the differences as lines */
 function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {

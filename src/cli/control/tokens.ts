@@ -61,13 +61,13 @@ export async function createToken({ account, ...options }: TokenOptions): Promis
   return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
 }
 
-/** Creates a token that has fewer rights than another one and ends with it. Prints only the token. */
+/** Creates a token with fewer rights than a given token, and prints only the new token. If the given token ends, the new one ends, too. */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
   const secret = await readSecretOption(token);
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);
 }
 
-/** Replaces a token by a new one, and prints only the token. */
+/** Replaces a token by a new one, and prints only the new token. */
 export async function rotateToken(id: string, { overlap, ...options }: GrantOptions & { overlap: number }): Promise<number> {
   return printMade(await order(options, 'rotate-token', { by: userInfo().username, id, overlap }), options);
 }

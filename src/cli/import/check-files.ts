@@ -25,7 +25,7 @@ const remedies: Readonly<Record<Kind, string>> = {
  * Inspects the files of accounts, or a copy of them, for properties that svc treats differently.
  *
  * @param root folder with a copy of the old machine's files, in place of `/`
- * @param folder folder to which relative home folders refer
+ * @param folder folder against which relative paths of home folders are resolved
  */
 export function checkHomes(accounts: readonly DraftAccount[], root: string, folder: string): Note[] {
   const notes: Note[] = [];
@@ -64,7 +64,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     });
     return;
   }
-  // A chroot folder belongs to root. So the owner of most entries below it is taken as the owner of the account.
+  // A chroot folder belongs to root. So the UID that owns most entries below it is taken as the UID of the account.
   const owners = new Map<bigint, number>();
   const found: { path: string; stats: BigIntStats }[] = [];
   const folders = [real];
@@ -108,7 +108,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
 
 type Tell = (kind: Kind, path: string, what: string) => void;
 
-/** Finds names that are equal on file systems that ignore case or normalise Unicode. */
+/** Finds names that are the same name on a file system that ignores case or normalises Unicode. */
 function checkTwins(folder: string, names: readonly Buffer[], tell: Tell): void {
   const seen = new Map<string, string>();
   for (const name of names) {

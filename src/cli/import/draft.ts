@@ -67,7 +67,7 @@ export interface ImportInput {
   nowMs: number;
 }
 
-/** The permission for everything that svc knows. */
+/** The keyword that grants all permissions. */
 export const fullControl = 'allow-full-control';
 export const readOnly = ['allow-read', 'allow-list'];
 
@@ -97,7 +97,7 @@ export function draftAccount(name: string, file: string, line: number): DraftAcc
   };
 }
 
-/** Adds an account. If the draft already has one with this name, that one is kept and a note is added. @returns whether it was added */
+/** Adds an account. If the draft already has an account with this name, only a note is added. @returns whether the account was added */
 export function addAccount(draft: Draft, account: DraftAccount): boolean {
   const { name, file, line } = account;
   if (!draft.accounts.has(name)) {

@@ -9,7 +9,7 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
-/** Maximum number of accounts in the configuration, which each reload reads and checks completely. More are written to a separate file. */
+/** Maximum number of accounts in the configuration, because each reload reads it completely. If there are more, all are in another file. */
 const maxAccountsOfConfig = 1000;
 
 /** The texts that an import writes. */
@@ -118,7 +118,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }
 
-/** Returns the group with the values that its accounts share. If the home folder ends with the account's name, the group defines it. */
+/** Returns the group for the options of an account. The group also has the home folder, if that ends with the account's name. */
 function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
@@ -157,7 +157,7 @@ function importedOptions(account: DraftAccount, group: GroupKey): Record<string,
   };
 }
 
-/** SFTP and HTTP requests of the test cases. Each of the permissions is sufficient for its request. */
+/** SFTP and HTTP requests of the test cases. For each request, one of the permissions in `needed` is sufficient. */
 const requests: readonly { needed: readonly string[]; ssh: (path: string) => string; http: (path: string) => string }[] = [
   { needed: ['allow-read'], ssh: (path) => `OPEN-READ ${path}x`, http: (path) => `GET /home${path}x` },
   { needed: ['allow-write', 'allow-create-file'], ssh: (path) => `OPEN-WRITE ${path}x`, http: (path) => `PUT /home${path}x` },
@@ -166,7 +166,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** Creates test cases for the account's rights on the old server. They must pass now, and also after later changes of the configuration. */
+/** Creates test cases for the account's rights on the old server. The cases must pass now, and still after changes of the configuration. */
 function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

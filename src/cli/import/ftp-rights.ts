@@ -1,7 +1,7 @@
 import { type Draft, type DraftAccount, disable, draftAccount, fullControl } from './draft.ts';
 import type { UnixAccount } from './unix-accounts.ts';
 
-/** The permissions that FTP commands need, except permissions for existing files. */
+/** The permissions that FTP commands need. Callers decide whether an existing file may be overwritten. */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
   LIST: ['allow-list'],

@@ -5,7 +5,7 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and the machine's own log. */
+/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and the log of the system. */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -13,7 +13,7 @@ const withoutCounterpart =
 const ofAccounts =
   /^(?:(?:allow|deny)(?:users|groups)|authenticationmethods|authorizedkeysfile|challengeresponseauthentication|chrootdirectory|forcecommand|kbdinteractiveauthentication|passwordauthentication|pubkeyauthentication|pubkeyacceptedalgorithms|pubkeyacceptedkeytypes|requiredrsasize|revokedkeys|subsystem)$/;
 
-/** Explanations of keywords that are converted to something else, or to nothing. */
+/** Advice for keywords that have no direct counterpart in svc. */
 const remedies: Readonly<Record<string, string>> = {
   authorizedkeyscommand: 'svc runs no commands: list the keys, or write an authentication callout. No keys of the command are imported.',
   authorizedkeyscommanduser: 'See AuthorizedKeysCommand.',
@@ -92,7 +92,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
   }
 }
 
-/** Imports lists without `+`, `-` or `^`, as far as svc knows the names in them. */
+/** Imports the algorithms that svc knows. Lists that begin with `+`, `-` or `^` are not imported. */
 function setAlgorithms(service: Record<string, unknown>, lists: readonly Directive[], tell: Tell): void {
   const names: string[] = [];
   for (const directive of lists) {
@@ -136,7 +136,7 @@ function setAddresses(
 }
 
 /**
- * Finds the keys that the server refuses for all accounts. They are the keys in RevokedKeys, and keys of types that it does not accept.
+ * Finds the keys that the old server refuses for all accounts: the keys in RevokedKeys, and keys of types that the server does not accept.
  *
  * @returns a function that returns whether a key is accepted
  */

@@ -291,7 +291,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** Adds a umask. svc has one umask for all accounts, so it gets the bits of all umasks. */
+/** Adds a umask. svc has only one umask for all accounts, so that umask gets the bits of all imported umasks. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);

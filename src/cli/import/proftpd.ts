@@ -192,7 +192,7 @@ function isListed(path: string, name: string): boolean {
   }
 }
 
-/** Returns whether an expression of groups or users is met. Every item of `a,!b` must be met. */
+/** Returns whether an expression of groups or users is met. For `a,!b`, every item must be met. */
 function holds(expression: string, names: readonly string[]): boolean {
   return expression
     .split(',')
@@ -219,7 +219,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
 
 type Verdict = 'allow' | 'deny' | undefined;
 
-/** Returns whether a section of limits applies to an account. Conditions on addresses and classes cannot be evaluated. */
+/** Returns whether a `<Limit>` section allows or denies an account. Conditions on addresses and classes cannot be evaluated. */
 function limitVerdict(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
   let [verdict, isConditional, isListed]: [Verdict, boolean, boolean] = [undefined, false, false];
   for (const { name, args } of limit.entries ?? []) {

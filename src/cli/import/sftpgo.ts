@@ -15,7 +15,7 @@ import {
 
 type Members = Record<string, unknown>;
 
-/** The permissions of SFTPGo, each with permissions of svc that grant no more. */
+/** The permissions of SFTPGo, each with those permissions of svc that come closest without granting more. */
 const rights: Readonly<Record<string, readonly string[]>> = {
   '*': [fullControl],
   list: ['allow-list'],
@@ -28,7 +28,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   delete_dirs: ['allow-delete-folder'],
   chmod: [],
   chtimes: [],
-  // svc cannot create links, change owners or copy on the server, or it requires other permissions for that.
+  // svc does not have the following operations, or requires other permissions for them.
   create_symlinks: [],
   chown: [],
   copy: [],
@@ -261,7 +261,7 @@ function setPermissions(account: DraftAccount, given: Members, expand: (path: st
       : parent.filter((keyword) => keyword !== 'allow-list');
     account.permissions.push([exactly(path), ...listed, ...kept]);
   }
-  // A rule must not be empty, so a rule without permissions gets one that grants nothing.
+  // A rule must not be empty, so a rule without permissions gets the keyword that refuses everything.
   account.permissions = account.permissions.map((rule, index) => (index > 0 && rule.length === 1 ? [...rule, 'deny-full-control'] : rule));
 }
 

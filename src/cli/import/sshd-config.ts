@@ -35,7 +35,7 @@ const maxDepth = 16;
 const maxFiles = 256;
 
 /**
- * Splits a line like OpenSSH: words, both kinds of quotes, and backslashes before quotes and blanks. `#` begins a comment.
+ * Splits a line into words as OpenSSH does, with both kinds of quotes, and with backslashes before quotes and blanks. `#` begins a comment.
  *
  * @returns undefined if a quote is not closed
  */
@@ -86,7 +86,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions in an included file are combined with the conditions around it, and end with the file.
+            // Conditions in an included file apply together with the conditions around its Include, and only up to the end of the file.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -134,7 +134,7 @@ function includedPaths(pattern: string, root: string): string[] {
       .sort()
       .map((entry) => join(folder, entry));
   } catch {
-    // Like sshd, treat this as a pattern that matches nothing.
+    // Like sshd, treat a pattern as matching nothing if its folder cannot be read.
     return [];
   }
 }
@@ -183,8 +183,8 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * Returns the possible values of a keyword for an account. The first value applies if no condition on addresses is met, because sshd uses
- * the first matching `Match` block, or else the lines before the first `Match`. The other values come from blocks that may match.
+ * Returns the possible values of a keyword for an account. `usual` applies if no condition on addresses is met. Like sshd, it takes the
+ * first matching `Match` block, or else the lines before the first `Match`. `sometimes` has the values of blocks that may match.
  */
 export function lookUp(
   blocks: readonly Block[],

@@ -3,7 +3,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { positiveNumber } from '../arguments.ts';
 
-/** The options that select events, which `svc webhook-replay` and `svc events` share. */
+/** The options with which both `svc webhook-replay` and `svc events` select events. */
 export interface SelectionOptions extends EventSelection {
   failed?: boolean;
   limit?: number;

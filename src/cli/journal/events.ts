@@ -18,7 +18,7 @@ interface DeliveriesOptions extends SelectionOptions {
   json?: boolean;
 }
 
-/** Prints the records of deliveries, both by the service and by `svc webhook-replay`. */
+/** Prints the records of deliveries, whether the service or `svc webhook-replay` made them. */
 async function printDeliveries(journal: Journal, options: DeliveriesOptions, signal: AbortSignal): Promise<number> {
   let printed = 0;
   for await (const record of records(journal, options, signal)) {

@@ -24,8 +24,7 @@ export interface ForwardOptions {
 const checkEveryMs = 100;
 
 /**
- * Forwards the events of a node that no longer runs to Redis. It reads them from the data folder of the node
- * (docs/spec/command-line.md#events).
+ * Reads the events in the data folder of a node that no longer runs, and forwards them to Redis (docs/spec/command-line.md#events).
  *
  * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` if a service uses the folder or Redis cannot be reached
  */

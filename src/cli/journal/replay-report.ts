@@ -14,7 +14,7 @@ export interface MalformedOptions {
 /** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/** Reports malformed lines at once and counts them. They make the run fail; with `--strict` the first one ends it. */
+/** Reports malformed lines at once and counts them. They make the run fail; with `--strict`, the first one ends the run. */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;
