@@ -49,7 +49,7 @@ export class Connections {
     this.#onClose(socket, () => void this.#authorized.delete(socket));
   }
 
-  /** Invalidates all client certificates, because another authority may have verified them. */
+  /** Invalidates all verified client certificates. It is called when other authorities become trusted, because these might refuse them. */
   distrust(): void {
     for (const socket of this.#authorized) socket.authorized = false;
     this.#authorized.clear();

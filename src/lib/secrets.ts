@@ -28,7 +28,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   return { secret, hash: hashSecret(secret) };
 }
 
-/** Parses a text that may be a secret. No store is asked. @returns undefined for a text without the form of a secret */
+/** Parses a text that may be a secret, without a lookup in a store. @returns undefined for a text without the form of a secret */
 export function readSecret(text: string): ReadSecret | undefined {
   if (!hasSecretForm(text)) return undefined;
   const body = text.slice(0, -checksumDigits);
@@ -46,7 +46,7 @@ export function maskSecrets(text: string): string {
   return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
 }
 
-/** Returns the SHA-256 of a secret. Stores find the secret by it. */
+/** Returns the SHA-256 of a secret. Stores find the secret by this hash. */
 export const hashSecret = memoizeForTick((secret) => hash('sha256', secret, 'base64url'));
 
 function checksum(body: string): string {

@@ -14,7 +14,7 @@ export class PagedBody {
   /** Number of bytes that the kernel has accepted so far. */
   sentBytes = 0;
 
-  /** @param pages buffers; others may use them when the body has ended */
+  /** @param pages buffers. Others may use them again only after the body has ended */
   constructor(writer: PageWriter, pages: SendBuffers['pair']) {
     this.#writer = writer;
     [this.#page, this.#other] = pages;
@@ -37,7 +37,7 @@ export class PagedBody {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** Marks the first bytes of the buffer that `free` or `rest` returned as written. */
+  /** Records how many bytes the caller has written to the buffer from `free` or `rest`. */
   use(bytes: number): void {
     this.#usedBytes += bytes;
   }
@@ -67,7 +67,7 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // The next turn awaits this promise. If it rejects before, that must not be an unhandled rejection.
+    // The next turn awaits this promise. If the promise rejects before that, the rejection must not count as unhandled.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;
@@ -77,7 +77,7 @@ export class PagedBody {
 /** Two buffers for one download. One is filled while the other one is sent. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Returns the buffers. Must be called once. @param isFree whether nothing uses them any more, so that another download may take them */
+  /** Gives the buffers back. Must be called once. @param isFree whether they are no longer in use, so that another download may take them */
   release(isFree: boolean): void;
 }
 

@@ -1,6 +1,6 @@
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Lifetime of the secret for session tickets. Node.js has only one key, so a client with an older ticket makes a full handshake. */
+/** Lifetime of the secret for session tickets. Node.js keeps only one key, so a client with an older ticket makes a full handshake. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
 
 /** Creates a secret for `TicketKeys`. */

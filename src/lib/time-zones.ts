@@ -26,8 +26,8 @@ export function wallClock(timeMs: number, timeZone: string): number {
 }
 
 /**
- * Returns the instant at which a wall clock in the zone shows a time. If the clock shows it twice, this is the first time. If the clock
- * skips it, this is the end of the gap.
+ * Returns the instant at which a wall clock in the zone shows a time. If the clock shows the time twice, this is the first of the two
+ * instants. If the clock skips the time, this is the end of the gap.
  *
  * @param wall the time that the clock shows, in milliseconds as if it were UTC
  */

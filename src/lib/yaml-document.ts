@@ -14,7 +14,7 @@ export interface YamlProblem {
   column: number;
 }
 
-/** A parsed text. Its document is defined if there are no problems. */
+/** A parsed text. `document` is defined only if there are no problems. */
 export interface ParsedYaml {
   document: Document.Parsed | undefined;
   lines: LineCounter;
@@ -67,7 +67,7 @@ export function plainValue(document: Document.Parsed): unknown {
 /**
  * Reads YAML or JSON that is not a configuration, such as test cases and accounts.
  *
- * @throws Error with one line that tells the problem and its position
+ * @throws Error with one line that names the problem and its position
  */
 export function readPlainYaml(text: string): unknown {
   const { document, problems } = parseYaml(text);
@@ -77,7 +77,7 @@ export function readPlainYaml(text: string): unknown {
 }
 
 /**
- * Parses the tokens of a text. The parser recurses, so it stops if the text is nested too deeply or has too many aliases.
+ * Parses the tokens of a text. Stops if the text is nested too deeply, because the parser is recursive, or if it has too many aliases.
  *
  * @returns the tokens, or the problem
  */
@@ -90,7 +90,7 @@ function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 's
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (lexeme.startsWith('*') && ++aliases > maxAliases)
       return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
-    // Document and scalar tokens are not levels.
+    // Document and scalar tokens are not nesting levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
       return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
   }

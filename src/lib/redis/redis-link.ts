@@ -11,13 +11,13 @@ import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 /** Interval of heartbeats in milliseconds. */
 const heartbeatMs = 500;
 
-/** Time in milliseconds after which a command without an answer fails. The request that needed it gets 503. */
+/** Time in milliseconds after which a command without an answer fails. The request that needed the command gets 503. */
 const commandTimeoutMs = 2000;
 
 /** Time in milliseconds after which a connection without replies is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Number of times that a command is tried if its key has another type. A scan that is under way may have passed the key already. */
+/** Maximum number of attempts if the key of a command has the wrong type. One scan may miss the key, if the scan was already under way. */
 const maxTries = 3;
 
 /** Time in milliseconds that nodes have to restore essential data after Redis lost it. Until then, no node serves requests. */
@@ -49,8 +49,8 @@ export interface RedisLinkOptions {
 }
 
 /**
- * Version of the data's format in Redis. A change that older nodes cannot read raises it, so that they refuse to use the data. This svc
- * reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
+ * Version of the data's format in Redis. It is increased with each change that older nodes cannot read, so that they refuse to use the
+ * data. This svc reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 
@@ -59,8 +59,8 @@ const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * A monitored connection to Redis. While Redis does not answer, commands fail at once and do not pile up. When Redis answers again, the
- * nodes first restore the data that it may have lost.
+ * A monitored connection to Redis. While Redis does not answer, commands fail immediately and do not pile up. When Redis answers again, the
+ * nodes first restore the data that Redis may have lost.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -183,7 +183,7 @@ export class RedisLink implements RedisCaller {
       } catch (error) {
         const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
         if (!isForeign || attempt === maxTries) throw error;
-        // If nothing is found, another node has renamed the key meanwhile.
+        // If no such key is found, another node has already renamed it.
         await this.#setForeignKeysAside();
       }
     }
@@ -220,7 +220,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // These errors are bugs of svc. All other errors mean that Redis cannot execute commands at present.
+  // The errors in this pattern are bugs of svc. All other errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });

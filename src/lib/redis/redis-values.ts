@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 import { redisScript } from './redis-script.ts';
 
-/** The types that keys must have, by the name of the key without the prefix. Keys with other names are left alone. */
+/** The types that keys must have, by the name of the key without the prefix. Keys with other names are not checked. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates|grant-visit):/, 'string'],
@@ -45,7 +45,7 @@ end
 return found`);
 
 /**
- * Renames keys whose type svc never uses for them, because every command that needs such a key would fail.
+ * Renames keys that have another type than svc uses for them. Otherwise, every command that needs such a key would fail.
  *
  * @param begin the common beginning of all keys
  * @returns whether there were such keys

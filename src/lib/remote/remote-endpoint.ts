@@ -29,7 +29,7 @@ export type RemoteResult =
       isEarly: boolean;
       durationMs: number;
     }
-  /** The server sent no reply, or did not send it within the timeout. */
+  /** The server sent no reply, or the reply was not complete within the timeout. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
   /** The server sent a reply that is incomplete, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
@@ -45,7 +45,7 @@ export interface RemoteEndpointOptions {
   maximumReplyBytes: number;
   /** Whether a longer reply is truncated. If not, a longer reply is invalid. */
   truncatesReply?: boolean;
-  /** Whether a reply with a content coding is invalid. Requests never ask for one. */
+  /** Whether a reply with a content coding is invalid. Requests never ask for a content coding. */
   refusesContentCodings?: boolean;
   caPem?: string | undefined;
   clock: Clock;
@@ -92,7 +92,7 @@ export class RemoteEndpoint {
   /**
    * Sends a request and reads the whole reply. Failures of the network or of the server are returned as results, not thrown.
    *
-   * @throws the reason of the request's signal if it aborts
+   * @throws the reason of the request's signal if the signal aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock } = this.#options;

@@ -14,7 +14,7 @@ const maxKnownUrls = 100;
 /**
  * Maximum time in milliseconds that a connection stays idle. It is shorter than the limit of common servers (2 s and more), so that a
  * request rarely uses a connection which the server is about to close. The transport never repeats a request, because a failed POST may
- * have been executed (RFC 9110 §9.2.2). The configuration decides about repetitions.
+ * have been executed (RFC 9110 §9.2.2). Callers repeat requests only as configured.
  */
 const longestIdleMs = 1500;
 
@@ -135,7 +135,8 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /**
- * Closes idle connections that receive data. The next request would take the data for its reply, which could let a refused login succeed.
+ * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply, and a refused login could
+ * succeed.
  */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {

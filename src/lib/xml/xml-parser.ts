@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ServiceError } from '../errors.ts';
 
-/** Limits of one document. The bodies of WebDAV have few elements and attributes, and many would take long to parse. */
+/** Limits of one document. Bodies in WebDAV have only few elements and attributes. A document with many of them would take long to parse. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
@@ -110,8 +110,8 @@ export interface XmlElement {
   text: string;
 }
 
-// The parser keeps the order of nodes and interprets no values. Entities were refused before. The text is used only as a name or as an
-// owner.
+// The parser keeps the order of nodes and interprets no values. Entities have already been refused. The text of elements is used only as a
+// name or as the owner of a lock.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,

@@ -37,8 +37,8 @@ export class ZipWriter {
   /**
    * Begins a member.
    *
-   * @param content the whole data of a member without a descriptor (`hasDescriptor`). The caller sends it after the header, without a call
-   *   of `data`
+   * @param content the whole data of a member without a descriptor (`hasDescriptor`). The caller sends it after the header, and does not
+   *   call `data`
    * @returns the local header
    */
   begin(entry: ZipEntry, content?: Buffer): Buffer {
@@ -121,7 +121,7 @@ const zip64EntriesLimit = 0xffff;
 
 /**
  * Maximum size in bytes of files that are read before their header is written. Their header contains the CRC, so they need no data
- * descriptor. Readers that stream cannot find the end of stored data if a descriptor follows it.
+ * descriptor. Streaming readers cannot find the end of stored data if a descriptor follows it.
  */
 export const crcFirstBytes = 1024 * 1024;
 
@@ -309,7 +309,7 @@ export function safeName(name: string): string {
  * in brackets is added before the extension, such as `a (2).txt`. Safe names are not changed.
  *
  * @param names the names, without duplicates, in any order
- * @returns the new name by the old name, for each name that changes
+ * @returns a map from old names to new names, which has only the names that change
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();

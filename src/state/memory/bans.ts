@@ -45,7 +45,7 @@ export class MemoryBans implements AddressBans {
   /** For each user name, exactly as it was sent, the sources from which a login was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
-  /** @param policy called for each attempt, so that a reload takes effect at once */
+  /** @param policy called for each attempt, so that a reload takes effect immediately */
   constructor(clock: Clock, policy: () => SecurityPolicy) {
     this.#clock = clock;
     this.#policy = policy;

@@ -22,8 +22,8 @@ import { type HandlerPositions, Pauses } from './handler-positions.ts';
 const maxRemembered = 20_000;
 
 /**
- * Knows the outcome of deliveries for which uploads wait, for one handler. Background delivery skips an event whose delivery was made for
- * an upload.
+ * Some uploads wait for a delivery. Knows the outcomes of these deliveries for one handler. If an event was delivered for an upload,
+ * background delivery skips it.
  */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
@@ -36,7 +36,8 @@ class UploadDeliveries implements AwaitedDeliveries {
   #recorded: Promise<Set<string>> | undefined;
 
   /**
-   * @param journalEnd returns the end of the journal. Events before the end at the time of the construction belong to an earlier process
+   * @param journalEnd returns the current end of the journal. Events that are in the journal at the time of the construction belong to an
+   *   earlier process
    */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
@@ -127,7 +128,7 @@ export class FileDeliveryStore implements DeliveryStore {
     this.#deliveries = DeliveryLog.open(options);
   }
 
-  /** The oldest position that a handler still has to read. Handlers that stopped without being paused are not counted. */
+  /** Returns the oldest position that any handler still has to read. Handlers that stopped without being paused are not counted. */
   neededFrom(): LogPosition | undefined {
     const waiting = [...(this.#placed ?? this.#positions.handlers())].filter((uuid) => !this.#stopped.has(uuid) || this.#pauses.get(uuid));
     return waiting.map((uuid) => this.#findPosition(uuid)).sort(comparePositions)[0];

@@ -10,7 +10,7 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is rewritten when it has more lines than twice the number of grants, plus this number. */
+/** The file is rewritten when it has more lines than this number plus twice the number of grants. */
 const spareLines = 1000;
 
 /** Number of grants in one write when the file is rewritten. */
@@ -143,7 +143,7 @@ export class GrantFile {
 /**
  * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
  *
- * @returns total size and number of the complete lines; `isTorn` if a line that a crash has cut short follows them
+ * @returns total size and number of the complete lines; `isTorn` says whether they are followed by a line that a crash has cut short
  * @throws system errors of opening and reading the file
  */
 export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {

@@ -115,7 +115,7 @@ export class FileGrants implements GrantStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores grants and changes of another node. They are on disk when the promise resolves. @throws the errors of `GrantFile.write` */
+  /** Stores grants and changes from another node. They are on disk when the promise resolves. @throws the errors of `GrantFile.write` */
   async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
     const over: Grant[] = [];
     for (const item of items) {
@@ -127,7 +127,7 @@ export class FileGrants implements GrantStore {
     await this.#file.write(items);
   }
 
-  /** Notifies the listeners of grants that have ended, or will end earlier. */
+  /** Tells the listeners which grants have ended, or will now end earlier. */
   tell(grants: readonly Grant[]): void {
     if (grants.length > 0) for (const listener of this.#listeners) listener(grants);
   }

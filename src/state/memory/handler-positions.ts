@@ -33,7 +33,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Pauses a handler at once. The pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses a handler immediately. The pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -42,7 +42,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause at once. The change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Ends a pause immediately. The change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
