@@ -107,7 +107,7 @@ function startSearchPage(): void {
   void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
 }
 
-/** Adds a checkbox to the password page that shows the typed passwords. */
+/** Adds a checkbox to the password page. While it is checked, the typed passwords are visible. */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
   const box = make('input', { type: 'checkbox' });
@@ -123,7 +123,7 @@ function offerCopies(): void {
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
 }
 
-/** Makes forms of the trash, shared links, held uploads and tokens ask in a dialog. Without scripts, separate pages ask. */
+/** Asks the questions of forms for the trash, links, held uploads and tokens in a dialog. Without scripts, separate pages ask them. */
 function startQuestions(): void {
   document.addEventListener(
     'submit',

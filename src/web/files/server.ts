@@ -12,7 +12,7 @@ export interface PageReply {
 
 interface PageRequest {
   signal?: AbortSignal;
-  /** The fields of a form, which is sent. */
+  /** The fields of the form to send, if any. */
   fields?: URLSearchParams;
 }
 
@@ -95,7 +95,7 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
 };
 
 /**
- * Returns a message with the reason of a refusal. It is the service's own message. If there is none, as in a reply from a proxy, it
+ * Returns a message with the reason of a refusal. It is the service's own message. If there is none, as in a reply from a proxy, the result
  * explains the status.
  */
 export function reasonFor(status: number, message: string | null | undefined): string {

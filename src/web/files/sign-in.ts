@@ -41,7 +41,7 @@ export function currentUserName(): string {
   return document.querySelector('.who')?.textContent ?? '';
 }
 
-// A login of a page sets the cookie and redirects. The redirect is not followed, because it only shows that the login succeeded.
+// A login from a page sets the cookie and redirects. The redirect is not followed, because it only shows that the login succeeded.
 async function login(username: string, password: string): Promise<string | undefined> {
   try {
     const reply = await fetch('/__svc__/login', {

@@ -21,7 +21,7 @@ export function shortTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'medium' }).format(timeMs);
 }
 
-/** Returns the time at which a wait ends, rounded up to a minute. It includes the date if that is not today. */
+/** Returns the time at which a wait ends, rounded up to a minute. If the wait does not end today, the date is included. */
 export function timeAfter(waitSeconds: number): string {
   const nowMs = Date.now();
   const timeMs = Math.ceil((nowMs + waitSeconds * 1000) / minuteMs) * minuteMs;

@@ -14,8 +14,8 @@ export interface DialogModel {
   content: Child[];
   buttons: DialogButton[];
   /**
-   * Called before the dialog closes with a button's value. If it returns a text, the dialog shows that and stays open. The dialog cannot
-   * close meanwhile.
+   * Called with the value of the pressed button, before the dialog closes. If it returns a text, the dialog shows the text and stays open.
+   * The dialog cannot close meanwhile.
    */
   check?: (value: string) => Promise<string | undefined>;
   /** Stops the work of `check`. While `check` runs, the dialog has a button for this. */

@@ -12,8 +12,8 @@ import { forgetShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
 /**
- * Shows the question that the service asks about a form, for example before items of the trash are deleted for good, in a dialog instead
- * of a page of its own. The texts are those of that page.
+ * About some forms the service asks a question on a separate page, for example before items of the trash are deleted for good. Shows that
+ * question in a dialog instead, with the texts of the page.
  */
 export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';
@@ -49,7 +49,7 @@ function readFields(form: HTMLFormElement, button?: HTMLButtonElement): URLSearc
   return new URLSearchParams([...new FormData(form, button)] as [string, string][]);
 }
 
-/** Shows the message of the page to which a form led, then the present page as it is now. */
+/** Shows the message of the page to which a form led, then refreshes the current page. */
 async function tell({ status, page }: PageReply): Promise<void> {
   const message = page?.querySelector('#notices p')?.textContent;
   if (message) notice(message);
@@ -59,13 +59,13 @@ async function tell({ status, page }: PageReply): Promise<void> {
 }
 
 async function showRest(): Promise<void> {
-  // Before that, because a remaining item may have the name of one that is gone.
+  // The selection is cleared first, because a remaining item may have the same name as one that is gone.
   if (document.getElementById('list')) clearSelection();
   await refreshRows();
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/** Returns the reasons that a page tells for what did not work. */
+/** Returns the reasons that a page gives for failures. */
 function reasonIn(page: Document | undefined): string {
   const reasons = [...(page?.querySelectorAll('.doomed li') ?? [])].map((item) => {
     const [name, ...words] = [...item.children].map((part) => part.textContent?.trim());
@@ -125,7 +125,7 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
   return newName === name ? undefined : newName;
 }
 
-/** Returns names and folders of items of the trash by their IDs; undefined if they are not known. */
+/** Returns names and folders of items of the trash by their IDs; undefined if the request fails. */
 async function fetchPlaces(ids: readonly string[]): Promise<Map<string, { name: string; folder: string }> | undefined> {
   try {
     const reply = await send('GET', trashUrl);

@@ -61,8 +61,8 @@ export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menu
 }
 
 /**
- * Places the menu below its button, aligned to its right edge; above the button if there is no room. At a pointer, the menu is to the right
- * of it.
+ * Places the menu below its button, with aligned right edges; above the button if there is no room below. A menu at the pointer opens to
+ * the right of the pointer.
  */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
@@ -219,7 +219,7 @@ export function startRowMenu(): void {
 export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
-    // The button of the open menu closes it itself. If it were closed here, the button would open it again.
+    // The button of the open menu closes the menu itself. If the menu were closed here, the button would open it again.
     if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });

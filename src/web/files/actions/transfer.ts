@@ -27,7 +27,7 @@ const words = {
   copy: { title: 'copyTo', here: 'copyHere' },
 } as const;
 
-/** Compares names in the order of the page's rows. */
+/** Compares names so that folders have the same order as the rows of the page. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 /** Asks for a destination folder, then moves or copies members to it. @param from URL path of the folder that contains them */
@@ -75,8 +75,8 @@ class FolderBrowser {
   #content: string[] = [];
 
   /**
-   * @param from URL path of the folder of the members, which cannot be the destination either
-   * @param moved URL paths of the moved or copied folders, which cannot be the destination
+   * @param from URL path of the folder of the members. It cannot be the destination
+   * @param moved URL paths of the moved or copied folders. They cannot be the destination, either
    */
   constructor(from: string, moved: ReadonlySet<string>) {
     this.chosen = from;

@@ -33,13 +33,13 @@ type Undoable = Change | Deletion | Restoration;
 
 let last: { change: Undoable; forget: () => void } | undefined;
 
-/** Shows a message about a change. The change can be undone with its button or Ctrl+Z, until the next change. */
+/** Shows a message about a change. Until the next change, the message's button or Ctrl+Z undoes it. */
 export function noticeUndoable(message: string, change: Undoable): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
 }
 
-/** Undoes the last change with the same commands, but only for members that have not changed since. */
+/** Undoes the last change with ordinary requests, but only for members that have not changed since. */
 export async function undoLast(): Promise<void> {
   if (!last) return;
   const { change, forget } = last;
@@ -115,7 +115,7 @@ async function restore({ deletedFrom, names }: Deletion): Promise<void> {
   await tellUndone(outcome?.done.length ?? 0, problems, names[0]);
 }
 
-/** Returns the members that have not changed since then. Members that others changed must not be touched. */
+/** Returns the members that have not changed since the move or renaming. Members that others changed must not be touched. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };

@@ -22,7 +22,7 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown. After Back, the current entry differs from it until its folder is loaded. */
+/** Index of the history entry whose page is shown. After Back, the current entry is another one until the folder of that entry is loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
@@ -121,7 +121,7 @@ function isLike(page: Document): boolean {
   return page.body.classList.contains('listing') && JSON.stringify(marks(page)) === JSON.stringify(marks(document));
 }
 
-/** Shows the present page as it is now. */
+/** Replaces the shown page with its current version from the service. */
 export async function renewPage(): Promise<void> {
   const reply = await load(shownPage());
   if (reply?.page && isLike(reply.page)) takeOver(reply);
@@ -155,7 +155,7 @@ function takeOver({ url, page }: PageReply): void {
   });
 }
 
-// The forms of the menu must return to the page that is now shown, and the links to other pages must say which one that is.
+// The forms of the menu must return to the page that is now shown, and the link to that page must be marked as current.
 function takeOverHead(page: Document): void {
   const [links, others] = [document, page].map((of) => [...of.querySelectorAll('a.to-place')]);
   for (const [index, place] of (links ?? []).entries()) place.ariaCurrent = others?.[index]?.ariaCurrent ?? null;

@@ -27,10 +27,10 @@ export function folderUrl(): string {
   return shown.pathname;
 }
 
-/** Begins the URL paths of an account's pages that show no folder. */
+/** Prefix of the URL paths of an account's pages that show no folder, such as the trash. */
 const accountPages = '/home/__svc__/';
 
-/** Returns whether a page of the account is shown that is not a folder, such as the trash. */
+/** Returns whether a path leads to a page of the account that shows no folder. @param path by default that of the shown page */
 export function isAccountPage(path = folderUrl()): boolean {
   return path.startsWith(accountPages);
 }

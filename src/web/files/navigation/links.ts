@@ -15,7 +15,7 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Makes links and forms that lead to a folder, or to a page such as the trash, show it in this page, unless the browser would open another tab. */
+/** Handles links and forms that lead to a folder or a page such as the trash: this page shows it, unless the link opens another tab. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);

@@ -8,7 +8,7 @@ const alwaysFits = 24;
 /** Number of characters before the extension that stay visible, because versions and numbers are often there. */
 const keptBefore = 6;
 
-/** The part of two lines that can be filled, in lines. Breaking between words leaves some of the first line empty. */
+/** How much of the two lines a name can fill, in lines. Breaking between words leaves some of the first line empty. */
 const filled = 1.75;
 
 const ruler = document.createElement('canvas').getContext('2d');
@@ -29,8 +29,8 @@ export function startLongNames(): void {
 }
 
 /**
- * Shows at most two lines of each name. If it is longer, an ellipsis precedes its end and extension. Screen readers and the tooltip have
- * the whole name.
+ * Shows at most two lines of each name. In a longer name, an ellipsis replaces the middle. Screen readers and the tooltip have the whole
+ * name.
  * @param shown returns all names of the table. They are fitted again when its width changes
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame

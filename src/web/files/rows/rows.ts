@@ -296,7 +296,7 @@ export function rowsAreWhole(): Promise<void> {
   return whole;
 }
 
-/** Returns a row with its cells, which it creates if they are missing. It also calls the finishers once for each row. */
+/** Returns a row with its cells, and creates them if they are missing. Also calls the finishers once for each row. */
 function writtenRow(row: Row): Row {
   if (!isWritten(row)) writeCells(row);
   if (!finished.has(row)) {
@@ -319,7 +319,7 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
   const count = fresh?.getElementById('count');
-  // After the last item of the trash is gone, for example, its page has no list.
+  // For example, the page of an empty trash has no list.
   if (!list || !count) return fresh && renewOthers?.();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;

@@ -20,8 +20,8 @@ import {
 } from './rows.ts';
 
 /**
- * Makes a click anywhere in a row act like a click on its link, and a click near the checkbox act like a click on the checkbox. Modifier
- * keys keep their meaning; Shift selects all rows up to this one.
+ * Handles clicks anywhere in a row like clicks on its link, and clicks near the checkbox like clicks on the checkbox. Modifier keys keep
+ * their meaning. With Shift, all rows up to the clicked one are selected.
  */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
@@ -231,7 +231,7 @@ export function startSelection(): void {
 }
 
 /**
- * After the rows were replaced, selects the rows with the names selected before. If all rows were selected, added rows are selected, too.
+ * After the rows were replaced, selects those whose names were selected before. If all rows were selected, added rows are selected, too.
  */
 function keepNames(): void {
   const keys = new Set([...selected].map(rowKey));

@@ -51,7 +51,7 @@ const descendingFirst = ['size', 'modified'];
 /**
  * Shows search results as they arrive, or the results in the page, and updates them after each change.
  *
- * @param signal ends this when it is aborted
+ * @param signal aborted when another page is shown
  */
 export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   const wanted = table.dataset.text ?? '';
@@ -121,7 +121,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   renewBy(onceAtATime(() => run(false)));
 }
 
-/** Replaces the rows that were sent with the page by rows with a menu and formatted times. */
+/** Replaces each row that was sent with the page. The new rows have a menu and formatted times. */
 function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
   return [...body.rows].flatMap((shown) => {
     const link = shown.querySelector('a');
@@ -178,7 +178,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
-/** Makes a press on a column header sort by that column. Another press reverses the order. */
+/** Sorts by a column when its header is pressed. Another press reverses the order. */
 function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
@@ -209,7 +209,7 @@ async function makeFolder(): Promise<void> {
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Returns a function that runs work at once. If it is already running, it runs the work once more after that. */
+/** Returns a function that runs work at once. If the work is already running, the function runs it once more afterwards. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -263,7 +263,7 @@ function foundRow(found: FoundMember, wanted: string): HTMLTableRowElement {
   );
   for (const cell of row.cells) cell.role = 'cell';
   const button = addMenuButton(row, name);
-  // The arrow keys do not reach these buttons, as they do in a folder, so the buttons are in the tab order.
+  // Unlike in a folder, the arrow keys do not reach these buttons, so the buttons are in the tab order.
   button.tabIndex = 0;
   const open = (from: HTMLElement, beside: DOMRect) => showMenu(from, beside, button.ariaLabel ?? '', itemsFor(link, member, folder));
   button.addEventListener('click', () => {
@@ -316,7 +316,7 @@ async function download({ name, isFolder }: Member, folder: string): Promise<voi
   form.remove();
 }
 
-/** Highlights the searched text in a name, ignoring case. If the name does not contain it in that form, the name is returned unchanged. */
+/** Highlights the searched text in a name, ignoring case. If the text cannot be located in the name, the name is returned unchanged. */
 function marked(name: string, wanted: string): (Node | string)[] {
   const at = name.toLowerCase().indexOf(wanted.toLowerCase());
   if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return [name];

@@ -42,7 +42,7 @@ async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): P
   return canvas;
 }
 
-// Some cameras add bars to their thumbnails. So only the middle part that has the proportions of the picture is drawn.
+// Some cameras add bars to their thumbnails. So only the middle part is drawn, in the proportions of the picture.
 function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, width: number, height: number): void {
   const scale = Math.min(picture.width / width, picture.height / height);
   const [cutWidth, cutHeight] = [width * scale, height * scale];
@@ -119,8 +119,9 @@ const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
 /**
- * Creates the thumbnail of a picture or film. Undefined for other files, and if none can be created.
+ * Creates the thumbnail of a picture or film.
  *
+ * @returns undefined for other files, and if no thumbnail can be created
  * @throws if the browser cannot read the file
  */
 export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured): Promise<HTMLCanvasElement | undefined> {

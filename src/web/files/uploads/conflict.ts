@@ -23,7 +23,7 @@ export function forgetAnswer(): void {
   forAll = undefined;
 }
 
-/** Asks what to do with a file whose name is taken, unless the user has answered that before. Only one question is open at a time. */
+/** Asks what to do with a file whose name is taken, unless the user has answered for all files. Only one question is open at a time. */
 export async function resolveConflict(upload: Upload): Promise<void> {
   Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
   const decision = upload.onConflict === 'ask' ? await decide(upload) : upload.onConflict;

@@ -4,8 +4,8 @@ import { pauseAfter, tryRequest } from './requests.ts';
 import { keptPrefix, type Upload } from './upload.ts';
 
 /**
- * The uploads that this tab sends, with functions that release their locks. If two tabs sent one upload, they would interrupt each other's
- * requests.
+ * The uploads that this tab sends, with functions that release their locks. If two tabs sent the same upload, they would interrupt each
+ * other's requests.
  */
 const claims = new Map<string, () => void>();
 

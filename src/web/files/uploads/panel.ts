@@ -76,14 +76,14 @@ export function uploadPanel(queue: () => UploadQueue) {
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // Set the height only while the panel is visible, because the browser then computes the styles of the whole page again.
+    // Set the height only while the panel is visible, because each change makes the browser compute the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 
   const draw = () => {
     const { uploads } = queue();
     const isBusy = queue().isBusy();
-    // This applies each time the panel appears.
+    // On small screens, the panel is folded each time it appears.
     if (element.hidden && uploads.length > 0) setFolded(smallScreen.matches);
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);

@@ -38,8 +38,8 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
-    // The connection may break before the body is sent, and a reply that has already arrived is lost with it. So a request without a body
-    // asks again.
+    // The connection may break before the body is sent, and a reply that has already arrived is lost with it. So another request, without
+    // a body, finds out the result.
     const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';

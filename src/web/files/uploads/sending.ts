@@ -28,7 +28,7 @@ const restPerLook = 4;
 /** Time in milliseconds for which new rows are marked. */
 const markedMs = 2000;
 
-/** Names in the current folder whose files arrived since its rows were read. */
+/** Names of files and folders that arrived in the current folder since its rows were read. */
 let arrived = new Set<string>();
 let isLooking = false;
 

@@ -26,7 +26,7 @@ export interface Upload {
   readonly home: string;
   /** Path of folders below `home`, separated by `/`; empty for `home` itself. */
   readonly folder: string;
-  /** Name under which the file is stored. It is changed if both files are to be kept. */
+  /** Name under which the file is stored. If the name is taken and both files are to be kept, it is changed. */
   name: string;
   state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
@@ -42,7 +42,7 @@ export interface Upload {
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event for its arrival, which a receipt names. Only uploads through links have one. */
+  /** ID of the event that records the arrival of the file. Receipts name it. Only uploads through links have one. */
   eventId: string | undefined;
   /** Aborts the running request. */
   stop: (() => void) | undefined;

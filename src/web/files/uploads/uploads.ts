@@ -41,7 +41,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // The part is preloaded, because uploads that wait for a lost connection need it.
+    // The part is preloaded, because files may be chosen while the connection is lost. The part then waits for the connection.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
@@ -76,7 +76,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   return field;
 }
 
-/** Uploads dropped files. Without the right to write they are ignored; otherwise the browser would leave the page to open them. */
+/** Uploads dropped files. Without the right to write, drops are handled and ignored, because the browser would open the files instead. */
 function startDrops(add: Add): void {
   const place = make('bdi');
   const call = make('strong');

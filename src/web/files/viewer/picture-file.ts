@@ -11,8 +11,8 @@ const maxDrawingBytes = 5_000_000;
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
- * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown. It uses a request for that, because the
- * page's policy forbids the DOM's parser.
+ * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown. The parser is that of XMLHttpRequest,
+ * because the page's content security policy forbids DOMParser.
  *
  * @param bytes these bytes are changed
  */

@@ -35,7 +35,7 @@ function alert(message: string): Shown {
 
 /** A part of the script that shows one kind of file. */
 interface FilePart {
-  /** Number of bytes that the part reads first: from the beginning of the file, or from its end if it is negative. */
+  /** Number of bytes that the part reads first. A positive number is read from the beginning of the file, a negative one from its end. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
@@ -57,7 +57,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // The browser requests the film itself. Its password dialog would block the page, and a missing film would look damaged.
+  // Check the film first. The browser requests it itself: its password dialog would block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
@@ -79,7 +79,7 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer skips all other files. */
+/** Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer skips files of other kinds. */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';

@@ -17,7 +17,7 @@ function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): P
   return showText({ name, sizeBytes, place: undefined, start }, signal);
 }
 
-/** Reads the first bytes of a member. If all of it is requested, it reads to the end, which checks the CRC-32. */
+/** Reads the first bytes of a member. If the whole member is requested, reads to its end, where the CRC-32 is checked. */
 async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: number, sizeBytes: number): Promise<Uint8Array> {
   const first = new Uint8Array(lengthBytes);
   let at = 0;

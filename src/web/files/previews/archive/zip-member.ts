@@ -14,7 +14,7 @@ export interface ArchiveFile {
   sizeBytes: number;
   /** Reads exactly `length` bytes, or throws. */
   read(start: number, length: number): Promise<Uint8Array>;
-  /** Yields the same bytes as they arrive. */
+  /** Like `read`, but yields the bytes as they arrive. */
   stream(start: number, length: number): AsyncIterable<Uint8Array>;
 }
 

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Colour classes, each with the names of its tokens. If a token's name contains dots, only the part before the first one counts. */
+/** Colour classes, each with the names of its tokens. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',
@@ -48,7 +48,7 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // A style may name several tokens. The first one with a colour counts.
+  // A style may name several tokens, and a name may have several parts. The first part that has a colour counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))

@@ -87,10 +87,10 @@ function findEnd(html: string, name: string, start: number): number {
   return ending.exec(html)?.index ?? html.length;
 }
 
-/** Maximum nesting of blocks and marks that is parsed. Deeper ones are shown as they are written. */
+/** Maximum depth of nested blocks and marks that are parsed. Deeper ones are shown as they are written. */
 const deepest = 24;
 
-/** Maximum length, in characters, of a text that is searched for marks. The two marks of a pair may be anywhere in it. */
+/** Maximum length, in characters, of a text that is searched for marks. The limit is low, because the marks of a pair may be far apart. */
 const longestRun = 10_000;
 
 /** Time limit for finding blocks, in milliseconds. For some texts the time grows with the square of the length. */

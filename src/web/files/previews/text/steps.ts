@@ -14,7 +14,7 @@ interface Reached {
 /**
  * Shows long content in steps, with a line that says how much of it is shown, and a button for the next step.
  * @param step shows the next part
- * @param signal ends it when it is aborted
+ * @param signal aborted when the content is no longer shown
  */
 export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
   const counter = make('p.hint', { role: 'status' });
@@ -31,7 +31,7 @@ export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
       element.hidden = words === undefined;
       button.lastChild?.replaceWith(next === undefined ? previewText('showMore') : previewText('showMoreRows', { count: next }));
     } catch (error) {
-      // Another file is shown in the meantime.
+      // Another file is shown now.
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       counter.textContent = text('error', { reason: error.message });
