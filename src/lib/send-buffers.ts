@@ -77,7 +77,7 @@ export class PagedBody {
 /** Two buffers for one download. One is filled while the other one is sent. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Gives the buffers back. Must be called once. @param isFree whether they are no longer in use, so that another download may take them */
+  /** Gives the buffers back. Must be called once. @param isFree whether nothing uses them now, so that another download may take them */
   release(isFree: boolean): void;
 }
 

@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ServiceError } from '../errors.ts';
 
-/** Limits of one document. Bodies in WebDAV have only few elements and attributes. A document with many of them would take long to parse. */
+/** Limits of one document. Bodies in WebDAV have only few elements and attributes. A document with many would take long to parse. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,

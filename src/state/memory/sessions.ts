@@ -31,7 +31,7 @@ export class MemorySessions implements SessionStore {
   readonly #sweeper: { cancel(): void };
 
   /**
-   * @param lifetimes called at each use, so that a reload takes effect at once
+   * @param lifetimes called at each use, so that a reload takes effect immediately
    * @param onTimeout called for each session that timed out (event `sessionTimedOut`)
    */
   constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {

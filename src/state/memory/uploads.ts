@@ -45,7 +45,7 @@ export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
-  /** For each real path that a finished file will get, the IDs of its uploads. */
+  /** The IDs of the uploads, by the real path that the finished file will get. */
   readonly #names = new Map<string, Set<string>>();
   readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();

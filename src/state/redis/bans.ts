@@ -136,11 +136,11 @@ export class RedisBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans that this process imposed or saw. Redis loses a ban if it is emptied, or if it is killed within a second after the ban. */
+  /** Bans that this process imposed or saw. If Redis is emptied, or is killed within a second after a ban, it loses the ban. */
   readonly #known = new Map<string, number>();
 
   /**
-   * @param policy called for each attempt, so that a reload takes effect at once
+   * @param policy called for each attempt, so that a reload takes effect immediately
    * @param secret HMAC key for credentials. If it is empty, each node creates its own key, and a wrong credential counts once on each node
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {

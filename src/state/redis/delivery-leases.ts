@@ -9,16 +9,19 @@ import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
 import { readGroups } from './journal/stream.ts';
 
-/** Duration of a lease. A handler belongs to the node that has its lease. If that node fails, another one takes over after this time. */
+/**
+ * Duration of a lease in milliseconds. A handler belongs to the node that has its lease. If the node fails, another one takes over after
+ * this time.
+ */
 export const leaseMs = 10_000;
 
 /**
- * A lease that Redis confirmed within this time still belongs to its owner, even if Redis lost its data, because nodes wait 2 s after a
- * loss before they take leases.
+ * If Redis confirmed a lease less than this time ago, in milliseconds, the lease still belongs to its owner. This is true even if Redis has
+ * lost its data since then: after a loss, nodes wait 2 s before they take leases.
  */
 const confirmedForMs = 1500;
 
-/** The interval at which a node tries again to renew its lease while Redis is unreachable. */
+/** Interval in milliseconds at which a node tries again to renew its lease while Redis is unreachable. */
 const askAgainMs = 100;
 
 const dayMs = 86_400_000;
@@ -177,7 +180,7 @@ export class DeliveryLeases {
     }
   }
 
-  /** Releases a lease, so that another node can take it at once. */
+  /** Releases a lease, so that another node can take it immediately. */
   async release(lease: Lease): Promise<void> {
     this.forget(lease);
     await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
@@ -213,7 +216,7 @@ export class DeliveryLeases {
   /**
    * Records a delivery, and moves the position of the handler. Never throws: while Redis is unreachable, the record waits.
    *
-   * @param lease undefined for a delivery for which an upload waits, because it needs no lease
+   * @param lease undefined if an upload waits for the delivery, because such a delivery needs no lease
    */
   record(record: DeliveryRecord, lease: Lease | undefined, position: LogPosition | undefined): void {
     this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));

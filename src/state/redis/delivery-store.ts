@@ -40,7 +40,7 @@ local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** Exchanges requests to pause or resume handlers between the nodes, and the states of running handlers. */
+/** Lets the nodes exchange requests to pause or resume handlers, and the states of running handlers. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -88,7 +88,7 @@ export class HandlerOrders {
     this.#toldWaiting.set(handler, text);
   }
 
-  /** Reads the deliveries of a handler that waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
+  /** Reads which deliveries of a handler waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
   async waiting(handler: string): Promise<WaitingRetry[]> {
     const key = this.#waitingKey();
     const text = (await this.#link.call(['HGET', key, handler])) as string | null;
@@ -133,14 +133,14 @@ export class HandlerOrders {
   }
 }
 
-/** Interval at which the outcome of another node's delivery is checked. */
+/** Interval in milliseconds at which the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** A delivery may take this much longer than the sum of its time-outs and pauses. */
+/** Time in milliseconds that a delivery may take beyond the sum of its timeouts and pauses. */
 const graceMs = 60_000;
 
 /**
- * Tells the owner of a handler the outcome of deliveries. Uploads on any node may wait for one.
+ * Uploads on any node may wait for a delivery. Tells the owner of the delivery's handler its outcome.
  *
  * @param isOver aborted to end the wait
  */
@@ -182,12 +182,12 @@ function awaitedDeliveries(
   };
 }
 
-/** Running deliveries are stopped this long before the lease expires, because another node may take the lease then. */
+/** Running deliveries are stopped this many milliseconds before the lease expires. After that, another node may take the lease. */
 const marginMs = 1500;
 
 /**
- * A node that has its share takes another handler only if no node has taken it for `freeMs`. The node then keeps it for at least
- * `keepBeyondShareMs`.
+ * A node that already has its share of the handlers takes another one only if no node has taken it for `freeMs`. The node then keeps that
+ * handler for at least `keepBeyondShareMs`.
  */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;

@@ -9,7 +9,7 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import type { FileGrants } from '../memory/grants.ts';
 
-/** Interval at which a node reads the changes of other nodes, so that transfers of an ended grant are cut within a second. */
+/** Interval in milliseconds at which a node reads other nodes' changes. If a grant ends, its transfers are thus cut within a second. */
 const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;
@@ -22,8 +22,8 @@ const addAttempts = 50;
 
 /**
  * The grants of all nodes. Redis decides which grants are valid, but only the copy in each node's data folder is durable. If Redis loses
- * data, the nodes restore their grants before they use it, so that no ended grant becomes valid again. While Redis is unreachable, no grant
- * is accepted.
+ * data, the nodes restore their grants before they use Redis again, so that no ended grant becomes valid again. While Redis is unreachable,
+ * no grant is accepted.
  */
 export class RedisGrants implements GrantStore {
   readonly #link: RedisLink;

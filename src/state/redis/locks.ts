@@ -30,10 +30,10 @@ local function alive()
 end
 `;
 
-/** The key expires when no lock has been taken for this time. This is much longer than any lock lasts. */
+/** The key expires when no lock has been taken for this time in milliseconds. No lock lasts nearly as long. */
 const keyLifeMs = 86_400_000;
 
-/** KEYS: locks. ARGV: now, lock, maximum per account. Returns the conflicting lock, 'many', or nil when the lock was taken. */
+/** KEYS: locks. ARGV: now, lock, maximum per account. Returns the conflicting lock or 'many'; nil on success. */
 const takeScript = redisScript(`${alive}
 local new = cjson.decode(ARGV[2])
 local own = 0
@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[1], new.token, ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
 return false`);
 
-/** KEYS: locks. ARGV: now, token, new expiry. Returns the lock, or nil when it does not exist. */
+/** KEYS: locks. ARGV: now, token, new expiry. Returns the lock; nil if it does not exist. */
 const refreshScript = redisScript(`${alive}
 for _, held in ipairs(alive()) do
   if held.lock.token == ARGV[2] then

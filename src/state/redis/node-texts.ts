@@ -1,7 +1,7 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** If a node stops without removing its report, the report is kept for this time. */
+/** If a node stops without removing its report, the report is kept for this time in milliseconds. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;

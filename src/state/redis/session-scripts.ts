@@ -109,8 +109,8 @@ for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
 return ended`);
 
 /**
- * KEYS: sessions, account. ARGV: prefix of the keys, key to keep, time. Ends the other sessions of the account that began until this time.
- * Returns the keys of those that were still active.
+ * KEYS: sessions, account. ARGV: prefix of the keys, key to keep, time. Ends the account's other sessions that began at or before this
+ * time. Returns the keys of those that were still active.
  */
 export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}

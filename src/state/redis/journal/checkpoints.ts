@@ -18,7 +18,7 @@ export interface Checkpoint {
 /** The ID before the first entry. */
 export const noId = '0-0';
 
-/** A killed Redis keeps all entries that are older than this. With appendfsync everysec, it loses only the last second or two. */
+/** Age in milliseconds from which an entry survives a kill of Redis. With appendfsync everysec, only the last second or two is lost. */
 const surelyKeptMs = 60_000;
 
 /** If there are more checkpoints than this, every second one of the older half is dropped. */
@@ -70,12 +70,12 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** The newest checkpoint that is old enough that even a killed Redis still has its entries. Later entries may be lost. */
+  /** The newest checkpoint that is old enough: even a killed Redis still has the entries up to it. Later entries may be lost. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** The checkpoint at which forwarding starts again after Redis was emptied. Events after it may not have been delivered. */
+  /** The checkpoint at which forwarding starts again after Redis was emptied. Later events may not have been delivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }

@@ -9,10 +9,10 @@ import { Checkpoints } from './checkpoints.ts';
 import { parseStreamId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 
-/** Interval between saves of the checkpoints. */
+/** Interval between saves of the checkpoints in milliseconds. */
 const saveEveryMs = 1000;
 
-/** Pause after a failure, before the next attempt. */
+/** Pause after a failure, before the next attempt, in milliseconds. */
 const retryMs = 500;
 
 /** Maximum size of the events in one script call, in bytes. */
@@ -96,7 +96,7 @@ export class EventForwarder {
     return this.#wasEmptied;
   }
 
-  /** Resolves with the position of an event in the stream, or with undefined when Redis is unreachable. */
+  /** Resolves with the position of an event in the stream, or with undefined if Redis is unreachable. */
   waitFor(uuid: string): Promise<LogPosition | undefined> {
     if (!this.#options.link.isReady) return Promise.resolve(undefined);
     return new Promise((resolve) => this.#waiting.set(uuid, resolve));
@@ -107,7 +107,7 @@ export class EventForwarder {
     this.#waiting.delete(uuid);
   }
 
-  /** Resolves when all events written before the call are in the stream, or when Redis is unreachable. */
+  /** Resolves when the stream has all events that were written before the call, or when Redis is unreachable. */
   async flush(): Promise<void> {
     const { local, link } = this.#options;
     const { end } = local;
@@ -116,8 +116,9 @@ export class EventForwarder {
   }
 
   /**
-   * Resolves when all events written before the call are in the stream, however long that takes. @throws ServiceError `unavailable` if
-   * closed
+   * Resolves when the stream has all events that were written before the call. There is no timeout.
+   *
+   * @throws ServiceError `unavailable` if the journal is closed
    */
   async untilForwarded(): Promise<void> {
     const { local, clock } = this.#options;
@@ -222,8 +223,8 @@ export class EventForwarder {
   }
 
   /**
-   * Returns to the last position up to which the stream is known to be complete, and finds which later events the stream has. A connection
-   * may have failed during a command, and Redis may have lost its last second or all its data.
+   * Returns to the last position up to which the stream is known to be complete, and finds out which later events the stream has. This is
+   * necessary because a connection may have failed during a command, and Redis may have lost its last second or all its data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -64,7 +64,7 @@ export function streamField([, fields]: StreamEntry, name: string): string | und
 }
 
 /**
- * Reads events of the journal's stream that may match a selection, newest first.
+ * Reads from the journal's stream all events that may match a selection, newest first.
  *
  * @param before position to read backwards from; the end of the stream by default
  * @throws ServiceError `unavailable`

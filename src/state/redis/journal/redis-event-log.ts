@@ -29,7 +29,7 @@ import {
 } from './reader.ts';
 import { nodeServerName, trimStream } from './stream.ts';
 
-/** Records that a node noticed that the shared journal lost its content. The node's own files still have the lost events. */
+/** A node stores this record if it notices that the shared journal lost its content. The node's own files still have the lost events. */
 const journalLoss = z.object({
   /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
@@ -55,10 +55,10 @@ export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'
   return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** Interval at which a waiting reader looks for events of other nodes in the stream. Events of this node wake readers at once. */
+/** Interval in milliseconds at which a waiting reader looks for events of other nodes. Events of this node wake readers immediately. */
 const checkEveryMs = 100;
 
-/** Interval at which events past their retention are removed. */
+/** Interval in milliseconds at which events past their retention are removed. */
 const trimEveryMs = 600_000;
 
 const dayMs = 86_400_000;
@@ -104,8 +104,8 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 
 /**
  * The journal of all nodes, which is a Redis stream. Each event is first written to this node's files, so that it is on disk before the
- * request is answered. Then it is forwarded to the stream. If Redis loses it, it is forwarded again. While Redis is unreachable, events
- * wait in the files.
+ * request is answered. Then it is forwarded to the stream. If Redis loses the event, it is forwarded again. While Redis is unreachable,
+ * events wait in the files.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -166,7 +166,7 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** The end of the stream when this process first read it. Events of this process come after it. */
+  /** The end of the stream when this process first read the stream. Events of this process come after this position. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
@@ -176,7 +176,7 @@ export class RedisEventLog implements EventLog {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Counts the events in this node's files that the stream does not have, or may have lost, and returns the age of the oldest. */
+  /** Counts the events in this node's files that are not in the stream or may have been lost there, and finds the oldest of them. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
@@ -256,7 +256,7 @@ export class RedisEventLog implements EventLog {
     nothing: (from: From) => Block,
   ) {
     return {
-      // The events of this node are forwarded before the stream is read, so that its readers find them.
+      // The events of this node are forwarded before the stream is read, so that readers on this node find them.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -283,8 +283,8 @@ export class RedisEventLog implements EventLog {
   }
 
   /**
-   * Notes the position up to which all handlers have delivered. Earlier events may be removed from the files, because they need not be
-   * forwarded to an emptied Redis.
+   * Records the position up to which all handlers have delivered. Earlier events may be removed from the files: even if Redis is emptied,
+   * they need not be forwarded again.
    */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);

@@ -12,7 +12,7 @@ const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
 
-/** Removes events past their retention from a stream, except events that a handler still has to deliver. */
+/** Removes events from a stream when their retention is over, except for events that a handler still has to deliver. */
 export async function trimStream(
   { link, clock, retentionDays, log }: { link: RedisLink; clock: Clock; retentionDays: number; log: Log },
   stream: string,
@@ -123,7 +123,7 @@ export class StreamWriter {
     this.#node = node;
   }
 
-  /** Adds events. @returns their IDs, or undefined without adding anything when the stream is incomplete */
+  /** Adds events, unless the stream is incomplete. @returns the IDs of the entries; undefined if the stream is incomplete */
   async add(events: readonly LoggedEvent[], known: KnownStream): Promise<string[] | undefined> {
     const { stream, marker, counter } = this.#keys;
     const values = events.flatMap(({ raw, group, takenBy }) => [raw, group ?? '', takenBy ?? '']);
