@@ -121,7 +121,7 @@ function findReferences(value: unknown, path: readonly string[]): string[][] {
   return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Masks the value at a path of the file. If the loaded option has a different structure, masks the whole option. */
+/** Masks the value at a path of the file. If the loaded option has a different structure, the whole option is masked. */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {
@@ -132,7 +132,7 @@ function hide(masked: Record<string, unknown>, path: readonly string[]): void {
       continue;
     }
     holder[name] = mask;
-    // The loaded option `custom_body` comes from this option of the file.
+    // The loaded option `custom_body` also comes from `extra_data`.
     if (path[0] === 'event_handlers' && name === 'extra_data' && index === 2) holder.custom_body = mask;
     break;
   }

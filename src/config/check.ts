@@ -25,19 +25,20 @@ interface LintOptions {
   /** Paths that were removed because of errors. Findings that only follow from such a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
-  /** Whether the check is for a running service. It may no longer be able to read files that it read at its start. */
+  /** Whether the check is for a running service. Such a service may no longer be able to read files that it read at its start. */
   isRunning?: boolean;
   /** Whether nodes share the data folder, or may share it. The nodes of `--workers` do. */
   isFolderShared?: boolean;
   /**
-   * Whether accounts files are also checked. 100,000 accounts take a second. A start does not need this, because it reads the files anyway.
+   * Whether accounts files are also checked, which takes a second for 100,000 accounts. A start of the service does not need this check,
+   * because it reads the files anyway.
    */
   readsAccounts?: boolean;
 }
 
 /**
- * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks. With
- * an error, `svc serve` does not start.
+ * Finds problems that the schema cannot find: references to missing entries, unusable files, addresses that are used twice, and risks. If
+ * there is an error, `svc serve` does not start.
  */
 export function lintConfig(
   loaded: LoadedConfig,
@@ -84,7 +85,7 @@ export function lintConfig(
 /** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
 const maxHints = 50;
 
-/** The codes of findings that may only be a consequence of an invalid entry that was left out, each with the section of that entry. */
+/** Codes of findings that may only follow from an invalid entry, which was left out. Each code has the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',
@@ -214,7 +215,7 @@ export function checkConfigFile(file: string, env: Environment, options: CheckOp
   return checkSource(source, env, options);
 }
 
-/** Checks a parsed file like `checkConfigFile`. */
+/** Does the same as `checkConfigFile`, but for a file that is already parsed. */
 export function checkSource(source: Source, env: Environment, options: CheckOptions = {}): Checked {
   const { config, findings, removed } = examineConfig(source, env);
   const loaded = config && { config, file: source.file, source };

@@ -103,7 +103,7 @@ async function targetCheck(loaded: LoadedConfig, uuid: string, url: string, opti
   return reason === undefined ? [] : [finding(loaded, ['event_handlers', uuid, 'url'], `${url}: ${reason}`)];
 }
 
-// The check uses OPTIONS, because it delivers no event. Any status shows that the endpoint answers.
+// The check sends OPTIONS, because such a request delivers no event. Any status shows that the endpoint answers.
 function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.event_handlers).flatMap(([uuid, options]) => {
     if (!options.enabled) return [];

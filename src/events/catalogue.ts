@@ -1,4 +1,4 @@
-/** The groups that handlers filter events by (docs/spec/delivery.md#subscription). */
+/** The groups by which handlers filter events (docs/spec/delivery.md#subscription). */
 export const eventGroups = [
   'authenticated',
   'session',

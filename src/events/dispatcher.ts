@@ -4,7 +4,7 @@ import { type MadeEvent, makeEvent } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
-/** The result of a delivery for whose reply a request waits. */
+/** The result of a delivery during which a request waits for the handler's reply. */
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;

@@ -9,7 +9,7 @@ const flushWithinMs = 1000;
  * Makes the first uncaught fault end this process with code 70. Each request catches its own faults, so after any other fault the process
  * is in an unknown state.
  *
- * @param flush saves, or starts to save, all changes that clients were told are done. Its own faults are logged
+ * @param flush saves all changes that were confirmed to clients, or starts to save them. Its own faults are logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

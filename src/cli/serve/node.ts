@@ -13,7 +13,7 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Time in milliseconds that a node without a supervisor has to cut its transfers. */
+/** Time in milliseconds within which a node cuts its transfers after its supervisor has ended. */
 const endWithinMs = 3000;
 
 /**
@@ -62,7 +62,7 @@ export async function node(): Promise<number> {
   const supervisor = new Peer(process, answers, () => log.warn('a malformed or unexpected message of the supervisor is ignored'));
   supervisor.ask('hello').catch(() => {});
   await gone;
-  // The supervisor has ended. The node has this time to cut its transfers.
+  // The supervisor has ended, so the node cuts its transfers and ends, too.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   server?.hurry();
   await server?.stop();

@@ -179,7 +179,7 @@ interface Dependencies {
   afterStart?: () => Promise<void>;
 }
 
-/** Time in milliseconds after a second signal in which the process records the cut transfers in the journal. */
+/** After a second signal, the process has this time, in milliseconds, to record the cut transfers in the journal. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
@@ -233,7 +233,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
-  // Set the code here as well. If stdout closes before the process ends, the EPIPE handler in main.ts exits with it.
+  // Set the code here as well. If stdout closes before the process ends, the EPIPE handler in main.ts exits with this code.
   process.exitCode = code;
   return code;
 }

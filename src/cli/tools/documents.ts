@@ -38,7 +38,7 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// Writes the JSON Schema for editors. It replaces the schema of an older version, because all configurations share the same one.
+// Writes the JSON Schema for editors. The schema of an older version is replaced, because all configurations in the folder share the file.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

@@ -89,7 +89,7 @@ function optionLines(command: Command): string[] {
 function addedHelp(command: Command): string {
   let text = '';
   const context = { error: false, command, write: (added: string) => (text += added) };
-  // A command collects these texts as an EventEmitter; the typings of commander do not declare that it is one.
+  // Commander collects these texts through an event of the command. Its typings do not declare that a command is an EventEmitter.
   (command as unknown as EventEmitter).emit('afterHelp', context);
   return text.trim();
 }

@@ -72,8 +72,8 @@ interface LoginQuestion {
 }
 
 /**
- * Explains a login over SSH. Uses only the configuration: it assumes that the client presents valid credentials of each kind that the
- * account has, and that authentication endpoints accept them.
+ * Explains a login over SSH by the configuration alone. It assumes that the client presents valid credentials of each kind that the account
+ * has, and that authentication endpoints accept them.
  *
  * @throws Refused if there is no such service, or if the account cannot log in
  */
@@ -170,8 +170,8 @@ export interface Question extends LoginQuestion {
 }
 
 /**
- * Decides about a request. Uses only the configuration: it reads no served files and asks no authentication endpoints. It assumes that the
- * account has logged in.
+ * Decides about a request by the configuration alone, without reading served files and without asking authentication endpoints. It assumes
+ * that the account has logged in.
  *
  * @throws ServiceError `unavailable` if the accounts file cannot be used
  */
@@ -333,7 +333,7 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 }
 
 /**
- * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
+ * Adds steps that explain what happens if the name of a new file already exists, and how long the file is retained.
  *
  * @param overwriting the right to replace an existing file; undefined to add no step about taken names
  */
@@ -355,7 +355,7 @@ function describeRule({ index, expression, permissions }: PermissionSet): string
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-// The check follows that of permissions, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
+// Called after the check of permissions, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);

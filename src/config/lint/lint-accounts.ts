@@ -14,7 +14,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** Replaces the wildcards of a glob when it is compared with another one. This private-use character is in no path of a configuration. */
+/** Takes the place of wildcards when two globs are compared. No path in a configuration contains this private-use character. */
 const anything = '\ue000';
 
 /** A glob of an earlier rule, which may make later rules unreachable. */
@@ -37,9 +37,9 @@ class EarlierRules {
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // A covered rule need not be in the index, because the earlier rule also covers everything that it would cover. Globs that begin with
-    // "*" are the exception. For example, the index needs "*.csv" in addition to "/*.csv", because only a comparison with "*.csv" shows
-    // that "?.csv" is covered.
+    // A covered rule need not be in the index, because the earlier rule also covers everything that the covered rule would cover. Globs
+    // that begin with "*" are the exception. For example, the index needs "*.csv" in addition to "/*.csv", because only a comparison with
+    // "*.csv" shows that "?.csv" is covered.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -117,7 +117,7 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds permissions that grant more than expected, unreachable rules, and virtual folders with the same path or the same files. */
+/** Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders with the same path or the same files. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),

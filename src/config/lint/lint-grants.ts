@@ -48,7 +48,8 @@ function makePlace(path: string[], own: Holder, group: Holder | undefined): Plac
 }
 
 /**
- * Returns the indexes of the permission lists that contain a keyword. Full control does not count, because it does not show an intention.
+ * Returns the indexes of the permission lists that contain a keyword. Full control does not count, because it does not show that this very
+ * right is wanted.
  */
 function listsWith({ own }: Place, keyword: string): number[] {
   const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];

@@ -14,7 +14,7 @@ import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import { type Config, isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that never fire, filters and templates for data that none of the selected events has, and options without effect. */
+/** Finds handlers that never fire, options without effect, and filters and templates for data that none of the selected events has. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -124,7 +124,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
 }
 
 /**
- * Lists the variables in all texts and names of a value. Of a secret, only known variables are listed, so that no finding reveals the
+ * Lists the variables in all texts and names of a value. For a secret, only known variables are listed, so that no finding reveals the
  * secret.
  */
 function templateVariables(value: unknown): string[] {
@@ -155,7 +155,7 @@ function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefin
   }
 }
 
-/** Finds targets where each file would replace the previous one, key files that cannot be read, and options without effect. */
+/** Finds options without effect, key files that cannot be read, and targets at which each file would replace the previous one. */
 function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
   const carried = new Set(wanted.flatMap(dataMembers));
   for (const url of handler.url) {

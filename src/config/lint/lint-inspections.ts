@@ -49,7 +49,7 @@ function checkReferences({ inspections }: Config, { general, rules }: Inspection
 const isInspected = (options: InspectionOptions | undefined) =>
   options !== undefined && [options.general, ...options.rules.map(({ inspections }) => inspections)].some((uuids) => uuids.length > 0);
 
-/** Finds groups that may write without inspections where files of another group are inspected. */
+/** Finds groups whose accounts may write, without inspections, to a folder for which another group has inspections. */
 function findOpenDoors({ groups }: Config, report: Report): void {
   const folders = Object.entries(groups).flatMap(([uuid, group]) =>
     [group.home_folder_path, ...group.virtual_folders.map(([, real]) => real)].flatMap((path) =>

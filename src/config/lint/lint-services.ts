@@ -87,7 +87,7 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 /**
  * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
  *
- * @param options.isRunning whether the service is running. It may no longer be able to read keys that it read as root at its start
+ * @param options.isRunning whether the service is running. If so, it may no longer be able to read keys that it read as root at its start
  * @param options.isFolderShared whether nodes share the data folder, and thus the host keys that are created there
  */
 export function lintSsh(
@@ -286,7 +286,7 @@ function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowM
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }
 
-/** Finds ACME options with which no certificate, or only an untrusted one, can be obtained. @param nowMs Unix time in milliseconds */
+/** Finds ACME options with which no certificate can be obtained, or only one that no client trusts. @param nowMs Unix time in milliseconds */
 export function lintAcme(config: Config, report: Report, nowMs: number): void {
   const { state } = config.server;
   const kept = Object.entries(config.services).flatMap(([uuid, service]) => {

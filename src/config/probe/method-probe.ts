@@ -216,7 +216,7 @@ async function probeEndpoint(
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
 
-/** Minimum length of a secret that is searched for inside other text. A shorter secret may be there by chance. */
+/** Minimum length of a secret that is searched for inside other text. A shorter secret may be part of other text by chance. */
 const shortestSearched = 4;
 
 /**
@@ -239,7 +239,7 @@ function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind
   };
 }
 
-/** Returns the forms in which a reply may contain a secret. JSON inside a text contains it with escapes. */
+/** Returns the forms in which a reply may contain a secret: as it is, or with the escapes of JSON. */
 function secretForms(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }

@@ -13,7 +13,7 @@ export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
   /** Reports of the methods that were asked, first about the first kind of credentials, then about the next one. */
   methods: MethodReport[];
-  /** The last report about the credentials that decided. */
+  /** The last report about the credentials on which the outcome depends. */
   last: MethodReport;
   /** The steps of the login; undefined if no SSH service is asked. */
   login: LoginReport | undefined;

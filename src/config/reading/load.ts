@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about the same option. This also returns true if the option was already removed because of the other issue.
+  // Two issues may be about the same option. `deleteProperty` also returns true if the option was already removed for the other issue.
   return Reflect.deleteProperty(holder, last);
 }
 
