@@ -38,8 +38,8 @@ import type { UploadRecord } from './uploads/upload-store.ts';
 
 /**
  * The operations on an account's files, for every protocol. Each method checks the permission, opens and verifies the path, acts on the
- * opened file or folder, and emits the event. Permissions are checked before the disk is accessed, so that a refusal reveals nothing
- * (docs/spec/authentication.md#permissions).
+ * opened file or folder, and emits the event. Permissions are checked before the disk is accessed, so that a refusal does not reveal
+ * whether a path exists (docs/spec/authentication.md#permissions).
  *
  * If a method fails, it emits the event of the failure and throws a `ServiceError`.
  */
@@ -71,7 +71,7 @@ export class AccountFiles {
   /**
    * The entry at a path.
    *
-   * @param operation one of its `neededRights` is enough; an account that only has `traverse` sees only folders
+   * @param operation the account needs one of the `neededRights` of this operation; with only `traverse`, it sees only folders
    * @returns undefined when nothing exists at the path
    * @throws ServiceError `forbidden` without any of these rights; with only `traverse`, also if the path is a file or does not exist
    */
@@ -89,15 +89,15 @@ export class AccountFiles {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
-  /** Whether the account may know if something exists at a path. If not, replies are the same whether it exists or not. */
+  /** Whether the account may know if something exists at a path. If it may not know, replies are the same in both cases. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }
 
   /**
-   * Refuses a request whose outcome would reveal whether a path exists that is not visible to the account.
+   * Refuses a request if the path is not visible to the account, because the outcome would reveal whether the path exists.
    *
-   * @param failedId failure event of the operation, if it has one
+   * @param failedId ID of the operation's failure event; undefined if the operation has none
    * @throws ServiceError `forbidden`
    */
   requireVisible(path: VirtualPath, failedId: number | undefined): void {
@@ -105,7 +105,7 @@ export class AccountFiles {
     else this.#paths.orReport(failedId, path, () => this.#paths.requireVisible(path));
   }
 
-  /** Refuses an operation in a missing folder, if the account may know that it is missing. @throws ServiceError `not-found` */
+  /** If a folder is missing and the account may know that, refuses an operation in the folder. @throws ServiceError `not-found` */
   requireFolder(path: VirtualPath): void {
     if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
@@ -164,8 +164,8 @@ export class AccountFiles {
   /**
    * Opens a folder to read many of its files for a ZIP archive. Emits no event. The caller checks with `may` which files may be read.
    *
-   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if files cannot be
-   *   opened relative to a folder
+   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if the folder is
+   *   virtual, or if the system cannot open files relative to a folder
    */
   openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
     const location = this.mounts.locate(path);
@@ -173,7 +173,7 @@ export class AccountFiles {
     return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /** Lists a ZIP archive among the running transfers. @param bytes returns the bytes sent so far @returns a function that removes it */
+  /** Lists a running ZIP download. @param bytes returns the bytes sent so far @returns a function to be called at its end */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -190,12 +190,12 @@ export class AccountFiles {
     return () => transfers.leave(transfer);
   }
 
-  /** Whether the account has the rights for an operation on a path. For callers that offer less or skip a member instead of failing. */
+  /** Whether the account has the rights for an operation on a path. For callers that can do without the operation. */
   may(path: VirtualPath, operation: Operation): boolean {
     return this.#paths.may(path, operation);
   }
 
-  /** Returns the same files for one request, whose events also contain `data`. */
+  /** Returns these files for one request. The events of that request also contain `data`. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
@@ -221,7 +221,10 @@ export class AccountFiles {
     await this.events.emitDurable(eventIds.folderCreated, path, {}, durability);
   }
 
-  /** Begins an upload, and emits `uploadStarted`. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`). */
+  /**
+   * Begins an upload. Emits `uploadStarted` and, at the end, `fileUploaded` (if `commit` is called) or `uploadFailed` (if `abort` is
+   * called).
+   */
   openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     const open = async () => startUpload(this.#paths, path, await this.#writableFile(path), options);
     return this.#paths.orReportAsync(eventIds.uploadFailed, path, open, { metadata: options.metadata });
@@ -230,7 +233,7 @@ export class AccountFiles {
   /**
    * Begins an upload that may take several requests. Emits `uploadStarted`. @see ResumableUpload
    *
-   * @param onWanted called when a newer request wants the upload
+   * @param onWanted called when a newer request asks for the upload
    * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished uploads
    */
   beginResumable(path: VirtualPath, options: ResumableOptions, onWanted: () => void): Promise<ResumableUpload> {
@@ -240,16 +243,18 @@ export class AccountFiles {
   }
 
   /**
-   * Gets an unfinished or recently ended upload of the account by its ID. Only this request has the upload until it releases it.
-   * @param onWanted called when a newer request wants the upload; without this function, the newer request waits
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if a newer request already wants it
+   * Gets an unfinished or recently ended upload of the account by its ID. Other requests cannot use the upload until this request releases
+   * it.
+   * @param onWanted called when a newer request asks for the upload; without this function, the newer request waits
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if a newer request already asks for it
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
   /**
-   * The record of an unfinished or recently ended upload. First ends the requests that send content to it, but not other queries.
+   * Returns the record of an unfinished or recently ended upload. Before that, ends the requests that send content to the upload. Other
+   * queries of the upload go on.
    *
    * @throws as `resumable`
    */
@@ -270,11 +275,13 @@ export class AccountFiles {
   /**
    * Opens a file whose parts may be written in any order. Emits `uploadStarted` or `openFailed`.
    *
-   * @throws ServiceError as `RandomUpload.open`; also `forbidden` without `write`, or for an existing file that is not visible
+   * @throws ServiceError as `RandomUpload.open`; also `forbidden` without the right `write`, and without the option `create` if the path is
+   *   not visible
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // `exclusive` also reveals whether a file exists, but it is allowed: clients such as WinSCP use it to avoid overwriting.
+      // The option `exclusive` also reveals whether a file exists. It is allowed, because clients such as WinSCP use it to avoid
+      // overwriting.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });
@@ -290,7 +297,7 @@ export class AccountFiles {
     return renameUpload(this.#paths, upload, to, options);
   }
 
-  /** Removes a file that is being uploaded, and an older file with its name. Emits `fileRemoved` or `fileRemovalFailed`. */
+  /** Removes a file that is being uploaded, and any older file of the same name. Emits `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     const { path } = upload;
     if (this.#paths.entryAt(path) && this.#paths.nameRules(path).mayReplace)
@@ -323,7 +330,7 @@ export class AccountFiles {
     return new AccountTrash(this.#paths, (path) => this.createFolder(path));
   }
 
-  /** Copies a file. Emits `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */
+  /** Copies a file. Emits `copyStarted`, then `fileCopied` (on disk when the promise resolves) or `copyFailed`. @see copyFile */
   copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
     return copyFile(this.#paths, from, to, options);
   }
@@ -334,8 +341,8 @@ export class AccountFiles {
   }
 
   /**
-   * Moves a file or a folder. Emits `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk), or
-   * `renameFailed`. @see moveEntry
+   * Moves a file or a folder. Emits `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk when the
+   * promise resolves), or `renameFailed`. @see moveEntry
    */
   move(from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
     return moveEntry(this.#paths, from, to, options);
@@ -352,7 +359,7 @@ export class AccountFiles {
     return this.#paths.lockedPath(path);
   }
 
-  /** The same files for a client that also holds the lock of `token`. */
+  /** The same files for a client that also holds the lock with this token. */
   withToken(token: string): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks.withToken(token), this.mounts);
   }

@@ -19,7 +19,10 @@ import { type Change, LockedPath, type LockGuard, lockPath } from './locks/lock-
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
-/** Maps events of HTTP services to the events that SSH services emit instead; undefined if they emit none. Both emit all other events. */
+/**
+ * Maps events of HTTP services to the events that SSH services emit instead; undefined if they emit none. Events that are not listed are
+ * emitted by both.
+ */
 const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],
   [eventIds.folderOpened, eventIds.sftpFolderOpened],
@@ -97,7 +100,7 @@ export class AccountPaths {
     return permissions.allowsAny(path, neededRights.inspect) && this.entryAt(path)?.isFolder === true;
   }
 
-  /** Refuses a request whose outcome would reveal whether a path exists that is not visible. @throws ServiceError `forbidden` */
+  /** Refuses a request if its path is not visible, as the outcome would reveal whether the path exists. @throws ServiceError `forbidden` */
   requireVisible(path: VirtualPath): void {
     if (!this.isVisible(path)) throw new ServiceError('forbidden', 'A conditional request needs the right to read or list its target.');
   }
@@ -119,14 +122,19 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path that cannot exist below one */
+  /**
+   * @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path that cannot exist, because it is below such a
+   *   folder
+   */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `fixed-folder` if nothing can be created there, `name-invalid` for a name that is forbidden or too long */
+  /**
+   * @throws ServiceError `fixed-folder` if nothing can be created at the location, `name-invalid` for a name that is forbidden or too long
+   */
   writable(location: Location): string {
     if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     checkNewName(basename(location.realPath));
@@ -153,11 +161,11 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder of an upload. If an existing file must not be replaced, because the right is missing or the file is retained, the
-   * upload is refused now, or gets a numbered name when it ends.
+   * Opens the folder of an upload. An existing file must not be replaced if the right is missing or the file is retained. Then, depending
+   * on `on_name_taken`, the upload is refused now, or gets a numbered name when it ends.
    *
    * @param verify refuses by throwing
-   * @throws ServiceError `name-taken`, `retained`, as `openWriteTarget`
+   * @throws ServiceError `name-taken`, `retained`, and those of `openWriteTarget`
    */
   openUploadTarget(path: VirtualPath, realPath: string, verify?: (current: Entry | undefined) => void): WriteTarget {
     const { mounts, environment } = this;
@@ -170,7 +178,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // The file with a numbered name belongs in the folder of the path, even if the path is a link to another folder.
+      // The file with a numbered name belongs in the folder of the path, even if the path is a link to a file in another folder.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -200,7 +208,10 @@ export class AccountPaths {
     return new LockedPath(this.locks, resolved, takenBy, commonPaths(account.permissions.options.narrowings) !== undefined);
   }
 
-  /** Releases the locks of a path that was deleted or moved (RFC 4918 §9.6, §9.9). If the lock store is unreachable, they expire. */
+  /**
+   * Releases the locks of a path that was deleted or moved (RFC 4918 §9.6, §9.9). If the lock store is unreachable, the locks stay until
+   * they expire.
+   */
   async forgetLocks(path: VirtualPath): Promise<void> {
     const location = this.mounts.locate(path);
     if (location.kind !== 'real') return;
@@ -233,7 +244,7 @@ export class AccountPaths {
     return folders;
   }
 
-  /** Emits an event with the path members of file events (docs/spec/events.md#file-events). */
+  /** Emits an event with the members that describe the path in file events (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
     if (this.#eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
@@ -248,7 +259,8 @@ export class AccountPaths {
    * events have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
    * @param emit journals one event
-   * @throws ServiceError `not-durable` after such a fault, or if an event could not be written to the journal. The change is made anyway
+   * @throws ServiceError `not-durable` after such a fault, or if an event could not be written to the journal; in both cases, the change
+   *   remains
    */
   async emitDone(
     durability: Durability,
@@ -269,7 +281,7 @@ export class AccountPaths {
     throw fault;
   }
 
-  /** Reports that a change took effect and may not survive a power cut. @returns the error for the client */
+  /** Reports that a change took effect but may not survive a power cut. @returns the error for the client */
   notDurable(fault: unknown, path: unknown): ServiceError {
     return notDurable(this.environment, fault, this.context, { path });
   }
@@ -288,7 +300,7 @@ export class AccountPaths {
     return { id: this.#eventId(id) ?? id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) };
   }
 
-  /** The path members that several events about one path share. */
+  /** The members that describe a path, for several events about this path. */
   pathMembers(path: VirtualPath): SharedMembers {
     return new SharedMembers(this.#pathData(path));
   }
@@ -344,7 +356,7 @@ export class AccountPaths {
   }
 }
 
-/** The path members of file events. @param realPath empty if the path is not on disk */
+/** The members that describe the path in file events. @param realPath empty if the path is not on disk */
 export function pathData(path: VirtualPath, realPath: string): Record<string, unknown> {
   return {
     path,

@@ -13,7 +13,7 @@ import type { Transfers } from './transfers.ts';
 import type { KnownTrashes } from './trash/known-trashes.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
-/** The parts that the files of all accounts of a service share. */
+/** Objects that are shared by the files of all accounts of a service. */
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface FilesEnvironment {
   readonly temporaries: Temporaries;
   readonly retention: Retention;
   readonly quotas: Quotas;
-  /** Locked while a path is checked and then changed. */
+  /** Locked for a path while the path is checked and then changed. */
   readonly pathMutex: PathMutex;
   /** Write locks. Services with `webdav_compatibility` let clients take them; every service obeys them. */
   readonly locks: LockStore;

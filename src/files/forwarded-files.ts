@@ -15,7 +15,7 @@ import { Mounts } from './mounts.ts';
 
 const readBytes = promisify(read);
 
-/** The opened file of an event. Clients may change or replace the file meanwhile. */
+/** The file of an event, opened for reading. Clients may change or replace the file while it is open. */
 export class OpenedForwardedFile {
   readonly #fd: number;
   readonly #stats: Stats;
@@ -39,7 +39,7 @@ export class OpenedForwardedFile {
     return size === this.#stats.size && mtimeMs === this.#stats.mtimeMs;
   }
 
-  /** Whether an entry is this file, with this content. */
+  /** Whether an entry describes this file, with the same size and modification time. */
   is({ inode, sizeBytes, modifiedMs }: Entry): boolean {
     return inode === this.#stats.ino && sizeBytes === this.#stats.size && modifiedMs === this.#stats.mtimeMs;
   }
@@ -79,7 +79,7 @@ export function openForwarded(event: ServiceEvent, excludedPaths: readonly strin
 
 interface ForwardedFilesDependencies {
   environment: FilesEnvironment;
-  /** Finds the account with a name in the configuration. */
+  /** Finds an account of the configuration by its name. */
   findAccount: (name: string) => Account | undefined;
 }
 
@@ -122,7 +122,7 @@ export class ForwardedFiles {
    * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders. If the name is taken, adds a number.
    *
    * @param segments segments of the new path
-   * @throws ServiceError after event `renameFailed`; `fixed-folder` if it is unknown where the account has the folder on disk
+   * @throws ServiceError after event `renameFailed`; `fixed-folder` if the real folder of the new path is unknown
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
     const { path } = eventPaths(event);

@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots, resolvesTo } from './disk/real-roots.ts';
 
-/** Logs a missing real folder of a virtual folder once; again only if the folder has existed in between. */
+/** Logs once that the real folder of a virtual folder is missing. Logs this again only if the folder has existed in between. */
 export class MissingFolders {
   readonly #log: Log;
   readonly #logged = new Set<string>();
@@ -104,7 +104,10 @@ export class Mounts {
     return { kind: 'real', realPath: home + path, isFixed };
   }
 
-  /** Whether the configuration names a folder at a path. Such a folder is shown even if missing; the path of a token or link is not. */
+  /**
+   * Whether the configuration names a folder at a path. Such a folder is shown even if it is missing on disk. A missing path of a token or
+   * link is not shown.
+   */
   isConfigured(path: VirtualPath): boolean {
     return (this.#whole ?? this).locate(path).isFixed;
   }
@@ -158,7 +161,7 @@ function resolvedFolder(path: string): string | undefined {
 const kept = new WeakMap<object, Mounts>();
 
 /**
- * The mounts of an account. They are cached for the life of its session, but only if all of its folders exist.
+ * The mounts of an account. They are cached until the session of the account ends, but only if all folders of the account exist.
  *
  * @param excluded real folders that no account can reach; the same for all accounts of a service
  */

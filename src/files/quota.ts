@@ -9,7 +9,9 @@ import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.t
 import { walkTree } from './disk/walk-tree.ts';
 import type { Mounts } from './mounts.ts';
 
-/** An upload is refused only if the last count is younger than this, because files may have been removed outside the service. */
+/**
+ * An upload is refused only if the last count is younger than this. After an older count, files may have been removed outside the service.
+ */
 const countFreshForMs = 10_000;
 
 /** A count that is older than this is always repeated before the next upload. */
@@ -21,22 +23,22 @@ const stepBytes = 1024 * 1024;
 /** If the folders keep changing, an upload that does not fit is refused after this number of counts. */
 const maxCounts = 2;
 
-/** The room that one upload claims under a quota. The caller ends it with `commit`, `keep` or `release`. */
+/** The room that one upload claims under a quota. The caller ends the reservation with `commit`, `keep` or `release`. */
 export interface QuotaReservation {
   /** Claims room for `bytes` more. @throws ServiceError `storage-full` if the quota has no such room */
   take(bytes: number): Promise<void> | void;
   /**
-   * Claims the final room, then runs `put`, which gives the upload its name. The caller has the mutex of the path, so `replacedBytes` is
-   * correct at that moment.
+   * Claims the final room, then runs `put`, which renames the upload to its final name. The caller has locked the mutex of the path, so
+   * `replacedBytes` is correct at that moment.
    *
    * @param sizeBytes size of the whole upload
    * @param replacedBytes size of the file that `put` replaces, 0 for none
    * @throws ServiceError `storage-full`, and the errors of `put`
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
-  /** Ends a request whose upload a later request continues. The content stays on disk. */
+  /** Ends the reservation of a request if a later request will continue the upload. The content stays on disk. */
   keep(sizeBytes: number): Promise<void>;
-  /** Ends an upload that left no file. Does nothing after `commit`. */
+  /** Ends the reservation of an upload that did not result in a file. Does nothing after `commit`. */
   release(): void;
 }
 
@@ -106,8 +108,8 @@ export class Quotas {
 }
 
 /**
- * The size of all files in folders under a quota. It is counted on disk, then updated with each change by the service, and is never too
- * low. An upload claims room before it writes, and again when it gets its name.
+ * The total size of all files in the folders of an account. The size is counted on disk, then updated with each change by the service, and
+ * is never too low. An upload claims room before it writes, and again before the rename to its final name.
  */
 class FolderUsage {
   readonly #roots: RealRoots;
@@ -116,11 +118,13 @@ class FolderUsage {
   /** Whether `#usedBytes` is the size on disk; otherwise it may be too high. */
   #isExact = false;
   #countedAtMs = Number.NEGATIVE_INFINITY;
-  /** Sum of all growth so far. Growth during a count is added to its result, because the count may not have seen it. */
+  /**
+   * Sum of all growth so far. Growth during a count is added to the result of the count, because the count may not have seen this growth.
+   */
   #grownBytes = 0;
   /** Number of uploads, removals and moves so far. */
   #changes = 0;
-  /** Number of moves begun so far. A running count may miss files that move. */
+  /** Number of moves begun so far. A running count may miss files that are being moved. */
   #moves = 0;
   /** Number of counts begun plus number of counts ended so far. */
   #counts = 0;
@@ -249,7 +253,7 @@ class FolderUsage {
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // The usage is negative if the replaced file was created outside the service after the last count, so the next claim counts again.
+    // The usage is negative if the replaced file was created outside the service after the last count. Then the next claim counts again.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;
@@ -281,7 +285,7 @@ class FolderUsage {
     this.#counts++;
     this.#usedBytes = hasMoved ? Math.max(countedBytes, this.#usedBytes) : countedBytes;
     this.#isExact = this.#changes === changes;
-    // The count may have missed files that moved. So it counts as older than it is, and a new one is needed soon.
+    // The count may have missed files that moved. So the count is treated as older than it is, and a new one is made soon.
     this.#countedAtMs = this.#clock.monotonicMs() - (hasMoved ? countValidForMs - countFreshForMs : 0);
   }
 }

@@ -5,7 +5,7 @@ import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountFiles } from './account-files.ts';
 
 /**
- * Refuses a link that its creator is not allowed to share (docs/spec/links.md#making-links).
+ * Refuses a link if its creator is not allowed to share the path (docs/spec/links.md#making-links).
  *
  * @param kind `drop` for a folder into which others upload files
  * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` if the account itself may not read or create files
@@ -27,7 +27,7 @@ export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'd
     throw new ServiceError('unprocessable', 'The account itself may not read this.');
 }
 
-/** Whether the account has a right anywhere that the client reaches. A token or link may limit the client to some paths. */
+/** Whether the account has a right at any path that the client can reach. A token or link may limit the client to some paths. */
 function mayAnywhere(files: AccountFiles, operation: 'share' | 'createToken', keyword: string): boolean {
   const { permissions } = files.account;
   const reached = commonPaths(permissions.options.narrowings);
@@ -42,7 +42,7 @@ export function requireLinks(files: AccountFiles): void {
     throw new ServiceError('never-allowed', 'The account may not share files (`allow-share`).');
 }
 
-/** @throws ServiceError `never-allowed` for an account that must not have tokens, or a client that may create none anywhere */
+/** @throws ServiceError `never-allowed` for an account that must not have tokens, or if the client may not create tokens at any path */
 export function requireTokens(files: AccountFiles): void {
   const { tokens, method } = files.account;
   if (!tokens.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no tokens.');

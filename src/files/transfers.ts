@@ -83,7 +83,9 @@ export class Transfers {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
-  /** The running transfers. A rate is measured since an earlier call, at least a second ago, or since the transfer began. */
+  /**
+   * The running transfers. A rate is measured from an earlier call that was at least a second ago, or from the beginning of the transfer.
+   */
   list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];

@@ -10,7 +10,7 @@ const syncEveryBytes = 32 * 1024 * 1024;
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;
 
-/** Syncs a file while it is received, so that little is left to sync at its end. */
+/** Syncs a file while it is received, so that little is left to sync when all content has arrived. */
 export class EarlySync {
   readonly #fd: number;
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class EarlySync {
     return this.#syncing;
   }
 
-  /** Notes bytes that were written. @param sizeBytes end of the written part */
+  /** Counts written bytes, and begins a sync if enough are unsynced. @param sizeBytes position after the last written byte */
   wrote(bytes: number, sizeBytes: number): void {
     this.#unsyncedBytes += bytes;
     this.#sizeBytes = sizeBytes;
@@ -69,7 +69,8 @@ export class EarlySync {
       })
       .finally(() => {
         this.#syncing = undefined;
-        // Writes block while a file system commits. The next sync begins only after a pause as long as this sync, so a slow disk gets rest.
+        // Writes block while a file system commits a sync. So the next sync begins only after a pause that is as long as this sync. During
+        // the pause, even a slow disk can take writes.
         const endedMs = this.#clock.monotonicMs();
         if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
         this.#consider();

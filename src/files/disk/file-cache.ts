@@ -12,21 +12,24 @@ import { asServiceError } from './system-errors.ts';
 export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
-  /** Path members for events, with the mounts and the path that they were made for. Later downloads of the same path reuse them. */
+  /**
+   * Members of events that describe the path, and the mounts and the path for which they were made. Later downloads of the same path reuse
+   * them.
+   */
   told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
 
 export const largestKeptBytes = 128 * 1024;
 
-/** Maximum memory of an entry without its content: buffer, attributes, reply headers, map entry. */
+/** Maximum memory that an entry takes in addition to its content: buffer object, attributes, reply headers, map entry. */
 const entryOverheadBytes = 3072;
 
 /** Number of copies of the path, or of parts of it, in memory: key, headers, paths for events. */
 const pathFactor = 12;
 
 /**
- * A file that changed within this time may change again without a new change time, because clocks and file systems have coarse ticks.
- * Version control systems wait for the same reason ("racy git").
+ * If a file changed less than this time ago, it may change again without getting a new change time, because clocks and file systems have
+ * coarse ticks. Version control systems wait for the same reason ("racy git").
  */
 const restMs = 2000;
 

@@ -37,12 +37,12 @@ import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, 
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Files up to this size are written synchronously, because a write into the page cache costs far less than the thread pool. */
+/** Files up to this size are written synchronously, because a write into the page cache costs far less than the use of the thread pool. */
 const atOnceBytes = 128 * 1024;
 
 /**
- * Writes a file so that its name always has either the old or the complete new content. It writes a hidden temporary file beside the
- * target, syncs it, renames it and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
+ * Writes a file so that its name always has either the old or the complete new content. It fills a hidden temporary file beside the target,
+ * syncs it, renames it and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -55,7 +55,7 @@ export class FileWriter implements RandomWriter {
   #isNameSynced: boolean;
   readonly fd: number;
   #isOpen = true;
-  /** End of the written part. */
+  /** Position after the last written byte. */
   sizeBytes = 0;
   readonly #early: EarlySync;
 
@@ -75,7 +75,7 @@ export class FileWriter implements RandomWriter {
     this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
-    // If an upload has received nothing yet, its hidden file may not exist.
+    // If an upload has received nothing yet, its hidden file may not exist yet.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     try {
@@ -109,7 +109,7 @@ export class FileWriter implements RandomWriter {
     return `${this.#target.parent.realPath}/${this.#temporaryName}`;
   }
 
-  /** Whether the folder was removed, so that the file cannot be finished. */
+  /** Whether the folder was removed. If so, the file cannot be finished. */
   get isFolderGone(): boolean {
     return this.#isOpen && this.#target.parent.isGone;
   }
@@ -119,7 +119,7 @@ export class FileWriter implements RandomWriter {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Fills the new file with a copy-on-write clone of an opened file, if the file system supports that. @returns whether it did */
+  /** Fills the new file with a copy-on-write clone of an opened file, if the file system supports that. @returns whether it was cloned */
   async clone(
     source: { fd: number; stats: Stats },
     temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,
@@ -142,7 +142,7 @@ export class FileWriter implements RandomWriter {
     return true;
   }
 
-  /** Writes chunks at a position with one gathered write. Repeats it for the rest if the kernel wrote less. */
+  /** Writes chunks at a position with one gathered write. If the kernel wrote less, writes the rest in the same way. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
     let at = position;
@@ -191,7 +191,7 @@ export class FileWriter implements RandomWriter {
     if (this.#early.failure !== undefined) throw asServiceError(this.#early.failure);
   }
 
-  /** Changes the final name of the file. @param target the writer owns it from now on, even if this method throws */
+  /** Changes the final name of the file. @param target from then on owned by the writer, even if this method throws */
   retarget(target: WriteTarget): void {
     const old = this.#target;
     try {
@@ -211,11 +211,12 @@ export class FileWriter implements RandomWriter {
   }
 
   /**
-   * Gives the written content its name. Content and name are on disk when the promise resolves.
+   * Renames the temporary file to its final name. Content and name are on disk when the promise resolves.
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After the error `held`, the writer has ended, and the content has another
+   *   hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -281,7 +282,7 @@ export class FileWriter implements RandomWriter {
     };
   }
 
-  /** @returns undefined if a file that must not be replaced has the name */
+  /** @returns undefined if the name belongs to a file that must not be replaced */
   async #putInPlace(
     entry: Entry,
     { verify, reservation = unlimited, rules, keep }: FinishOptions,
@@ -293,7 +294,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // `before` may be outdated when `put` runs, because a quota or the trash may take time.
+    // `before` may be outdated when `put` runs, because the quota and the trash may need time before that.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
@@ -329,7 +330,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** A free numbered name in place of one that is taken. @throws ServiceError `name-taken`, `retained` */
+  /** A free numbered name, for use instead of the name that is taken. @throws ServiceError `name-taken`, `retained` */
   #otherName({ ifTaken, mayCreate, mayReplace }: NameRules): string {
     const { parent, name } = this.#target;
     const free = ifTaken === 'number' ? freeName(parent, name) : undefined;
@@ -395,5 +396,5 @@ interface Put {
   kept: Kept | undefined;
 }
 
-/** Thrown inside the commit of a reservation if the file does not get its name, so that its bytes are not counted. */
+/** Thrown inside the commit of a reservation if the name is taken. Then the reservation does not count the bytes of the file. */
 class NameIsTaken extends Error {}

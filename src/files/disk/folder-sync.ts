@@ -24,11 +24,11 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
   }
 }
 
-/** Keeps the first disk fault after a change took effect. The fault does not undo the change, but its event and reply report the fault. */
+/** Keeps the first disk fault after a change took effect. The change remains, but its event and its reply report the fault. */
 export class Durability {
   #fault: unknown;
 
-  /** The error because of which the change may not survive a power cut; undefined if there is none. */
+  /** The first fault; undefined if there was none. After a fault, the change may not survive a power cut. */
   get fault(): unknown {
     return this.#fault;
   }

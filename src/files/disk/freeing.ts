@@ -14,7 +14,8 @@ const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0x
  * @param member the path that is removed
  * @param stats result of lstat(2) for the path, if known
  * @param action removes the name synchronously
- * @returns the result of the action; `freed` resolves when the space is free and never rejects, and is undefined if it is already free
+ * @returns the result of the action; `freed` resolves when the space is free, and never rejects; it is undefined if the space is already
+ *   free
  * @throws the errors of the action
  */
 export function freeInBackground<T>(
@@ -47,7 +48,7 @@ export function closeFile(fd: number, sizeBytes: number): Promise<void> | undefi
 
 function openLarge(member: string, known: Stats | undefined): number | undefined {
   try {
-    // The numbers in `hidingTypes` are those of Linux, and some other systems do not let open files be replaced.
+    // Only on Linux: other systems number their file systems differently, and some do not allow an open file to be replaced.
     if (!descriptorsNameFiles) return undefined;
     const stats = known ?? lstatSync(member);
     if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;

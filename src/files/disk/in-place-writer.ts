@@ -16,7 +16,7 @@ import type { WriteTarget } from './opened.ts';
 import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Writes into an existing file that is too large to be copied first. Readers see a partly written file. */
+/** Writes into an existing file that is too large to be copied first. Until it is complete, readers see a partly written file. */
 export class InPlaceWriter implements RandomWriter {
   readonly isInPlace = true;
   readonly fd: number;
@@ -25,7 +25,7 @@ export class InPlaceWriter implements RandomWriter {
   #failure: unknown;
   #isOpen = true;
 
-  /** @param target the constructor closes its parent */
+  /** @param target its `parent` is closed by the constructor */
   constructor(target: WriteTarget & { existing: Stats }) {
     this.#name = target.name;
     try {
@@ -93,7 +93,7 @@ export class InPlaceWriter implements RandomWriter {
     this.#isOpen = false;
     const { size } = fstatSync(this.fd);
     closeSync(this.fd);
-    // The bytes are already written, so a refusal would change nothing.
+    // The bytes are already written, so a refusal by the quota would change nothing.
     await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
   }
 }

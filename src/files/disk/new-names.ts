@@ -10,7 +10,7 @@ interface Folder {
 export interface NameRules {
   /** Whether an existing file may be replaced. */
   mayReplace: boolean;
-  /** Whether the content is refused or gets a numbered name if the existing file must not be replaced (`on_name_taken`). */
+  /** If the existing file must not be replaced: whether the content is refused or gets a numbered name (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file with another name in the same folder. */
   mayCreate: (name: string) => boolean;
@@ -23,7 +23,8 @@ const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
  * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists. So nothing is replaced, even if another node
- * creates the name at the same moment. Without hard links, the check protects only against this process.
+ * creates the name at the same moment. On a file system without hard links, lstat(2) looks for the name first, which protects only against
+ * other renames by this process.
  *
  * @param isShared whether other processes may rename the file, too. If one of them did so first, this rename is undone; otherwise the file
  *   would have two names
@@ -60,7 +61,10 @@ export function renameToFreeOrNumber(from: string, folder: Folder, name: string)
   }
 }
 
-/** Renames a folder unless the new name is taken. An empty folder of that name is replaced. @returns whether it got the name */
+/**
+ * Renames a folder unless the new name is taken. An empty folder that has the new name is replaced. @returns whether the folder got the
+ * name
+ */
 export function renameFolderToFree(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -96,7 +100,7 @@ function numbered(name: string, number: number): string {
   return characters.join('') + end;
 }
 
-/** The error for a name that is taken, for an account that may only add files. */
+/** The error if a name is taken and the account may only add files. */
 export function nameTaken(): ServiceError {
   return new ServiceError('name-taken', 'The name is taken, and files may only be added here.');
 }

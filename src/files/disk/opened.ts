@@ -59,7 +59,9 @@ export interface OpenedFile {
   stats: Stats;
 }
 
-/** A verified, open folder. Members are addressed through its descriptor, so a change of its path has no effect on them. */
+/**
+ * A verified, open folder. Members are addressed through its descriptor, so they stay the same if the path leads to another folder later.
+ */
 export class OpenedFolder {
   readonly fd: number;
   readonly realPath: string;
@@ -81,8 +83,8 @@ export class OpenedFolder {
   }
 
   /**
-   * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half of access
-   * through `member`. Nothing else in the service uses relative paths.
+   * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half as much
+   * as access through `member`. No other code of the service uses relative paths, so the change affects nothing else.
    *
    * @param action receives a function that turns a member's name into a path
    */
@@ -99,8 +101,9 @@ export class OpenedFolder {
    * Reads small files of this folder synchronously. Requires `descriptorsNameFiles`: otherwise members are not bound to this folder, and
    * each file would have to be verified.
    *
-   * @param action receives a function that reads the start of member `name` into a buffer; the member must not be a link. It returns the
-   *   number of bytes read (less than the buffer's length for a shorter file), and throws ServiceError `not-found` or `forbidden`
+   * @param action receives a function that reads the start of member `name` into a buffer; the member must not be a link. This function
+   *   returns the number of bytes read (less than the buffer's length for a shorter file), and throws ServiceError `not-found` or
+   *   `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
     if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
@@ -143,7 +146,7 @@ function readMember(path: string, target: Buffer): number {
 /** A descriptor of the initial working directory. Its path may no longer exist. */
 let startFd: number | undefined;
 
-/** @returns whether the working directory could be changed; worker threads cannot */
+/** @returns whether the working directory was changed; that is impossible in worker threads */
 function enter(fd: number): boolean {
   if (process.platform !== 'linux') return false;
   try {
@@ -174,13 +177,13 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
   }
 }
 
-/** Opens a folder. @throws ServiceError `forbidden`, or `not-found`, also if the path is a file */
+/** Opens a folder. @throws ServiceError `forbidden`, or `not-found` (also if the path is a file) */
 export function openFolder(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
 }
 
-/** Opens a folder to reach members whose names are known; it need not be readable. @throws ServiceError as `openFolder` */
+/** Opens a folder to reach members whose names are known. The folder need not be readable. @throws ServiceError as `openFolder` */
 export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, openToLook | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
@@ -235,7 +238,7 @@ export class FollowedFolder {
   }
 }
 
-/** The refusal of a change in a folder that another request, node or program moved before the change was made. */
+/** The error for a change in a folder, if another request, node or program moved the folder before the change was made. */
 export function folderMoved(): ServiceError {
   return new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
 }

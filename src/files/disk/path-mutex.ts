@@ -1,15 +1,15 @@
 /** Allows only one action of this process at a time to change the file or folder at a real path. */
 export class PathMutex {
-  /** For each path, the running action and then the waiting actions in their order. */
+  /** For each path, the running action, followed by the waiting actions in their order. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** Runs an action while no other action has any of the real paths. Actions run in the order of the calls. */
+  /** Runs an action while no other action uses any of the real paths. Actions run in the order of the calls. */
   runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     const [only = ''] = paths;
     return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);
   }
 
-  // No other action has the path or waits for it, so this action runs at once.
+  // No other action uses the path or waits for it, so this action runs immediately.
   async #runAlone<T>(path: string, action: () => T | Promise<T>): Promise<T> {
     this.#queues.set(path, [() => {}]);
     try {

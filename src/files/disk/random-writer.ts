@@ -7,7 +7,7 @@ import type { Keep } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
-/** Options for giving a written file its name. */
+/** Options for the end of a writer, when the new file is renamed to its final name. */
 export interface FinishOptions {
   /** Throws if a lock forbids the change. The lock may have been taken while the file was written. */
   requireUnlocked: () => Promise<void> | undefined;
@@ -15,32 +15,35 @@ export interface FinishOptions {
   modifiedMs?: number | undefined;
   /** Access time to set together with `modifiedMs`; equal to it by default. */
   accessedMs?: number | undefined;
-  /** Called under the mutex of the rename, with the current file of that name. If it throws, that file is kept. */
+  /**
+   * Called with the file that currently has the final name, while the mutex of the rename is locked. If the function throws, that file
+   * remains.
+   */
   verify?: ((current: Entry | undefined) => void) | undefined;
-  /** `finish` ends the reservation if it succeeds. */
+  /** If `finish` succeeds, it ends the reservation. */
   reservation?: QuotaReservation;
   rules: NameRules;
   /** Moves the replaced file to the trash. */
   keep?: Keep | undefined;
   /** Inspects the content before it becomes visible. */
   gate?: Gate | undefined;
-  /** Called with the numbered name before the content gets it. */
+  /** If the file gets a numbered name, called with that name before the rename. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
 
-/** A file that got its name. */
+/** A file that was renamed to its final name. */
 export interface Finished {
   entry: Entry;
   isReplacement: boolean;
-  /** Whether the file that it replaced is in the trash. */
+  /** Whether the replaced file is in the trash. */
   trashed?: true | undefined;
   /** The numbered name that the file got because the wanted name was taken. */
   numberedName?: string | undefined;
 }
 
-/** Writes pieces of a file in any order. The caller ends it with `finish` or `discard`. */
+/** Writes pieces of a file in any order. The caller ends the writer with `finish` or `discard`. */
 export interface RandomWriter {
-  /** Whether it writes into the existing file itself, not into a new file that replaces it. */
+  /** Whether the existing file itself is written, and not a new file that replaces it. */
   readonly isInPlace: boolean;
   readonly fd: number;
   writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
@@ -50,7 +53,7 @@ export interface RandomWriter {
   sync(): Promise<void>;
   /** @param durability receives the fault if the disk failed after the rename */
   finish(durability: Durability, options: FinishOptions): Promise<Finished>;
-  /** @param reservation charged for the bytes that stay on disk if the file was written in place */
+  /** @param reservation if the file was written in place, charged for the bytes that stay on disk */
   discard(reservation?: QuotaReservation): Promise<void>;
 }
 
@@ -64,10 +67,10 @@ export interface KeptContent {
   onSynced: (sizeBytes: number) => void;
 }
 
-/** Used instead of `Temporaries` for content that outlives the process, because the upload store records it. */
+/** Used instead of `Temporaries` for content that outlives the process, because the upload store records such content. */
 export const unrecorded = { add() {}, delete() {}, giveBack() {} };
 
-/** Gives a new file the owner and mode of the one that it replaces. */
+/** Gives a new file the owner and mode of the file that it will replace. */
 export function keepOwnerAndMode(fd: number, existing: Stats): void {
   const created = fstatSync(fd);
   if ((created.mode & 0o777) !== (existing.mode & 0o777)) fchmodSync(fd, existing.mode & 0o777);

@@ -5,7 +5,7 @@ import { isWithin } from '../../lib/virtual-path.ts';
 import { asServiceError } from './system-errors.ts';
 
 const descriptorsFolder = '/proc/self/fd';
-/** Whether a path through a descriptor names the open file: on Linux with /proc. */
+/** Whether a path such as `/proc/self/fd/3` leads to the open file of descriptor 3. It does on Linux with /proc. */
 export const descriptorsNameFiles = process.platform === 'linux' && canReadDescriptors();
 
 function canReadDescriptors(): boolean {
@@ -23,7 +23,7 @@ function canReadDescriptors(): boolean {
 
 /**
  * The real folders that an account may reach. A file is opened first; then the kernel reports the path of the opened file, and the file is
- * used only if that path is allowed. So no link, renamed parent or race between two requests can lead outside
+ * used only if that path is allowed. So no link, renamed parent or race between two requests can lead outside these folders
  * (docs/spec/files.md#symbolic-links).
  */
 export class RealRoots {
@@ -53,7 +53,7 @@ export class RealRoots {
     return this.#roots.some((root) => isWithin(realPath, root)) && !this.#excluded.some((folder) => isWithin(realPath, folder));
   }
 
-  /** Whether a root or an excluded folder is this path or below it, so that the path must not be moved or replaced. */
+  /** Whether a root or an excluded folder is at or below this path. If so, the path must not be moved or replaced. */
   isHeldBy(realPath: string): boolean {
     return [...this.#roots, ...this.#excluded].some((folder) => isWithin(folder, realPath));
   }
@@ -87,7 +87,7 @@ export class RealRoots {
   }
 }
 
-/** @param onFailure called if a disk failure hides whether the path exists */
+/** @param onFailure called if a disk failure makes it unknown whether the path exists */
 function existingRealPath(path: string, onFailure?: () => void): string[] {
   try {
     // `realpathSync` without `native` would call lstat(2) for every folder of the path.
@@ -131,5 +131,8 @@ export function descriptorPath(fd: number): string {
   return `${descriptorsFolder}/${fd}`;
 }
 
-/** The flag O_PATH of open(2): it opens a path without read permission and without an effect on devices. */
+/**
+ * The flag O_PATH of open(2): it opens a path without read permission and without an effect on devices. O_RDONLY on systems without that
+ * flag.
+ */
 export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY;

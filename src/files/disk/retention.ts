@@ -9,7 +9,7 @@ const dayMs = 86_400_000;
 
 const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 
-/** The mark is a file in the data folder. It contains the time until which files of this server may be retained. */
+/** The name of a file in the data folder, the "mark". It contains the time after which no file of this server is retained any more. */
 const markName = 'retention';
 
 /**
@@ -66,12 +66,16 @@ export class Retention {
     this.#markedUntilMs = untilMs;
   }
 
-  /** Whether any file may be retained. */
+  /** Whether there can be retained files. */
   get isUsed(): boolean {
     return this.#isConfigured || this.#clock.nowMs() < this.#markedUntilMs;
   }
 
-  /** The end of a file's retention, Unix time in milliseconds; undefined if it is not retained. @param member path bound to its folder */
+  /**
+   * The end of a file's retention, Unix time in milliseconds; undefined if the file is not retained.
+   *
+   * @param member path of the file, bound to its folder (`OpenedFolder.member`)
+   */
   untilMs(member: string): number | undefined {
     if (!this.isUsed) return undefined;
     const stats = lstatSync(member, { bigint: true, throwIfNoEntry: false });
@@ -93,12 +97,12 @@ export class Retention {
   }
 
   /**
-   * Retains a file that is about to get its name. The content of the record is on disk when the promise resolves; its name is on disk after
-   * the next sync of the folder.
+   * Retains a file that is about to be renamed to its final name. The content of the record is on disk when the promise resolves; the name
+   * of the record is on disk after the next sync of the folder.
    *
    * @param member path of the file under its temporary name, bound to its folder
-   * @param folder path of the folder in which the file gets its name, bound to that folder
-   * @returns a function that removes the record, for a file that did not get its name
+   * @param folder path of the folder to which the file will be renamed, bound to that folder
+   * @returns a function that removes the record again, to be called if the rename fails
    */
   async retain(member: string, days: number, folder = dirname(member)): Promise<() => void> {
     this.#mark(days);
@@ -126,7 +130,7 @@ export function retained(untilMs: number): ServiceError {
   return new ServiceError('retained', `The file is retained until ${until}; until then it cannot be changed, moved or deleted.`);
 }
 
-// A record is written completely before its file gets its name. So a record that cannot be parsed does not belong to a file.
+// A record is complete before its file is renamed to its final name. So a record that cannot be parsed does not belong to a file.
 function parseRecord(text: string | undefined): RetentionRecord | undefined {
   try {
     const { until, born } = JSON.parse(text ?? '') as Partial<RetentionRecord>;

@@ -37,7 +37,7 @@ export function checkPathLength(realPath: string): void {
 /**
  * Translates an operating system error for clients. The text never contains a real path.
  *
- * @returns a `ServiceError` unchanged; `internal` for unknown errors
+ * @returns the same error if it is already a `ServiceError`; `internal` for unknown errors
  */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;

@@ -27,8 +27,8 @@ export function isTemporaryName(name: string): boolean {
 }
 
 /**
- * Whether a name is one that the NFS client of Linux gives to a file that is removed while it is open. The file disappears when closed.
- * https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ * Whether a name has the form that the NFS client of Linux uses for removed files. If a file is removed while it is open, this client
+ * renames it, and removes it when it is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
@@ -47,27 +47,27 @@ export function isTrashRecord(path: string): boolean {
   return path.endsWith('.json') && /(?:^|\/)\.svc-trash\/[0-9a-f]{32}\/[0-9a-f]{32}\.json$/.test(path);
 }
 
-/** Whether files with a name are never listed, and cannot be addressed. */
+/** Whether a name is hidden: files with such a name are never listed, and cannot be addressed. */
 export function isHiddenName(name: string): boolean {
   return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name) || isTrashName(name);
 }
 
-/** A temporary file that is unchanged for this time was left by a node that no longer runs, because stalled uploads end within a day. */
+/** Stalled uploads end within a day. So if a temporary file is unchanged for this time, it was left by a node that no longer runs. */
 const abandonedAfterMs = 86_400_000;
 
-/** Kept content that is unchanged for this time has lost its record, because no upload may wait longer (`server.uploads`). */
+/** No upload may wait as long as this (`server.uploads`). So if kept content is unchanged for this time, it no longer has a record. */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
 /**
  * The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. If a name is reused, this time is too
- * early.
+ * early, which only causes one more check.
  */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
 /**
- * Removes a temporary file that a stopped node has left. Each file is checked once a day, so that listings stay fast while many uploads
- * run. The check uses the change time, which no client can set. Never throws, because another node may remove the file first.
+ * Removes a temporary file if it was left by a node that no longer runs. Each file is checked once a day, so that listings stay fast while
+ * many uploads run. The check uses the change time, which no client can set. Never throws, because another node may remove the file first.
  *
  * @param path path of a file with the name of a temporary file
  */
@@ -91,7 +91,10 @@ export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
-/** A new name for the content of an upload that may continue after a restart. The sweep at the start does not remove it. */
+/**
+ * A new name for the content of an upload that may continue after a restart. The sweep at the start of the service does not remove such
+ * content.
+ */
 export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
 }
@@ -111,7 +114,7 @@ export function isAsideName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.back');
 }
 
-/** The result of a move of a file or folder: its final path, and its inode, by which it is recognised. */
+/** A moved file or folder: its final path, and the inode by which it is recognised. */
 export interface Successor {
   path: string;
   /** Result of `inodeAt`. */
@@ -119,9 +122,11 @@ export interface Successor {
 }
 
 /**
- * A line of the record. The next start removes the file or folder at `path`, or moves it back to `original`. Without a `successor`, it is
- * moved back unless its name is taken, because then it was replaced. With a `successor`, it is moved back unless the successor exists; if
- * its name is taken, it gets a number.
+ * A line of the record, about a file or folder ("item") at `path`. The next start moves the item back to `original`, or removes it:
+ * - Without `original`, the item is removed.
+ * - With `original` only, the item is moved back if `original` is free. If it is not free, the item was replaced, and is removed.
+ * - With a `successor`, the item is removed if the successor exists. Otherwise it is moved back; if `original` is not free, it gets a
+ *   number.
  */
 interface Remains {
   path: string;
@@ -137,7 +142,7 @@ export function inodeAt(path: string): string | undefined {
 
 /**
  * Records on disk which temporary files and folders exist, so that the next start after a crash finds them without a search through the
- * accounts' folders. It removes them, or renames back those that were only set aside.
+ * accounts' folders. That start removes them, or moves back those that were only set aside.
  */
 export class Temporaries {
   readonly #fd: number;
@@ -161,9 +166,10 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original its former path, if it is only set aside. The next start puts it back there if that path is free. To have it removed
-   * instead, record it again without this path
-   * @param successor the final file or folder, if it is being moved. If that exists, the next start removes the temporary one
+   * @param original former path of a file or folder that is only set aside. The next start moves it back if this path is free. To have it
+   *   removed instead, record it again without `original`
+   * @param successor the final file or folder, if the temporary one is being moved. If the successor exists, the next start removes the
+   *   temporary one
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
@@ -172,8 +178,8 @@ export class Temporaries {
   }
 
   /**
-   * Takes a name for a temporary file that is about to be created, and records it if necessary. The caller ends it with `giveBack` or
-   * `delete`.
+   * Takes a name for a temporary file that is about to be created, and records it if necessary. The caller later calls `giveBack` or
+   * `delete` for the name.
    *
    * @param folder real path of the folder
    */
@@ -236,7 +242,7 @@ export class Temporaries {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
-          // A link that has replaced a folder of the path must not lead the item elsewhere.
+          // If a link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
           if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('its former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
           renameToFreeOrNumber(path, folder, basename(original));
@@ -264,7 +270,7 @@ function parseLine(line: string): Remains[] {
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
     if (typeof path !== 'string' || typeof original !== 'string') return [];
-    // Only a file or folder that was moved may come from another folder.
+    // Only a file or folder that is being moved may have its former path in another folder.
     const mayReturn = dirname(path) === dirname(original) || isAsideName(basename(path));
     return mayReturn ? [{ path, original, successor: parseSuccessor(successor) }] : [{ path }];
   } catch {

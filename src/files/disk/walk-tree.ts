@@ -3,14 +3,14 @@ import { type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Number of members visited before other requests get a turn. */
+/** Number of members after which the walk lets the event loop serve other requests. */
 const maxAtOnce = 256;
 
 interface TreeMember {
-  /** `/`-separated, relative to the top folder; empty for that folder. */
+  /** `/`-separated, relative to the top folder; empty for the top folder itself. */
   relativePath: string;
   isFolder: boolean;
-  /** A path that is bound to the opened parent folder; valid until the next member. */
+  /** A path that is bound to the opened parent folder; valid until the next member is requested. */
   boundPath: string;
 }
 

@@ -8,14 +8,15 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 const longestReplyCharacters = 4096;
 
 /**
- * clamd may reply and close the connection before it has all content. If the client is still writing then, the connection breaks and the
- * reply is lost. The content is then sent again, with pauses near the place where the connection broke, so that the reply can be read.
+ * Maximum number of attempts to send content. clamd may reply and close the connection before it has all content. If this process is still
+ * writing then, the connection breaks and the reply is lost. The next attempt pauses between chunks from shortly before the position at
+ * which the connection broke, so that the reply can be read.
  */
 const maxAttempts = 6;
 
 /**
- * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, clamd has read all sent bytes except at most
- * this many.
+ * Maximum size of the system's buffers of a connection, in bytes. If the connection breaks, at most this many of the sent bytes were not
+ * read by clamd.
  */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
@@ -115,7 +116,7 @@ export class ClamdInspector implements Inspector {
   }
 }
 
-/** Sends content in chunks, each after its length. The length 0 marks the end of the content. */
+/** Sends content in chunks, each preceded by its length. The length 0 marks the end of the content. */
 async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {

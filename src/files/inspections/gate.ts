@@ -16,7 +16,7 @@ export function isHeld(error: unknown): error is ServiceError {
 }
 
 /**
- * Returns the UUIDs of the inspections that apply to a file, from the rules for all virtual paths that lead to it.
+ * Returns the UUIDs of the inspections that apply to a file. The rules of all virtual paths that lead to the file are combined.
  *
  * @param realPath real path of the file, with links of its folder resolved
  */
@@ -66,7 +66,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
 }
 
 /**
- * Returns a check that refuses a name if it has an inspection that the file has not passed.
+ * Returns a function that checks a new name. It throws if the name requires an inspection that the file has not passed.
  *
  * @param uuids UUIDs of the inspections that the file has passed
  */
@@ -78,7 +78,7 @@ export function recheckFor(
 ): Leave['recheck'] {
   return (name) => {
     const folder = content.folder();
-    // A temporary name in the path means that the folder is being moved. Its new path may have more inspections.
+    // A temporary name in the path means that the folder is being moved. The new path may require more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
     if (
       isMoving ||
@@ -173,7 +173,7 @@ export async function tellVerdicts(paths: AccountPaths, path: VirtualPath, judge
   await paths.emitDurable(eventIds.uploadRefused, path, { inspection, message, response });
 }
 
-/** Creates the error for a refused file. It contains the message of the inspection only if `public_error` allows that. */
+/** Creates the error for a refused file. The error contains the message of the inspection only if `public_error` allows that. */
 export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'shown'>): ServiceError {
   return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
 }

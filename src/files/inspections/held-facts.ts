@@ -17,9 +17,11 @@ export interface HeldFacts {
   readonly digest: string;
   readonly inspections: readonly string[];
   readonly verdicts: readonly Verdict[];
-  /** The account at the time of the upload. A release uses its rights. */
+  /** The account at the time of the upload. A release uses the rights that the account had then. */
   readonly account: AccountSnapshot;
-  /** For an upload with conditions, the state of the target at that time (`stateAt`). A release replaces only a target in this state. */
+  /**
+   * For an upload with conditions, the state of the target when the hold began (`stateAt`). A release replaces only a target in this state.
+   */
   readonly expected?: string | undefined;
   /** The name that inspections see, if the path has a temporary name. */
   readonly toldAs?: string | undefined;

@@ -21,7 +21,7 @@ import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
-/** Interval at which a single process looks for held uploads whose inspection is not running. */
+/** Interval at which a process that uses the store alone looks for held uploads whose inspection is not running. */
 const resumeEveryMs = 10_000;
 
 /** Maximum number of held uploads that are inspected again at the same time. Each needs an open file. */
@@ -120,7 +120,7 @@ export class HeldUploads implements Holding {
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
-      // A newer upload with the same name may have ended this one before its content was renamed.
+      // A newer upload with the same name may have ended this upload before the content of this one was renamed.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
@@ -153,7 +153,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // A running inspection notices the new name when it ends.
+    // When a running inspection ends, it notices the new name.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }
@@ -224,7 +224,7 @@ export class HeldUploads implements Holding {
     );
   }
 
-  /** Runs an action on a held upload. @throws ServiceError `not-found` if there is none, also because it has ended meanwhile */
+  /** Runs an action on a held upload. @throws ServiceError `not-found` if there is none, or if it has ended meanwhile */
   async #whileIts(id: string, action: (hold: UploadHold, record: HeldUpload) => Promise<unknown>): Promise<void> {
     await this.find(id);
     const hold = await this.store.hold(id, () => {});
@@ -236,7 +236,7 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /** Inspects the uploads again whose inspecting process has stopped, and ends the uploads whose content is lost. */
+  /** If the process that inspected an upload has stopped, inspects the upload again. If the content is lost, ends the upload. */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {

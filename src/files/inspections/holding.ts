@@ -21,11 +21,11 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The existing file that the content would replace. */
   current(): Entry | undefined;
-  /** Renames the content to `name` before the call returns. The name is hidden. The rename is on disk when the promise resolves. */
+  /** Renames the content synchronously to `name`, which is a hidden name, too. The rename is on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
-/** Allows the rename of content to its final name. */
+/** The permission to rename content to its final name. */
 export interface Leave {
   /**
    * Checks that no further inspection applies to the final name. Called right before the rename.
@@ -35,7 +35,7 @@ export interface Leave {
    * @throws ServiceError `unavailable`
    */
   recheck(name: string): string;
-  /** Called when the content has its final name. */
+  /** Called after the rename to the final name. */
   given(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export type Gate = (content: HiddenContent) => Promise<Leave>;
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
   /** The former path of a file that is being moved. */
   movedFrom?: VirtualPath | undefined;
-  /** Whether the client set conditions. A release then replaces only the file to which they applied. */
+  /** Whether the client set conditions. If so, a release replaces only the file to which they applied. */
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
@@ -101,7 +101,7 @@ export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
   readonly server: EventServer;
-  /** Continues the work that an earlier process did not finish, now and at intervals. */
+  /** Now and at intervals, continues work that an earlier process did not finish. */
   start(): void;
   stop(): Promise<void>;
   /**
@@ -110,7 +110,7 @@ export interface Holding {
    */
   hold(hold: NewHold): Promise<ServiceError>;
   /**
-   * Ends the held uploads for a name, because there is a newer upload for it.
+   * Ends the held uploads for a name, because a newer upload has this name.
    *
    * @param target real path of the name
    * @param exceptId ID of the newer upload, if that is also held
@@ -132,11 +132,19 @@ export interface Holding {
   rename(id: string, paths: NewHold['paths'], path: VirtualPath, isFree: boolean): Promise<ServiceError>;
   /** Returns the content of a held upload. @throws ServiceError `not-found` */
   content(id: string): Promise<HeldContent>;
-  /** Gives a held upload its name after all checks except inspections. @throws ServiceError; the upload then stays held */
+  /**
+   * Renames the content of a held upload to its final name, after all checks except inspections.
+   *
+   * @throws ServiceError; the upload then stays held
+   */
   release(id: string, by: { administrator: string }): Promise<void>;
-  /** Ends a held upload without a file. @throws ServiceError `not-found` */
+  /** Ends a held upload, so that no file appears. @throws ServiceError `not-found` */
   discard(id: string, by: Decider, reason?: string): Promise<void>;
-  /** Ends a held upload at the request of its account. If the file was moved, moves it back. @throws ServiceError `not-found` */
+  /**
+   * Ends a held upload at the request of its account. If the upload is a file that was moved, moves the file back.
+   *
+   * @throws ServiceError `not-found`
+   */
   withdraw(id: string, account: { uuid: string }): Promise<void>;
   /** Inspects a held upload again in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
@@ -150,7 +158,7 @@ export interface Holding {
    * Ends the held uploads of a folder that was removed.
    *
    * @param realPath former path
-   * @param contentIn returns the place of the folder's content in the trash, if any
+   * @param contentIn returns the path of the folder's content in the trash, if it is there
    */
   loseFolder(realPath: string, contentIn: () => string | undefined): Promise<void>;
 }

@@ -65,7 +65,10 @@ class Inspection {
     return this.options.name || this.uuid;
   }
 
-  /** Tests the inspection until it works. Files are sent to it even while the test fails: without a verdict, none is accepted. */
+  /**
+   * Repeats the test of the inspection until it succeeds. Files are sent to the inspection even while the test fails. That is safe, because
+   * a file is accepted only by a verdict.
+   */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
     const reason = await this.#inspector.test();
@@ -178,7 +181,7 @@ export class Inspections {
    * Runs the given inspections on a file in parallel.
    *
    * @param account UUID of the account. Files of one account wait in one queue, so that they do not delay files of others
-   * @param isWaitedFor whether a client waits for the result; if so, the file is held if an inspection takes too long
+   * @param isWaitedFor whether a client waits for the result; if so, and an inspection takes too long, the file is held
    * @returns undefined if the service stops meanwhile
    */
   async judge(uuids: readonly string[], content: InspectedContent, account: string, isWaitedFor: boolean): Promise<Judgement | undefined> {

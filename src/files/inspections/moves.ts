@@ -31,7 +31,7 @@ interface Move {
   intoTrash?: boolean | undefined;
 }
 
-/** Thrown if a rename cannot make the move, because inspections must first accept a copy of the content. */
+/** Thrown if a rename is not enough for the move, because inspections must first accept a copy of the content. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
 
 /** A file or folder before its rename to the final name. */
@@ -112,9 +112,9 @@ export function unnamedCopy(move: Move, hidden: string): Unnamed {
 }
 
 /**
- * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames it there, with the
- * path of the folder that was checked. If another node moves that folder after the check, the second step fails (ENOENT), and nothing
- * becomes visible.
+ * Renames in two steps. The first step gives the source a hidden name in the target's folder. The second step renames it to its final name,
+ * through the path of the folder that was checked. If another node moves that folder after the check, the second step fails (ENOENT), and
+ * nothing becomes visible.
  */
 function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): T {
   const { paths, entry, source, target } = move;
@@ -142,7 +142,10 @@ function renameByWay<T>(move: Move, name: string, rename: (from: string) => T): 
   }
 }
 
-/** @throws ServiceError `unavailable` if the folder of source or target was moved meanwhile, because other inspections may apply there */
+/**
+ * @throws ServiceError `unavailable` if the folder of source or target was moved meanwhile, because other inspections may apply at its new
+ *   place
+ */
 function requireSamePlaces({ source, target }: Move): void {
   for (const { folder } of [source, target]) if (folder.currentPath() !== folder.realPath) throw moved();
 }
@@ -185,7 +188,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
   const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries, { successor });
   try {
     for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
-      // Another request set this item aside, and may give its name back after this check.
+      // Another request set this item aside, and may move it back after this check.
       if (isAsideName(basename(relativePath))) throw moved();
       if (isFolder || isHiddenName(basename(relativePath))) continue;
       check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });

@@ -15,8 +15,9 @@ export interface OwnHeld {
 }
 
 /**
- * Finds the account's own held upload for a path at which nothing exists. Right after an upload, clients look at the file, set its time or
- * rename it. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is undefined.
+ * Finds the account's own held upload for a path at which nothing exists. It is needed because clients inspect a file, set its time or
+ * rename it right after the upload. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is
+ * undefined.
  */
 export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise<OwnHeld | undefined> {
   const { account, environment, mounts } = paths;
@@ -32,7 +33,7 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 
 /**
  * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if it was
- * not inspected under that name, or if more inspections apply to it.
+ * not inspected under that name, or if more inspections apply to the new path.
  *
  * @returns the error that tells the client that the file is held; undefined if there is no such upload
  * @throws ServiceError the errors of moving a file

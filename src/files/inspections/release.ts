@@ -17,8 +17,8 @@ import type { HeldContent, HeldUpload, Place } from './holding.ts';
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
- * Gives a held upload its name. It is completed like an upload of several requests, so rights, locks, quota and conditions are checked
- * again.
+ * Renames the content of a held upload to its final name. The upload is completed like one that took several requests, so rights, locks,
+ * quota and conditions are checked again.
  *
  * @param hold released by this function
  * @throws ServiceError; the upload then stays held
@@ -29,7 +29,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
     paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
-    // The file gets its name in the folder of its content, even if `path` now leads to another folder.
+    // The file appears in the folder of its content, even if `path` now leads to another folder.
     return `${dirname(contentPath)}/${baseName(path)}`;
   };
   const verify = () => {
@@ -49,7 +49,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   await upload.forget();
 }
 
-/** Moves a held file back to the folder from which it was moved. If its name is taken, a number is added to it. @returns its path */
+/** Moves a held file back to the folder from which it was moved. If the name is taken, adds a number. @returns the path of the file */
 export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
   const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
@@ -77,14 +77,12 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   }
 }
 
-/** Returns the name of a held upload that inspections see. */
+/** Returns the name under which inspections see a held upload. */
 export function toldName({ path, held }: HeldUpload): string {
   return held.toldAs ?? baseName(path);
 }
 
-/**
- * Removes the content of an upload that was ended before its content got the hidden name. @returns whether the upload was ended
- */
+/** If an upload was ended before its content was renamed to the hidden name, removes the content. @returns whether the upload was ended */
 export async function dropIfEnded(store: UploadStore, { id, contentPath }: UploadRecord): Promise<boolean> {
   const current = await store.find(id);
   if (current && !isEnding(current) && !current.outcome) return false;
@@ -95,7 +93,8 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
 /**
  * Updates the path of a held upload whose folder was moved.
  *
- * @param moved former paths of the folder. Its `now` returns the current place of the folder, because other requests may move it again
+ * @param moved former paths of the folder. The function `now` returns the current place of the folder, because other requests may move it
+ *   again
  */
 export async function followFolder(
   hold: UploadHold,

@@ -41,8 +41,8 @@ export type Judgement =
       reason: HoldReason;
       verdicts: readonly Verdict[];
       /**
-       * The final judgement if inspections are still running; undefined if all have ended. Never rejects. Resolves with undefined if the
-       * inspections are stopped.
+       * If inspections are still running, a promise of the final judgement; undefined if all have ended. The promise never rejects. If the
+       * inspections are stopped, it resolves with undefined.
        */
       rest?: Promise<Judgement | undefined>;
     };

@@ -13,7 +13,8 @@ export class LockedPath {
 
   /**
    * @param path from `lockPath`; undefined for a purely virtual folder
-   * @param isNarrowed whether the client can reach this path, but no folder above it. Then it may use only locks on the path itself
+   * @param isNarrowed whether the client can reach this path, but no folder above it. If so, the client may use only locks on the path
+   *   itself
    */
   constructor(guard: LockGuard, path: string | undefined, takenBy: NonNullable<FileLock['takenBy']>, isNarrowed = false) {
     this.#guard = guard;
@@ -44,7 +45,11 @@ export class LockedPath {
     throw new ServiceError('locked', 'The path is locked.');
   }
 
-  /** Renews the client's lock. @throws ServiceError `precondition-failed` without a token of a lock on the path (RFC 4918 §9.10.2) */
+  /**
+   * Renews the client's lock.
+   *
+   * @throws ServiceError `precondition-failed` if no token of the request belongs to a lock on the path (RFC 4918 §9.10.2)
+   */
   async refresh(timeoutMs: number): Promise<FileLock> {
     const own = (await this.#changeable()).find((lock) => this.#guard.holds(lock));
     const lock = own && (await this.#guard.store.refresh(own.token, timeoutMs));
@@ -110,7 +115,7 @@ export class LockGuard {
 
   /** Refuses a change of a locked path (RFC 4918 §7). @throws ServiceError `locked` */
   requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> | undefined {
-    // Most services have no locks. The synchronous result avoids access to the disk for them.
+    // Most services have no locks. For them, this returns immediately, without access to the disk.
     const isEmpty = this.store.isEmpty();
     return isEmpty === true ? undefined : this.#requireUnlocked(isEmpty, roots, realPath, change);
   }

@@ -29,8 +29,8 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
 }
 
 /**
- * The members of a folder, virtual folders first. The other members come in blocks, each sorted by name. Only very large folders have more
- * than one block, so that their names are never all in memory. An account that only has `traverse` sees only sub-folders.
+ * The members of a folder, virtual folders first. The other members follow in blocks, each sorted by name. Only very large folders have
+ * more than one block, so that their names are never all in memory. An account that only has `traverse` sees only sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
@@ -62,7 +62,7 @@ export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreada
 }
 
 /**
- * Reads a folder, and removes temporary files that stopped nodes have left.
+ * Reads a folder, and removes temporary files that were left by nodes that no longer run.
  *
  * @param hidden names of virtual folders; they hide real entries
  */

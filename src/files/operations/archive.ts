@@ -21,8 +21,8 @@ interface ZipMember {
 /**
  * Collects the members of an archive. Links and unreadable members are omitted.
  *
- * @param selection names of the members in the folder, and a function that returns their paths; if undefined, the whole folder
- * @param topName path in the archive, as its segments, under which the members of a whole folder are placed
+ * @param selection names of the members in the folder, and a function that returns their paths; if undefined, the whole folder is archived
+ * @param topName path in the archive (as segments) under which the members of a whole folder are placed
  * @param checkClient called between members; throws once the client is gone
  * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
@@ -125,7 +125,7 @@ export async function writeArchive(files: AccountFiles, members: readonly ZipMem
   for (const bytes of zip.finish()) await body.add(bytes);
 }
 
-/** Whether a member is read faster synchronously. */
+/** Whether a synchronous read of the member is faster. */
 function isQuick(entry: ZipEntry): boolean {
   return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
 }

@@ -20,13 +20,15 @@ import type { Replaced } from './relocate.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 
 export interface CopyOptions extends ReplacementRules {
-  /** Whether the outcome reveals if the destination exists (`Overwrite: F`). The account must then be allowed to see the destination. */
+  /** Whether the outcome reveals if the destination exists (`Overwrite: F`). If so, the account must be allowed to see the destination. */
   isConditional?: boolean | undefined;
   /** Modification time of the copy, Unix time in milliseconds; by default the current time. */
   modifiedMs?: number | undefined;
-  /** Stops the copy when aborted. Its reason is a `ServiceError`. */
+  /** Stops the copy when aborted. The reason of the abort is a `ServiceError`. */
   stop?: AbortSignal | undefined;
-  /** Called with the source before the copy begins, and again before the copy gets its name. Refuses the copy by throwing. */
+  /**
+   * Called with the source before the copy begins, and again before the copy is renamed to its final name. Refuses the copy by throwing.
+   */
   verify?: ((source: Entry) => void) | undefined;
 }
 
@@ -35,8 +37,8 @@ export interface CopyOptions extends ReplacementRules {
  * folder is to be replaced and the copy fails, the folder is restored.
  *
  * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and the permissions that
- * `checkReplaceable` requires. Emits `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise
- * resolves; or `copyFailed`.
+ * `checkReplaceable` requires. Emits `copyStarted`. Then emits `folderRemoved` for a replaced folder, and `fileCopied`; both are on disk
+ * when the promise resolves. If the copy fails, emits `copyFailed`.
  *
  * @returns whether the destination was free before, or is not visible to the account
  * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a
@@ -139,7 +141,8 @@ async function replaceFolder(
       replaced.putBack();
       throw error;
     }
-    // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start restores or removes it.
+    // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start restores or removes the
+    // folder.
     if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
     return undefined;
   } finally {

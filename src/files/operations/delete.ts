@@ -52,7 +52,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
 }
 
 /**
- * Deletes a folder that is empty or contains only unfinished uploads, which also end. Emits `folderRemoved` or `folderRemovalFailed`.
+ * Deletes a folder that is empty or contains only unfinished uploads. Ends these uploads. Emits `folderRemoved` or `folderRemovalFailed`.
  *
  * @throws ServiceError `not-empty`, `exists` for a file
  */
@@ -109,7 +109,7 @@ async function emitRemoved(
 export interface FolderDeletion {
   /** Called with the current entry just before the first removal. If it throws, the folder is kept. */
   verify?: ((current: Entry) => void) | undefined;
-  /** Stops the deletion when aborted. Its reason is a `ServiceError`. */
+  /** Stops the deletion when aborted. The reason of the abort is a `ServiceError`. */
   stop?: AbortSignal | undefined;
 }
 
@@ -181,7 +181,7 @@ async function removablePath(paths: AccountPaths, path: VirtualPath, operation: 
  *
  * @param realPath absolute path; links are not resolved
  * @param verify called with the current entry just before the rename. If it throws, the file or folder stays
- * @returns its real path in the trash; undefined if the disk is too full
+ * @returns the real path in the trash; undefined if the disk is too full
  * @throws ServiceError `fixed-folder` for a folder that contains a root or the data folder, `not-found`
  */
 async function moveToTrash(
@@ -221,8 +221,8 @@ async function moveToTrash(
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }
-    // Another node may have moved the parent folder meanwhile, and another folder may have its place. Then the record gets the current
-    // path.
+    // Another node may have moved the parent folder meanwhile, and another folder may be at its former path. If so, the current path is
+    // written into the record.
     const place = currentPlace(paths, parent, name, path);
     if (place.realPath !== source.realPath) opened.correct(id, place);
     return target.realPath;

@@ -8,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is being read. The reader ends it with `end` or `release`. Emits `fileOpened`, and the events of `end`. */
+/** A file that is being read. The caller calls `end` or `release` afterwards. Emits `fileOpened`, and the events of `end`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;
@@ -82,7 +82,7 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A download of a small file from memory. Most such files are sent at once, so the sender calls `show` only if necessary. */
+/** A download of a small file from memory. Most such files are sent immediately, so the sender calls `show` only if necessary. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 

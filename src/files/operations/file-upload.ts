@@ -24,7 +24,9 @@ export interface UploadOptions {
   metadata?: Record<string, string[]> | undefined;
   /** UUID of the event handler for whose reply the upload waits. */
   backendUuid?: string | undefined;
-  /** Called before the first byte, and again under the mutex of the rename. Refuses the upload by throwing. */
+  /**
+   * Called before the first byte, and again right before the rename, while the mutex of the path is locked. Refuses the upload by throwing.
+   */
   verify?: ((current: Entry | undefined) => void) | undefined;
   /** Whether the result and the event include the digest of the content. */
   isDigested?: boolean | undefined;
@@ -47,7 +49,7 @@ export function digestData(sha256: Buffer | undefined): { digest?: { 'sha-256': 
   return sha256 ? { digest: { 'sha-256': sha256.toString('base64') } } : {};
 }
 
-/** The list entry of an upload in one request, for the running transfers. */
+/** An upload in one request, as an entry in the list of running transfers. */
 class ShownUpload implements Transfer {
   readonly direction = 'upload';
   readonly files: AccountPaths;
@@ -73,11 +75,11 @@ class ShownUpload implements Transfer {
 export interface FileUpload {
   /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
   write(chunks: readonly Buffer[]): Promise<void>;
-  /** Gives the content its name. Emits `fileUploaded`, which is on disk when the promise resolves. */
+  /** Renames the content to its final name. Emits `fileUploaded`, which is on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
   /**
-   * Drops the content; an existing file is unchanged. Emits `uploadFailed`, after `clientWentAway` if that is the reason. Does nothing
-   * after `commit`.
+   * Drops the content; an existing file is unchanged. If the client went away, emits `clientWentAway`. Then emits `uploadFailed`. Does
+   * nothing after `commit`.
    */
   abort(reason: unknown): Promise<void>;
 }
@@ -105,7 +107,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   const shared = { metadata: options.metadata, api_backend: options.backendUuid === undefined ? undefined : 'yes' };
   let writer: FileWriter;
   try {
-    // This event may reach the disk later, because the client gets no reply before the event of the upload's end is on disk.
+    // This event need not be on disk immediately, because the client gets no reply before the event of the upload's end is on disk.
     events.emitGrouped(files.sharedDraft(eventIds.uploadStarted, members, shared));
     writer = new FileWriter(target, files.environment);
   } catch (error) {

@@ -31,8 +31,8 @@ interface Aside {
 
 /**
  * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. The opened folder must stay open until
- * `putBack` or `remove`. If the process is killed meanwhile, the next start puts the member back. If another file has the name by then, a
- * member with a successor gets a number. A member without a successor was to be replaced, so it is removed.
+ * `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back. If the former name is taken by then, a
+ * member with a `successor` gets a numbered name. A member without a `successor` was to be replaced, so it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
@@ -55,7 +55,8 @@ export function setAside(
   return {
     realPath,
     putBack() {
-      // If the folder has moved since the member was set aside, inspections have judged that folder without this member.
+      // If the folder was moved after the member was set aside, inspections have judged the folder without this member. So the member must
+      // not return to it.
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError('unavailable', 'The folder was moved meanwhile; what was to leave it stays hidden until the next start.');
       renameToFreeOrNumber(into.member(hidden), parent, name);
@@ -91,7 +92,8 @@ const membersPerTurn = 256;
 
 /**
  * Removes a folder with all its members. Links are removed, never followed. If a member cannot be removed, it is reported, and its parents
- * stay, too. If only removed files remain that are still open (NFS), the folder gets a hidden name, and the next start removes it.
+ * stay, too. On NFS, removed files remain in the folder while they are open. If nothing else remains, the folder gets a hidden name, and
+ * the next start removes it.
  *
  * @param folders the folder's sub-folders in the order of `walkTree`, parents first
  * @param durability receives the fault if the disk failed after a folder was removed
@@ -132,7 +134,7 @@ export async function removeTree(
       if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
-      // The parent of a remaining member cannot be removed either. It is not reported, because the report of the member is enough.
+      // The parent of a remaining member cannot be removed either. The parent is not reported, because the report of the member is enough.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });

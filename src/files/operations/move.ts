@@ -19,17 +19,17 @@ import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
  * Moves a file or a folder. A file at the destination is replaced atomically. A folder at the destination is set aside first, and restored
- * if the move fails. Between file systems, the source is copied to a hidden name beside the destination, synced and put in place. The
- * source is removed only after that, so that no failure can leave it incomplete.
+ * if the move fails. Between file systems, the source is copied to a hidden name beside the destination; the copy is synced and renamed.
+ * The source is removed only after that. So the complete content exists even after a failure.
  *
- * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder on every member; to replace a destination, also the
- * rights of `checkReplaceable`. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
- * `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name, all on disk when the promise resolves; or
- * `renameFailed`.
+ * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder, on every member; to replace a destination, also
+ * the rights of `checkReplaceable`. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
+ * `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name; all are on disk when the promise resolves. If
+ * the move fails, emits `renameFailed`.
  *
  * @returns whether the destination was free before
- * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if only one of them is a
- *   folder, `locked`
+ * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` if only the source or only the
+ *   destination is a folder, `locked`
  */
 export async function moveEntry(
   paths: AccountPaths,
@@ -169,7 +169,7 @@ export async function followChange(change: Promise<unknown>, follow: () => Promi
 /**
  * Makes the checks of a move that precede the first change on disk.
  *
- * @throws ServiceError `forbidden`, `destination-exists`, as `checkNesting`
+ * @throws ServiceError `forbidden`, `destination-exists`, and those of `checkNesting`
  */
 function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): void {
   paths.require(from, 'rename');

@@ -32,7 +32,7 @@ export class Extents {
   add(start: number, end: number): void {
     if (start >= end) return;
     const last = this.#parts.at(-1);
-    // Most files are written from beginning to end, so this fast path is enough.
+    // Most files are written from beginning to end, so this fast path is usually enough.
     if (last && last.start <= start && start <= last.end) {
       last.end = Math.max(last.end, end);
       return;
@@ -111,14 +111,14 @@ interface Opened {
   reservation: QuotaReservation;
 }
 
-/** If there are more separate parts than this, the gaps between them are filled at once. */
+/** If there are more separate parts than this, the gaps between them are filled immediately. */
 const maxParts = 4096;
 
 const copyBytes = 1024 * 1024;
 
 /**
  * The content of a file whose parts are written in any order, without an announced length. Parts that were not written are read from the
- * old file, and copied from it at the end. Calls must not overlap. The caller ends it with `finish`, `keepBeginning` or `discard`.
+ * old file, and copied from it at the end. Calls must not overlap. The caller calls `finish`, `keepBeginning` or `discard` at the end.
  */
 export class RandomContent {
   /** Whether there was no file before. */
@@ -204,7 +204,7 @@ export class RandomContent {
     this.writtenBytes += bytes;
     if (this.#extents.count <= maxParts) return;
     await this.#fillGaps(0, this.#baseBytes);
-    // Gaps are filled only up to the end of the old file, so parts after that end may be dropped from the list.
+    // Gaps are filled only up to the end of the old file, so parts after that end can be dropped from the list.
     this.#extents.forgetLast(maxParts / 2);
   }
 
@@ -238,7 +238,7 @@ export class RandomContent {
     if (this.writer instanceof FileWriter) this.writer.retarget(openTarget());
   }
 
-  /** Gives the content its name. Content and name are on disk when the promise resolves. */
+  /** Renames the content to its final name. Content and name are on disk when the promise resolves. */
   async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<Finished> {
     await this.#fillGaps(0, this.#baseBytes);
     const finished = await this.writer.finish(durability, Object.assign({ reservation: this.#reservation }, options));
@@ -246,7 +246,7 @@ export class RandomContent {
     return finished;
   }
 
-  /** Keeps only the content before the first gap, and gives it its name. Not for a file that is written in place. */
+  /** Keeps only the content before the first gap, and renames the file to its final name. Not for a file that is written in place. */
   async keepBeginning(
     durability: Durability,
     { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
@@ -298,7 +298,8 @@ export class RandomContent {
   }
 }
 
-// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires a free name, needs that name.
+// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires that the name is free, needs the
+// name that it gave.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,

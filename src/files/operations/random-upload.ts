@@ -35,7 +35,7 @@ export class RandomUpload implements Transfer {
   readonly files: AccountPaths;
   /** Final path of the file. `moveTo` changes it. */
   path: VirtualPath;
-  /** Whether a client removed the file during the upload, so that it will not appear. */
+  /** Whether a client removed the file during the upload. If so, the file will not appear. */
   isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
@@ -174,10 +174,10 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Gives the content its name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk when the
-   * promise resolves. If the content was not changed, only the attributes are set.
+   * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk
+   * when the promise resolves. If the content was not changed, only the attributes are set.
    *
-   * @throws ServiceError `not-durable` if the file has its name, but may not survive a power cut; other errors, including those of earlier
+   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; other errors, including those of earlier
    *   calls, after event `uploadFailed`
    */
   async commit(): Promise<void> {
@@ -245,7 +245,7 @@ export class RandomUpload implements Transfer {
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
-      // The retention period begins when the file gets its intended name.
+      // The retention period begins when the file is renamed to its intended name.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
       keep: keepReplaced(this.files, this.path),
       gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive, toldAs }),
@@ -319,7 +319,7 @@ export class RandomUpload implements Transfer {
     return this.files.requireUnlocked(this.path, 'content');
   }
 
-  // A write in place changes the file at once, so locks and inspections are checked before each write.
+  // A write in place changes the file immediately, so locks and inspections are checked before each write.
   async #requireChangeable(): Promise<void> {
     if (!this.#content.writer.isInPlace) return;
     await this.#requireUnlocked();

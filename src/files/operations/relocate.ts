@@ -26,7 +26,7 @@ import { checkReplaceable, destinationExists, type ReplacementRules } from './re
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Called with the source, and again under the mutex of the rename. Refuses the move by throwing. */
+  /** Called with the source, and again right before the rename, while its mutex is locked. Refuses the move by throwing. */
   verify?: ((source: Entry) => void) | undefined;
   /** @see RandomUploadOptions.finalName */
   finalName?: ((name: string) => string | undefined) | undefined;
@@ -89,7 +89,7 @@ export async function relocate(move: Move): Promise<Replaced> {
   await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
-  // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start restores or removes it.
+  // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename. The next start restores or removes it.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { kind: put.replaced, trashed: put.kept && true };
@@ -113,7 +113,9 @@ async function putInPlace(move: Move, content: Unnamed): Promise<Put> {
   }
 }
 
-/** Gives content the destination's name. One mutex covers the check of conditions, the removal of the destination and the rename. */
+/**
+ * Renames content to the name of the destination. One mutex covers the check of conditions, the removal of the destination and the rename.
+ */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, followed }: Move, content: Unnamed): Promise<Put> {
   const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
@@ -194,7 +196,7 @@ async function relocateAcross(move: Move): Promise<Put> {
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // The source gets a hidden name, so that nothing can be added to it and the later removal deletes only files that were copied.
+    // The source gets a hidden name, so that nothing can be added to it. So the later removal deletes only files that were copied.
     const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, { successor });
     if (!isSameState(copied, await treeState(aside.realPath)))

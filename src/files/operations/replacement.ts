@@ -19,8 +19,8 @@ export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: 
 }
 
 /**
- * Checks that `source` may replace the destination. The rules must allow it, and the account needs the rights to remove the destination and
- * all its members.
+ * Checks that `source` may replace the destination. The rules must allow the replacement, and the account needs the rights to remove the
+ * destination and all its members.
  *
  * @param realTo real path of the destination
  * @throws ServiceError `destination-exists`, `exists` if one is a file and the other a folder, `fixed-folder`, `forbidden`

@@ -18,11 +18,11 @@ function fold(text: string): string {
 }
 
 /**
- * Searches a folder tree, upper levels first, for names that contain a text. Yields them in batches; an empty batch shows progress. Folders
- * that the account may not list are skipped, and links are not followed.
+ * Searches a folder tree, upper levels first, for names that contain a text. Yields the results in batches; an empty batch shows progress.
+ * Folders that the account may not list are skipped, and links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended the search, so that there may be more results. */
+  /** Whether a limit ended the search. If so, there may be more results. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -32,7 +32,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
   #lookedAt = 0;
   #found = 0;
 
-  /** @throws ServiceError as `accountListing` for the folder itself */
+  /** @throws ServiceError as `accountListing`, for the top folder */
   constructor(paths: AccountPaths, top: VirtualPath, text: string) {
     this.#paths = paths;
     this.#wanted = fold(text);

@@ -13,7 +13,7 @@ export interface AttributeChange {
   times?: { accessedMs: number; modifiedMs: number } | undefined;
   /** Permission bits. Bits above 0o777 (set-id bits) are never set. */
   mode?: number | undefined;
-  /** It must be the current owner, because the owner of a file cannot be changed. */
+  /** Owner and group. They must be the current ones, because they cannot be changed. */
   owner?: { uid: number; gid: number } | undefined;
 }
 

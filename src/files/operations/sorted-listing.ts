@@ -54,7 +54,7 @@ export function comparison({ column, direction, folders }: ListingOrder, languag
   return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }
 
-/** The members of a folder sorted by name, in batches like those of `SortedListing`. */
+/** The members of a folder, sorted by name, in batches like those of `SortedListing`. */
 export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
   return batches.isByName ? withMembers(batches) : new SortedListing(batches, byName);
 }
@@ -64,10 +64,10 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 }
 
 /**
- * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. Only some
- * thousand members are objects; all others are packed into 19 bytes and the name.
+ * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. At any
+ * time, only some thousand members are objects; all others are packed into 19 bytes and the name.
  *
- * An empty batch means that a large folder is still being read, so that a reply may begin.
+ * An empty batch means that a large folder is still being read. A reply may begin then.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;

@@ -6,7 +6,7 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 
-/** Number of members inspected before other requests get a turn. */
+/** Number of members after which the event loop can serve other requests. */
 const maxAtOnce = 256;
 
 /** The state of each member of a tree, by its relative path. The path of the top is empty. */
@@ -16,7 +16,7 @@ export type TreeState = ReadonlyMap<string, string>;
  * Copies a file, a link, or a folder with all its members to another file system, with times and modes. The copy is on disk when the
  * promise resolves. Links are copied, never followed.
  *
- * @param parent opened folder of the source, whose member `name` exists
+ * @param parent opened folder that contains the source; `name` is the name of the source in it
  * @param target a free path
  * @returns the state of the copied source; the caller compares it with `treeState` before it removes the source
  * @throws ServiceError `never-allowed` for special files, `unavailable` if an upload into the folder is running
@@ -104,7 +104,8 @@ export async function treeState(path: string): Promise<TreeState> {
 }
 
 async function record(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
-  // A folder has no times in its state, because the rename of the top changes them. Its members are compared one by one.
+  // The state of a folder contains no times, because the rename of the top folder changes them. The members of a folder are compared one by
+  // one.
   state.set(relative, stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`);
   if (state.size % maxAtOnce === 0) await new Promise(setImmediate);
 }

@@ -15,7 +15,10 @@ import { relocate } from '../operations/relocate.ts';
 import { endTrashed, withTrash, withTrashed } from './trash.ts';
 import type { Trashed, TrashFolder } from './trash-folder.ts';
 
-/** The operation that put an item into the trash. Its rights are also needed to see the item in the trash and to restore it. */
+/**
+ * The operation that put an item into the trash. The rights for this operation are also needed to see the item in the trash and to restore
+ * it.
+ */
 function deletionOperation({ isFolder, isReplaced }: Trashed): Operation {
   if (isFolder) return 'deleteFolder';
   return isReplaced ? 'replaceFile' : 'deleteFile';
