@@ -28,7 +28,7 @@ export type ChainResult =
   /** Refused, because no method could check the credentials. This does not count as a guess. */
   | { outcome: 'unanswered' };
 
-/** User name of a client that presents a token without the name of its account. */
+/** User name that a client sends with a token if it does not name the token's account. */
 export const tokenUserName = 'token';
 
 const failedMethod = `The authentication method failed; see its event ${eventIds.componentStopped}.`;

@@ -23,7 +23,7 @@ export type AuthResult =
        */
       kind: 'forbidden' | 'invalid' | 'no-reply';
       /**
-       * Errors in the account configuration of a reply that would accept the client. They also cause the event
+       * Errors in the account configuration of a reply that would otherwise accept the client. They also cause the event
        * `accountConfigurationUnknownKeys` or `accountConfigurationBad`.
        */
       configurationFault?: {

@@ -47,8 +47,7 @@ export interface LoginAttempt {
   /** The return value of `attemptSource`. */
   readonly source: string;
   /**
-   * The name; if it does not belong to an account, the realm and a slash are before it. It is empty if no account can have the name that
-   * was sent.
+   * The name. In a realm, the realm and a slash precede the name. It is empty if no account can have the name that was sent.
    */
   readonly username: string;
   /** Keyed hash of the credentials and the name (`AddressBans.keyFor`). */
@@ -56,8 +55,8 @@ export interface LoginAttempt {
 }
 
 /**
- * Whether credentials may be checked. `busy` means not yet, because the source has as many running attempts as failures left before a ban.
- * `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes no slot.
+ * Whether credentials may be checked. `busy` means that the attempt must wait: the source has as many running attempts as it has failures
+ * left before a ban. `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
@@ -86,7 +85,7 @@ export interface ListedBan extends Ban {
 export interface BanOverview {
   /** The current bans, including those of names. */
   list(): Promise<ListedBan[]>;
-  /** Lifts bans and forgets the failures that caused them. When the promise has resolved, no process enforces the bans. */
+  /** Lifts bans and forgets the failures that caused them. When the promise has resolved, no process enforces the bans any longer. */
   lift(bans: readonly Ban[]): Promise<void>;
 }
 
@@ -106,7 +105,7 @@ export interface AddressBans extends BanOverview {
   /**
    * Asks whether an attempt may begin. The caller must call `end` after an admitted attempt.
    *
-   * @param leaseMs maximum time after which a slot is released, in milliseconds
+   * @param leaseMs time in milliseconds after which the slot is released at the latest
    * @param isInLine whether the attempt may take a slot; if not, it is admitted only if it needs no slot
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
@@ -130,7 +129,7 @@ export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
  * Returns the form of a name under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may
  * ignore blanks, accents and invisible characters. Without this form, each spelling of an account's name would allow more guesses.
  *
- * @param username the name; if it does not belong to an account, the realm and a slash are before it
+ * @param username the name; in a realm, the realm and a slash precede the name
  */
 export function foldedName(username: string): string {
   const nameAt = username.lastIndexOf('/') + 1;

@@ -50,7 +50,7 @@ const permissions = z
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
 /**
- * A text that events contain and that is compared. Different texts must not become the same bytes, and no text may end the line of a mail
+ * A text that is compared, and that events contain. Different texts must not become the same bytes, and no text may end the line of a mail
  * header.
  */
 const plainText = shortText.refine(
@@ -113,9 +113,9 @@ const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- * Creates a `judgeReply` that remembers the last accepting reply for each name. With Basic authentication, the endpoint is asked for every
- * request. If its reply is the same as before, the same account object is returned, so that all data derived from that object can be
- * reused.
+ * Creates a function like `judgeReply` that also remembers the last accepting reply for each name. With Basic authentication, the endpoint
+ * is asked for every request. If its reply is the same as before, the same account object is returned, so that all data derived from that
+ * object can be reused.
  */
 export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
   const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();

@@ -124,7 +124,7 @@ export class CalloutMethod implements AuthMethod {
     return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
   }
 
-  /** Asks the URLs one after the other until one replies. A reply is final, with any status. */
+  /** Asks the URLs one after the other until one replies. A reply is final, even if its status is an error. */
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);

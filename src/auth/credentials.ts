@@ -11,8 +11,8 @@ import { isObject } from '../lib/json.ts';
 export interface Proof {
   readonly type: CredentialType;
   /**
-   * The credential matches one of these. A password change modifies this array itself, so that everything that refers to the array has the
-   * new fingerprint.
+   * Fingerprints, one of which is that of the credential. A password change modifies this array itself, so that everything that refers to
+   * the array has the new fingerprint.
    */
   readonly fingerprints: string[];
 }

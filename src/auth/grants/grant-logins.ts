@@ -11,11 +11,11 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, listNarrowings, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** After a token was accepted from an address, further uses from there emit no event for this time. Sessions work in the same way. */
+/** Time in milliseconds after an accepted token in which further uses from its address emit no event. Sessions work in the same way. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 
-/** Minimum time between two events about the same kind of refusal of a grant. */
+/** Minimum time in milliseconds between two events about a grant that is refused for the same reason. */
 const toldEveryMs = 60_000;
 
 /** Maximum number of narrowed accounts that are kept for each account. */

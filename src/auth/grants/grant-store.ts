@@ -7,10 +7,10 @@ import type { Grant, GrantEnd } from './grant.ts';
  */
 const keptForEach = 100;
 
-/** Minimum time between two recorded uses of a grant. */
+/** Minimum time between two recorded uses of a grant, in milliseconds. */
 export const useRecordedEveryMs = 60_000;
 
-/** All visits of one visitor to a link within this time count as one. */
+/** All visits of one visitor to a link within this time, in milliseconds, count as one. */
 export const visitCountedEveryMs = 3_600_000;
 
 /** Maximum number of visits that one process remembers. */
@@ -42,7 +42,7 @@ export interface GrantStore {
   /** Returns the grants of one account, or of all accounts, with their uses. @throws ServiceError `unavailable` */
   list(accountUuid?: string): Promise<Grant[]>;
   /**
-   * Ends grants. This process refuses them at once. When the promise has resolved, every process refuses them, and the end is on disk.
+   * Ends grants. This process refuses them immediately. When the promise has resolved, every process refuses them, and the end is on disk.
    *
    * @param by the account or operator that ends them
    * @returns the grants that this call ended; the others had ended before, or are unknown
@@ -50,11 +50,11 @@ export interface GrantStore {
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
   /**
-   * Makes a grant expire earlier. @param expiresMs Unix time in milliseconds; no effect if later than the present expiry @throws the errors
+   * Makes a grant expire earlier. @param expiresMs Unix time in milliseconds; no effect if later than the current expiry @throws the errors
    * of `add`
    */
   shorten(id: string, expiresMs: number): Promise<void>;
-  /** Records a use, at most once a minute. Returns at once and never throws. */
+  /** Records a use, at most once a minute. Returns immediately and never throws. */
   use(grant: Grant, address: string): void;
   /**
    * Counts a download.

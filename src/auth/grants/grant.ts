@@ -61,7 +61,7 @@ export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 
 /** Maximum length of a chain of tokens, each created with the previous one. It is limited, because every use checks the whole chain. */
 export const maxGrantDepth = 5;
 
-/** The secret of an expired grant is recognised for this time. Later, it is treated like a wrong secret. */
+/** Time in milliseconds for which the secret of an expired grant is recognised. Later, the secret is treated like a wrong one. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
 
 /** Returns the name of a grant for events and logins. */
@@ -110,15 +110,16 @@ export function listNarrowings(chain: readonly Grant[]): Narrowing[] {
 }
 
 /**
- * Whether a grant may be forgotten, because it expired long ago. If a grant were forgotten earlier, a copy of it could become valid again.
+ * Returns whether a grant may be forgotten. It may if it expired long ago. If it were forgotten earlier, a copy of it could become valid
+ * again.
  */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;
 }
 
 /**
- * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. Of counters and times of use, the larger value is
- * taken.
+ * Merges two nodes' copies of a grant. If one copy has ended, the result has ended, too. For counters and times of use, the result has the
+ * larger value.
  */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;

@@ -14,7 +14,7 @@ import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGra
 import type { GrantStore } from './grant-store.ts';
 import { shownPaths } from './shown-grant.ts';
 
-/** Interval at which expired grants are looked for. The events `tokenEnded` and `linkEnded` are late by at most this time. */
+/** Interval in milliseconds at which expired grants are ended. The events `tokenEnded` and `linkEnded` are late by at most this time. */
 const upkeepEveryMs = 500;
 
 /** Maximum number of expired grants that are ended together. */
@@ -107,7 +107,7 @@ export class Grants {
    *
    * @param overlapMs time in milliseconds for which the old token stays valid
    * @param maximum number of tokens that the account may have; each of them may also have a successor
-   * @param maximumMs present maximum life of the account's tokens in milliseconds
+   * @param maximumMs current maximum life of the account's tokens in milliseconds
    * @throws ServiceError `not-found` for a token that is not valid; otherwise the errors of `GrantStore.add`
    */
   async rotate(

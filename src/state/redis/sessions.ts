@@ -34,10 +34,10 @@ const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** Tolerated difference between clocks. A session that begins within this time after a password change may be ended, too. */
+/** Tolerated clock difference in milliseconds. A session that begins within this time after a password change may be ended, too. */
 const clockToleranceMs = 5000;
 
-/** A request to end the sessions of an account that began until `untilMs` (Unix time), except the session `exceptKey`. */
+/** A request about an account: to end the sessions that began at or before `untilMs` (Unix time), except for the session `exceptKey`. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;
@@ -64,7 +64,7 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that this node ended. Redis may still have them if it was killed within a second, or if a replica took over. */
+  /** Sessions that this node ended. Redis may still have them if it was killed within a second after that, or if a replica took over. */
   readonly #ended = new Set<string>();
   /** Requests to end all sessions of an account, by account UUID. Each is kept until Redis confirms it. */
   readonly #endingAll = new Map<string, EndAll>();
@@ -72,7 +72,7 @@ export class RedisSessions implements SessionStore {
 
   /**
    * @param service the file transfer service of the sessions
-   * @param lifetimes called at each lookup, so that a reload takes effect at once
+   * @param lifetimes called at each lookup, so that a reload takes effect immediately
    * @param onTimeout called for each session that timed out (event `sessionTimedOut`), on only one of the nodes
    */
   constructor(
@@ -134,7 +134,7 @@ export class RedisSessions implements SessionStore {
   async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
     let ended = 0;
     for await (const seen of this.#scan()) {
-      // Other nodes may have renewed the fingerprints; running requests must see them.
+      // Other nodes may have renewed the fingerprints, and running requests must see the new ones.
       for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
       ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
     }

@@ -68,16 +68,16 @@ if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS
 /** KEYS: hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
-/** Duration of a lease. After a node fails, its uploads stay held for this time. */
+/** Duration of a lease in milliseconds. After a node fails, its uploads stay held for this time. */
 const leaseMs = 10_000;
 
-/** Interval at which a node renews its holds and checks whether other requests want them. */
+/** Interval in milliseconds at which a node renews its holds and checks whether other requests want them. */
 const renewEveryMs = 1000;
 
-/** Interval at which a waiting node asks for a hold again. */
+/** Interval in milliseconds at which a waiting node asks for a hold again. */
 const askEveryMs = 100;
 
-/** Holds are kept longer than any upload (`server.uploads`), because a hold with `abandoned` must not expire before its upload. */
+/** Lifetime of a hold in milliseconds. It exceeds that of any upload (`server.uploads`): a hold with `abandoned` must not expire first. */
 const lifeMs = 32 * 86_400_000;
 
 /** The hold of one request. It is valid for all nodes. */

@@ -93,10 +93,10 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Records are kept for this time after they expire, so that a node can still emit the event for the end of the upload. */
+/** Time in milliseconds for which an expired record is kept, so that a node can still emit the event for the end of the upload. */
 const marginMs = 86_400_000;
 
-/** For each list of IDs, the command that removes an ID and the last part of the key. */
+/** For each list of IDs: the command that removes an ID from the list, and the last part of the list's key. */
 const idLists = [
   ['ZREM', 's'],
   ['SREM', 's-completing'],
@@ -192,7 +192,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('-paths');
-    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`. The next character after `/` is `0`.
+    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`. In ASCII, the next character after `/` is `0`.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));

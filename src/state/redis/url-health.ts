@@ -4,7 +4,8 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
 /**
- * Shares the suspensions of URLs between all nodes. While Redis is unreachable, each node uses its own, because suspensions only save time.
+ * Shares the suspensions of URLs between all nodes. While Redis is unreachable, each node knows only its own suspensions. That is enough,
+ * because suspensions only save time.
  */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
