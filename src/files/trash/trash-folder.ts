@@ -21,15 +21,17 @@ export interface Trashed {
   /** Size of the file, or of all files in the folder. */
   readonly sizeBytes: number;
   readonly isFolder: boolean;
-  /** Whether other content replaced it. */
+  /** Whether the item was replaced by other content. */
   readonly isReplaced: boolean;
   /** Unix time in milliseconds. */
   readonly deletedMs: number;
-  /** The client and component that deleted it. */
+  /** The client and component that deleted the item. */
   readonly origin: EventContext;
 }
 
-/** The reasons for which an item is permanently deleted. When the deletion begins, the reason is appended to the name of its content. */
+/**
+ * The reasons for which an item is permanently deleted. When the deletion begins, the reason is appended to the name of the item's content.
+ */
 export const endReasons = ['person', 'age', 'quota'] as const;
 export type EndReason = (typeof endReasons)[number];
 
@@ -37,10 +39,10 @@ const idPattern = /^[0-9a-f]{32}$/;
 const recordPattern = /^[0-9a-f]{32}\.json$/;
 const endedPattern = /^([0-9a-f]{32})\.(person|age|quota)$/;
 
-/** Maximum size of a record. A larger file is not a record. */
+/** Maximum size of a record. A larger file is not treated as a record. */
 const maxRecordBytes = 64 * 1024;
 
-/** Number of members inspected before other requests get a turn. */
+/** Number of members after which the event loop can serve other requests. */
 const maxAtOnce = 256;
 
 export function newTrashId(): string {
@@ -48,9 +50,9 @@ export function newTrashId(): string {
 }
 
 /**
- * The trash of one account in one root. The content of an item is moved here by one rename and then has its ID as name; a record is beside
- * it. An item is in the trash only while its content has this name. Both restoring and deleting rename the content, so only one of them can
- * succeed.
+ * The trash of one account in one root. One rename moves the content of an item here; the ID of the item is the new name of the content.
+ * The record of the item is beside the content. An item is in the trash only while its content has this name. Both restoring and deleting
+ * rename the content, so only one of them can succeed.
  */
 export class TrashFolder {
   readonly opened: OpenedFolder;
@@ -112,7 +114,7 @@ export class TrashFolder {
     await syncOpenedFolder(this.opened.fd);
   }
 
-  /** Corrects the recorded place of an item whose folder was moved at the same moment. */
+  /** If the folder of an item was moved while the item was put into the trash, corrects the paths in the record. */
   correct(id: string, place: Pick<Trashed, 'path' | 'realPath'>): void {
     const trashed = this.#read(id);
     if (!trashed) return;

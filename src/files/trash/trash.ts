@@ -81,7 +81,7 @@ export async function measureSize(
 export interface Kept {
   /** Puts the file or folder into the trash. Called just before it is replaced. */
   take(): void;
-  /** Takes it out of the trash again. */
+  /** Moves the file or folder back from the trash. */
   undo(): void;
   /** Syncs the trash. Never rejects. */
   settle(durability: Durability): Promise<void>;
@@ -194,7 +194,10 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
   }
 }
 
-/** Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced without keeping it. */
+/**
+ * Replaces a file whose old content is kept in the trash. If the quota has no room for both, the file is replaced, and the old content is
+ * not kept.
+ */
 export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => Promise<T>): Promise<T & { kept: Kept | undefined }> {
   try {
     return { ...(await put(kept)), kept };
@@ -273,8 +276,8 @@ export function endedDraft(
 }
 
 /**
- * Reserves room for an upload under the quota of the account. If it does not fit, the oldest items of the trash are deleted, unless even an
- * empty trash would not give enough room.
+ * Reserves room for an upload under the quota of the account. If the upload does not fit, the oldest items of the trash are deleted, unless
+ * even an empty trash would not give enough room.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

@@ -24,9 +24,9 @@ interface Backup {
 }
 
 /**
- * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. If the
- * shared store loses a record and the file has its final name, the upload ends with `fileUploaded`. Otherwise it ends with `uploadFailed`,
- * and its content is removed.
+ * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. When
+ * the shared store has lost a record, the backup is used: if the file already has its final name, the upload ends with `fileUploaded`; if
+ * not, the upload ends with `uploadFailed`, and its content is removed.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;

@@ -31,8 +31,8 @@ interface UploadEnd {
 type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
- * Ends an upload without a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for a while,
- * unless the record is removed at once.
+ * Ends an upload without a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for a while. If
+ * the upload was cancelled, or the client does not know its URL, the record is removed immediately.
  *
  * @returns the last state of the record
  * @throws ServiceError `unavailable` if the hold is lost; the upload is then unchanged
@@ -92,8 +92,8 @@ export async function concludeEnd(
 }
 
 /**
- * Cancels an upload at the request of an administrator. A request that sends content to it is ended first. Emits `unfinishedUploadEnded`
- * and `uploadFailed`. Does nothing if the upload is over or is being completed.
+ * Cancels an upload at the request of an administrator. A request that sends content to the upload is ended first. Emits
+ * `unfinishedUploadEnded` and `uploadFailed`. Does nothing if the upload is over or is being completed.
  */
 export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>, id: string): Promise<void> {
   await whileHeld(files.uploads, id, async (hold, record) => {
@@ -104,8 +104,8 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 }
 
 /**
- * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to them
- * are ended first. Uploads that end with their connections fail if the folder was removed. If it was moved, they continue there.
+ * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to these
+ * uploads are ended first. A `PassingUpload` fails only if the folder was removed. If the folder was moved, it continues there.
  *
  * @param realPath former path of the folder, links resolved
  * @param after whether the folder was removed, and a function that returns the current place of its content
@@ -121,7 +121,7 @@ export async function endUploadsBelow(
     if (record.outcome) return;
     const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
     const contentPath = (contentIn() ?? realPath) + record.contentPath.slice(realPath.length);
-    // `UploadUpkeep` finishes uploads whose file already has its name, or whose end is recorded.
+    // `UploadUpkeep` finishes uploads whose file already has its final name, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
@@ -129,7 +129,10 @@ export async function endUploadsBelow(
   if (isGone) await environment.held.loseFolder(realPath, contentIn);
 }
 
-/** Runs an action on an upload, if it exists. A request that sends content to it is ended first, so that nothing else changes it. */
+/**
+ * Runs an action on an upload, if it exists. A request that sends content to the upload is ended first, so that only the action changes the
+ * upload.
+ */
 export async function whileHeld(
   uploads: UploadStore,
   id: string,

@@ -42,8 +42,8 @@ interface Receiving extends Transfer {
 }
 
 /**
- * An upload that may take several requests, held by one of them. That request calls `keep`, `end`, `release`, or `commit` and then
- * `conclude`, after which the next waiting request gets the upload.
+ * An upload that may take several requests. One request at a time holds the upload. At its end, that request calls `keep`, `end` or
+ * `release`, or `commit` and then `conclude`. Then the next waiting request gets the upload.
  */
 export class ResumableUpload {
   readonly #paths: AccountPaths;
@@ -56,9 +56,11 @@ export class ResumableUpload {
   #isReleased = false;
   /** Called during a request with the number of bytes on disk; never with the complete size. */
   onProgress: ((offsetBytes: number) => void) | undefined;
-  /** Whether the client knows the upload's URL. If it does not, it cannot continue the upload, so the first error ends it. */
+  /** Whether the client knows the upload's URL. If not, the client cannot continue the upload, so the first error ends it. */
   isKnownToClient = true;
-  /** Set if a held upload is released: the administrator who released it, or the gate that it passed. After an error, it stays held. */
+  /**
+   * Set if a held upload is released: the administrator who released it, or the gate that it passed. After an error, the upload stays held.
+   */
   released: { administrator?: string; gate?: Gate } | undefined;
 
   /** @param realPath repeats all checks that may refuse the upload, and resolves with the real path that the file will have */
@@ -84,7 +86,7 @@ export class ResumableUpload {
    * Begins to append content.
    *
    * @param announces whether bytes on disk may be confirmed before the end of the request. False if a digest covers the whole request
-   * @throws ServiceError; `isFinal` says whether it ended the upload
+   * @throws ServiceError; `isFinal` says whether the error ended the upload
    */
   async open(announces: boolean): Promise<void> {
     try {
@@ -159,7 +161,8 @@ export class ResumableUpload {
     this.#receiving = undefined;
   }
 
-  // The complete size is not confirmed here. A client that learns that all bytes are stored would not send the completing request.
+  // The complete size is not confirmed here. If the client learned that all bytes are stored, it would not send the request that completes
+  // the upload.
   #confirm(sizeBytes: number): void {
     const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
@@ -241,17 +244,18 @@ export class ResumableUpload {
   }
 
   /**
-   * Gives the content its name. Emits `fileUploaded`, which is on disk when the promise resolves. The caller then calls `conclude`.
+   * Renames the content to its final name. Emits `fileUploaded`, which is on disk when the promise resolves. The caller then calls
+   * `conclude`.
    *
-   * @param verify called under the mutex of the rename; refuses the upload by throwing
+   * @param verify called right before the rename, while its mutex is locked; refuses the upload by throwing
    * @param sha256 digest of the content, for the event
-   * @throws ServiceError; `isFinal` says whether it ended the upload
+   * @throws ServiceError; `isFinal` says whether the error ended the upload
    */
   async commit(verify: ((current: Entry | undefined) => void) | undefined, sha256?: Buffer): Promise<UploadResult> {
     try {
       return await this.#commit(verify, sha256);
     } catch (error) {
-      // After `not-durable`, the file has its name. If its event is missing, `UploadUpkeep` emits it later.
+      // After `not-durable`, the file has its final name. If its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
       else if (isHeld(error)) await this.#concludeHeld(error);
@@ -324,7 +328,8 @@ export class ResumableUpload {
    * Ends the upload without a file. Removes its content; an existing file is unchanged. Emits `uploadFailed`.
    *
    * @param reason error for the event and for later requests
-   * @param how `cancelled` if the client cancelled the upload. Also emits `unfinishedUploadEnded`, and removes the record at once
+   * @param how `cancelled` if the client cancelled the upload. In that case, also emits `unfinishedUploadEnded`, and removes the record
+   *   immediately
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const { environment, mounts, context } = this.#paths;
@@ -355,14 +360,14 @@ export class ResumableUpload {
     }
   }
 
-  /** Gives the upload to the next request. Further calls do nothing. */
+  /** Passes the upload to the next request. Further calls do nothing. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#hold.release();
   }
 
-  /** The digest of a held upload by the visitor of a link; the receipt shows it. Undefined for other uploads. */
+  /** The digest of a held upload that came through a link; the receipt shows it. Undefined for other uploads. */
   get #digestOfHeld(): Buffer | undefined {
     const { held, origin } = this.record;
     return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;

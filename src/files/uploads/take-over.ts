@@ -78,7 +78,7 @@ async function copyBeginning(
 }
 
 /**
- * Moves the content of an upload aside. A suspended process that began to complete the upload then finds no file to rename.
+ * Moves the content of an upload aside. If a suspended process had begun to complete the upload, it then finds no file to rename.
  *
  * @param inode inode of the content
  * @returns whether the content is aside; false if it already has its final name, or is gone

@@ -36,7 +36,7 @@ export class PassingUploads {
 
 /** The hold of one request on an upload. */
 export interface UploadTurn {
-  /** Whether a newer request wants the upload. */
+  /** Whether a newer request asks for the upload. */
   readonly isWanted: boolean;
   release(): void;
 }

@@ -13,7 +13,8 @@ export interface UploadOrder {
   readonly path: VirtualPath;
   /**
    * Real path of the hidden file with the content; the links of its folder are resolved. Only the request that holds the upload has the
-   * file open. If an earlier request may still have it open (`UploadHold.isTakeover`), the next request replaces it by another file.
+   * file open. If an earlier request may still have the file open (`UploadHold.isTakeover`), the next request replaces the file by another
+   * one.
    */
   readonly contentPath: string;
   /** The client and component that began the upload, for events without a request. */
@@ -39,13 +40,13 @@ export interface FailedUpload {
 /** The outcome of an upload, kept for clients that did not get the reply. */
 export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonly (readonly [string, string])[] } | FailedUpload;
 
-/** Recorded before an upload gets its name, so that another process can later find out whether the rename was made. */
+/** Recorded before the content is renamed to its final name, so that another process can later find out whether the rename was made. */
 export interface UploadCompletion {
   /** Inode of the content (`inodeAt`), by which the file is recognised under its final name. */
   readonly inode: string;
   /** Real path of the final name. */
   readonly target: string;
-  /** The numbered name that the file got because its own name was taken. */
+  /** The numbered name that the file got because the requested name was taken. */
   readonly numberedName?: string;
   /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
@@ -59,11 +60,11 @@ export interface UploadCompletion {
   readonly releasedBy?: string | undefined;
 }
 
-/** Recorded before an upload ends without a file. After that, its content is removed, events are emitted, and the outcome is recorded. */
+/** Recorded before an upload ends without a file. After that, the content is removed, events are emitted, and the outcome is recorded. */
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`. If it is `cancelled`, the record is removed at once. */
+  /** Reason in `unfinishedUploadEnded` or `heldUploadEnded`. If it is `cancelled`, the record is removed immediately. */
   readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
   /** Whether the client knows the URL of the upload. If it does not, no outcome is kept. */
   readonly isTold: boolean;
@@ -110,14 +111,17 @@ export interface UploadLimits {
 
 /**
  * Exclusive access of one request to an upload. Only its holder may change the upload. If a request is suspended for too long, another one
- * takes the hold over. The suspended request notices this at its next change, after which it must not access the upload any more.
+ * takes the hold over. The suspended request notices this at its next change. From then on, it must not access the upload.
  */
 export interface UploadHold {
   /** The current state of the upload; undefined if it does not exist. */
   readonly record: UploadRecord | undefined;
-  /** Whether a newer request wants the upload, so that this one must end. */
+  /** Whether a newer request asks for the upload. If so, this request must end. */
   readonly isWanted: boolean;
-  /** Whether an earlier holder never released the upload, and may still have its content open. `renewContent` must precede all writes. */
+  /**
+   * Whether an earlier holder never released the upload, and may still have its content open. If so, `renewContent` must precede all
+   * writes.
+   */
   readonly isTakeover: boolean;
   /**
    * Records a change, and renews the expiry of the upload.
@@ -131,7 +135,7 @@ export interface UploadHold {
   confirm(): Promise<void>;
   /** Removes the record of the upload. @throws as `change` */
   remove(): Promise<void>;
-  /** Passes the upload to the next request. Its content must be closed. Call this only once. */
+  /** Passes the upload to the next request. Close the content first. Call this only once. */
   release(): void;
 }
 
@@ -140,14 +144,14 @@ export interface UploadHold {
  * Every implementation passes `test/contracts/upload-store.ts`.
  */
 export interface UploadStore {
-  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or the visitors of its links, have their maximum */
+  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or the visitors of its links, have reached the maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
   /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
    * Waits for the hold on the upload. Requests that hold it or wait for it are asked to end, so that the newest request gets it.
    *
-   * @param onWanted called when a newer request wants the upload
+   * @param onWanted called when a newer request asks for the upload
    */
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
   /** Ends the requests that hold the upload or wait for it, and resolves when they have ended. Takes no hold; used by queries. */
@@ -157,10 +161,10 @@ export interface UploadStore {
   /** The uploads that are not over and whose file will get a given path. @param target real path */
   named(target: string): Promise<UploadRecord[]>;
   /**
-   * Counts an upload that ends with its connection towards the limit of its account.
+   * Counts a `PassingUpload` towards the limit of its account.
    *
    * @returns a function that reports the end of the upload; further calls do nothing
-   * @throws ServiceError `too-many-requests` if the account has its maximum
+   * @throws ServiceError `too-many-requests` if the account has reached the maximum
    */
   enter(upload: PassingUpload): Promise<() => void>;
   /** Reports to uploads counted by `enter` that their folder, or a folder above it, was removed. @param realPath its former path */
@@ -210,7 +214,7 @@ export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountU
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }
 
-/** @throws ServiceError `too-many-requests` for an account with its maximum of uploads */
+/** @throws ServiceError `too-many-requests` if an account has reached the maximum of uploads */
 export function refuseMoreThan(maxPerAccount: number): never {
   throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished or held uploads.`);
 }
