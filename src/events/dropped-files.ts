@@ -4,7 +4,7 @@ import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
-/** Maximum number of bytes of the journal that are read. Blocks that cannot have such events are skipped and do not count. */
+/** Maximum number of bytes of the journal that are read. Blocks that cannot contain a wanted event are skipped and do not count. */
 const maxBytes = 256 * 1024 * 1024;
 
 /** Limits concurrent searches, because anybody with a link may start one. */

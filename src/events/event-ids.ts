@@ -6,5 +6,5 @@ export const eventIds = Object.fromEntries(Object.entries(definitions).map(([nam
   number
 >;
 
-/** The events that report that a complete file is at its place: uploaded, released from review, or renamed to its final name. */
+/** The events that report that a complete file has its final path: it was uploaded, released from review, or renamed. */
 export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];

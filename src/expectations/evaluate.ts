@@ -19,7 +19,7 @@ export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.ex
  * Creates the enabled expectations, which have no files yet.
  *
  * @param fromMs returns the earliest due time that counts
- * @throws as `Expectation`
+ * @throws the errors of the constructor of `Expectation`
  */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
   return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, fromMs(uuid))] : []));
@@ -55,14 +55,14 @@ export async function readExpectations(
   }
 }
 
-/** An event that reported the state of an occurrence, or that its files are expected again. */
+/** An event that reported the state of an occurrence, or reported that the files of the occurrence are expected again. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
   id: number;
 }
 
-/** Passes an event to expectations. It reports a file, an excuse, or that files are expected again. */
+/** Passes an event to expectations. The event reports a file, an excuse, or that files are expected again. */
 export function takeEvent(
   expectations: readonly Expectation[],
   logged: Parameters<Expectation['add']>[0],
@@ -143,7 +143,7 @@ function splitPeriod(uuid: string, options: ExpectationOptions, { sinceMs, inFor
   return [part(sinceMs, forcedMs, Number.NEGATIVE_INFINITY), part(forcedMs, after, forcedMs)];
 }
 
-/** Judges all occurrences of a period. @throws as `Expectation` */
+/** Judges all occurrences of a period. @throws the errors of the constructor of `Expectation` */
 export async function evaluate(
   journal: ReadableJournal,
   options: Readonly<Record<string, ExpectationOptions>>,

@@ -24,7 +24,7 @@ const dayMs = 86_400_000;
 /** Maximum delay of a file whose path contains the date, and maximum time for which files may be expected again. */
 export const latestMs = 31 * dayMs;
 
-/** Number of occurrences before a period that are also known, because a late file may belong to them. */
+/** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to them. */
 const earlierKnown = 2;
 
 interface Arrival {
@@ -62,7 +62,8 @@ export class Expectation {
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
-   * @param earliestMs up to two earlier occurrences are also known if they were due since this time, because a late file may belong to them
+   * @param earliestMs up to two earlier occurrences are considered, too, because a late file may belong to them; none is due before this
+   *   time
    * @throws ServiceError if the holidays cannot be read
    */
   constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {
@@ -125,7 +126,7 @@ export class Expectation {
     if (occurrence) occurrence.excuse = reason;
   }
 
-  /** Expects the files of an occurrence again. Files that have already arrived do not count. @param untilMs end of its grace */
+  /** Expects the files of an occurrence again. Files that have already arrived do not count. @param untilMs new end of the grace period */
   reopen(dueMs: number, untilMs: number): void {
     this.advance(dueMs);
     let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
@@ -196,7 +197,7 @@ export class Expectation {
     return open;
   }
 
-  // After its grace, an occurrence takes only files that it still needs. A further file is an early file of the next occurrence.
+  // After its grace period, an occurrence takes only files that it still needs. A further file is an early file of the next occurrence.
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     const fit = one.arrivals.filter(({ isFit }) => isFit).length;

@@ -47,9 +47,9 @@ const shownMs = 31 * dayMs;
 /** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records the given expectations as watched; new ones from now on. Removes all others.
+   * Records that the given expectations are watched, and that new ones are watched from now on. Removes all other expectations.
    *
-   * @returns the time since which each is watched (Unix time in milliseconds)
+   * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
    */
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
@@ -78,7 +78,7 @@ interface Dependencies {
 
 type AllOptions = Readonly<Record<string, ExpectationOptions>>;
 
-/** Emits events with the outcomes of the expectations of a configuration. All outcomes follow from the journal. */
+/** Emits events with the outcomes of the expectations of a configuration. All outcomes are derived from the journal. */
 export class ExpectationWatch {
   readonly #dependencies: Dependencies;
   #options: AllOptions = {};
@@ -145,7 +145,7 @@ export class ExpectationWatch {
     return { occurrences: [...past, ...next.values()].reverse(), punctuality: measurePunctuality(arrivals.get(uuid) ?? []) };
   }
 
-  /** The occurrences of all expectations that are due in a period, even in the future. @throws ServiceError `unavailable` */
+  /** The occurrences in a period, of all expectations. The period may be in the future. @throws ServiceError `unavailable` */
   async between(sinceMs: number, untilMs: number): Promise<ToldOccurrence[]> {
     return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
   }
@@ -167,7 +167,7 @@ export class ExpectationWatch {
     return options;
   }
 
-  /** Finds an occurrence by its due time (RFC 3339). @throws ServiceError `not-found` if nothing is due then, `bad-request` */
+  /** Finds an occurrence by its due time. @throws ServiceError `not-found` if nothing is due then, `bad-request` if it is not RFC 3339 */
   async #occurrenceAt(uuid: string, due: string): Promise<ToldOccurrence> {
     const options = this.requireKnown(uuid);
     const dueMs = parseTime('due', due);

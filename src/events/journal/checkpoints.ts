@@ -39,7 +39,7 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
   return { ...(JSON.parse(text) as UnsignedCheckpoint), signature };
 }
 
-/** The key that was used last. Keeping one is enough, because most checkpoints of a chain have the same key. */
+/** The key that was used last. One remembered key is enough, because most checkpoints of a chain have the same key. */
 let lastKey: { name: string; key: KeyObject } | undefined;
 
 function readKey(name: string): KeyObject {
@@ -75,7 +75,7 @@ export function keyName(key: KeyObject): string {
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** Parses a checkpoint that another party kept, either as a checkpoint or as its event. @returns undefined if the line contains none */
+/** Parses a line of another party, which is either a checkpoint or the event about a checkpoint. @returns undefined for any other line */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

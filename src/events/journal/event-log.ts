@@ -52,7 +52,7 @@ export interface NewestFirstJournal {
 export interface EventMarks {
   /** The group of the account, for `user_groups` filters. The event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
-  /** The handler for whose answer a request waits. This handler does not get the event again in the background. */
+  /** The handler to which a request sends the event while it waits for the answer. This handler does not get the event again later. */
   takenBy: string | undefined;
 }
 
@@ -131,8 +131,8 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, but writes all events of this turn of the event loop at once, because reads cause many events. A reply that depends on
-   * the events must wait for `grouped`.
+   * Like `append`, but writes all events of this turn of the event loop at once. This is for reading requests, which cause many events. A
+   * reply that depends on the events must wait for `grouped`.
    *
    * @param dataJson the JSON of the event's `data`, if the caller has it
    */
@@ -173,7 +173,7 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   sizeBytes(): Promise<number>;
   /** Opens a reader. @param wanted allows the reader to skip events that do not match */
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
-  /** Opens a reader for callers that need few of the events. Lines whose events they do not ask for cost almost nothing. */
+  /** Opens a reader for callers that need few of the events. Lines cost almost nothing if their events are not requested. */
   openRawReader(): RawReader;
   /** Finds the position from which to read all events since a time (Unix time in milliseconds); undefined for all events. */
   since(sinceMs: number | undefined): LogPosition | undefined;

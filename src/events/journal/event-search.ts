@@ -8,7 +8,7 @@ export type SearchedJournal = Pick<EventLog, 'openReader' | 'since'>;
 /** Called with the position of a line that is not an event, and the reason. */
 export type OnBadLine = (place: string, reason: string) => void;
 
-/** Whether an event is in the journal. @param sinceMs its earliest time, Unix time in milliseconds */
+/** Whether an event is in the journal. @param sinceMs earliest possible time of the event, Unix time in milliseconds */
 export async function hasEvent(journal: SearchedJournal, uuid: string, sinceMs: number): Promise<boolean> {
   const found = await journalEvents(journal, { id: [], uuid: [uuid] }, () => {}, sinceMs).next();
   return !found.done;

@@ -26,8 +26,8 @@ export interface EvidenceOptions {
   /** The journal's folder. */
   folder: string;
   /**
-   * Path of the private key, which is created if it is missing. If a key `….next` is beside it, that key replaces it at the next
-   * checkpoint.
+   * Path of the private key, which is created if it is missing. If there is also a file `….next`, its key replaces the current key at the
+   * next checkpoint.
    */
   keyPath: string;
   clock: Clock;
@@ -81,7 +81,7 @@ export class JournalEvidence {
   }
 
   /**
-   * Adds lines that were appended.
+   * Adds lines that were appended to the journal.
    *
    * @param segment number of the segment
    * @param isOwn whether the lines are the event about a checkpoint; this event needs no further checkpoint

@@ -75,7 +75,7 @@ export async function exportJournal(options: ExportOptions): Promise<Pick<Statem
   const publicKey = publicKeyFromName(unsigned.key).export({ type: 'spki', format: 'pem' });
   writeFileSync(join(out, 'public-key.pem'), publicKey, { flag: 'wx', mode: 0o644 });
   const signature = sign(null, Buffer.from(JSON.stringify(unsigned)), key).toString('base64');
-  // The statement is written last, because a folder without it is not an export.
+  // The statement is written last. Until then, the folder does not count as an export.
   writeFileSync(join(out, statementName), `${JSON.stringify({ ...unsigned, signature })}\n`, { flag: 'wx', mode: 0o600 });
   return counted;
 }

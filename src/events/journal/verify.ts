@@ -75,7 +75,7 @@ export function verifyCheckpoints(options: VerifyOptions): Promise<Verification>
   return verified(async (result) => checkChain(readCheckpoints(options.folder), options, result));
 }
 
-/** Runs checks. @returns their result, with the fault of a Mismatch */
+/** Runs checks. @returns the result, which has a fault if the checks throw a Mismatch */
 async function verified(check: (result: Verification) => Promise<void>): Promise<Verification> {
   const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [] };
   try {

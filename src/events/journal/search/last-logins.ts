@@ -74,7 +74,7 @@ export class LastLogins {
       this.#reading = this.#read().finally(() => {
         this.#reading = undefined;
       });
-      // Callers that wait get the error from the race below. Without this line, an error that nobody waits for would end the process.
+      // Callers that wait get the error from the race below. Without this line, the error would end the process if no caller waits.
       this.#reading.catch(() => {});
     }
     await Promise.race([this.#reading, this.#clock.sleep(withinMs)]);

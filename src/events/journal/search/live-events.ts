@@ -239,7 +239,7 @@ export class LiveEvents {
         // The slot is released after each read, so that a follower that does not take its batch does not block others.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // No `await` may stand between this line and the read of the number, because the kept events could change meanwhile.
+        // There must be no `await` between this line and the use of `#kept.first` below, because the kept events could change meanwhile.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;

@@ -16,7 +16,7 @@ import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './sum
 /**
  * Writes the summary of a journal file that is no longer appended to, for example `events-00000001.summary` for `events-00000001.ndjson`.
  *
- * @param pause called after each block of some hundred events; the next block waits for its promise
+ * @param pause called after each block of some hundred events; the next block begins when the returned promise resolves
  * @returns whether the summary was written; false if the file was removed or changed meanwhile
  */
 export async function summarise({ number, path }: Segment, pause: () => Promise<void>): Promise<boolean> {
@@ -67,7 +67,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
-/** The work is multiplied by this number to get the duration of the rest after it, for a busy and for an idle event loop. */
+/** After some work, the summariser rests for the duration of that work times one of these numbers: if the event loop is busy, or idle. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
