@@ -1,4 +1,4 @@
-// Takes the pictures of users' tasks on the pages, for docs/use/for-users.md.
+// Takes the pictures of users' tasks on the pages, for docs/use/for-users.md and docs/use/links.md.
 import { landscape } from './screenshot-samples.mjs';
 
 /** Upload speed in bytes per second for the picture of uploads. It is low, so that the picture shows a running upload. */
@@ -22,6 +22,7 @@ export async function picturesOfFlows({ openPage, login, save, url }) {
     await page.getByRole('menuitem', { name: action, exact: true }).click();
   };
   const dialog = (page) => page.getByRole('dialog');
+  const file = (name, size) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.alloc(size) });
 
   await picture('search', async (page) => {
     await page.getByRole('searchbox').fill('re');
@@ -71,10 +72,25 @@ export async function picturesOfFlows({ openPage, login, save, url }) {
       downloadThroughput: slowly,
       uploadThroughput: slowly,
     });
-    const file = (name, size) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.alloc(size) });
     await choose(page, [file('Minutes.docx', 30_000), file('Plan of the house.dwg', 3_000_000), file('Offer.pdf', 1_200_000)]);
     await page.locator('.queue li.done').first().waitFor();
     await page.locator('.queue li.running').first().waitFor();
     await page.waitForTimeout(1500);
   });
+
+  const phone = await openPage(375, 675, 'light', { hasTouch: true, isMobile: true });
+  const link = await phone.request.post(`${url}/home/__svc__/links`, {
+    headers: { authorization: `Basic ${btoa('Anna Weber:secret')}`, accept: 'application/json' },
+    data: { path: '/Contracts', kind: 'drop', note: 'Please send the three files of the order.' },
+  });
+  await phone.goto((await link.json()).url);
+  await save(phone, 'docs/images/link-drop.webp');
+  await choose(phone, [
+    file('Offer 2026-04.pdf', 184_300),
+    file('Plan of the second floor, revised.dwg', 2_400_000),
+    file('positions.csv', 29),
+  ]);
+  await phone.locator('a[href*="receipt?ids="]').click();
+  await phone.locator('.receipt li').nth(2).waitFor();
+  await save(phone, 'docs/images/link-receipt.webp');
 }

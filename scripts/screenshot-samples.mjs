@@ -159,18 +159,3 @@ export function figuresOfAnHour() {
   });
   return { interval_seconds: 10, samples: Array.from({ length: 360 }, (_, index) => sample(index)) };
 }
-
-/** Files that are previewed, each with a selector that matches once it is shown. */
-export const previews = {
-  'Reports/Notes.txt': 'pre',
-  'Reports/Spring meeting.md': '.markdown pre',
-  'Reports/costs.csv': 'table',
-  'Reports/settings.json': 'details',
-  'Reports/settings.ts': 'pre .c-keyword',
-  'Reports/report.pdf': 'iframe',
-  'Reports/material.zip': '.members',
-  'Reports/broken.png': '.trouble',
-  'Reports/chart.svg': 'img',
-  'Photos/Evening.jpg': 'img',
-  'Photos/Drive.webm': 'video',
-};

@@ -1,6 +1,5 @@
-// Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--all FOLDER`
-// writes every page in both colours and both widths to that folder, for a review before a release. `--flows` takes only the pictures of
-// users' tasks. `--links FOLDER` takes a picture of each step of a visitor who opens a link, in four languages.
+// Takes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). `--flows` takes
+// only the pictures of users' tasks.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,17 +11,13 @@ import { remove } from './bench/support/benchmark.mjs';
 import { started } from './bench/support/exchange.mjs';
 import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
-import { picturesOfAll } from './screenshot-all.mjs';
 import { picturesOfFlows } from './screenshot-flows.mjs';
-import { picturesOfLinks } from './screenshot-links.mjs';
 import { documents, figuresOfAnHour, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { all: { type: 'string' }, flows: { type: 'boolean' }, links: { type: 'string' } } });
+const { values: options } = parseArgs({ options: { flows: { type: 'boolean' } } });
 execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
-
-const moreOptions = options.all === undefined ? {} : { metadata_fields: ['x-labels', 'project, required', 'note', 'customer-*'] };
 
 /** Names, sizes and ages (in hours) of the members in the pictures. A size of -1 means a folder. */
 const members = [
@@ -119,7 +114,7 @@ async function startServer() {
       initech: { password, group: 'partners', enabled: false },
     },
     services: {
-      web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
+      web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' } },
       console: { type: 'console', port: 0, administrators: { olga: { password, role: 'operator' } } },
     },
     event_handlers: {
@@ -163,17 +158,11 @@ const stage = await startServer();
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-quic'] });
 try {
   await makePhotos();
-  const flows = () => picturesOfFlows({ openPage, login, save, url: stage.url });
-  if (options.flows) await flows();
-  else if (options.links !== undefined) await picturesOfLinks({ newPage, login, url: stage.url }, options.links);
-  else if (options.all === undefined) {
+  if (!options.flows) {
     await picturesOfReadme();
     await picturesOfConsole();
-    await flows();
-  } else {
-    await picturesOfAll({ openPage, login, url: stage.url }, options.all);
-    await picturesOfAllConsole(options.all);
   }
+  await picturesOfFlows({ openPage, login, save, url: stage.url });
 } finally {
   await browser.close();
   await stage.server.end('SIGTERM');
@@ -275,25 +264,6 @@ async function openSection(page, name) {
   await page.goto(`${stage.consoleUrl}/#${name}`);
   await page.getByText('Loading').waitFor({ state: 'detached' });
   await page.locator('main .panel').last().waitFor();
-}
-
-async function picturesOfAllConsole(target) {
-  await useServer();
-  for (const colorScheme of ['light', 'dark'])
-    for (const width of [320, 768, 1280]) {
-      const page = await openConsole(width, 800, colorScheme);
-      const shot = (name) => page.screenshot({ path: join(target, `console-${name}-${colorScheme}-${width}.png`), fullPage: true });
-      await shot('overview');
-      for (const name of ['events', 'deliveries', 'handlers', 'accounts', 'held', 'configuration']) {
-        await openSection(page, name);
-        await page.waitForTimeout(300);
-        await shot(name);
-      }
-      for (const name of ['event', 'delivery']) {
-        await consoleViews[name](page);
-        await shot(name);
-      }
-    }
 }
 
 /** Saves a picture as WebP, which has half the size of a PNG. More than 60 kB would be too much for a README. */

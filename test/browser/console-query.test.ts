@@ -54,7 +54,9 @@ browserTest(
     await page.getByRole('alert').getByText('There is no event "99999".').waitFor();
     assert.equal(await bar.getAttribute('aria-invalid'), 'true');
     assert.ok(await page.getByRole('button', { name: 'Search', exact: true }).isDisabled());
-    assert.ok(await page.getByRole('button', { name: 'Replay all that match' }).isDisabled());
+    await server.put('/home/b.txt', 'x');
+    await page.locator('main tbody tr', { hasText: '/b.txt' }).waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Replay all that match' }).isDisabled(), 'after another event, too');
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(`${console.url}/#events?status=broken`);

@@ -217,7 +217,9 @@ browserTest('files are copied, folders are not; rows are dragged to a folder and
   await page.getByRole('button', { name: 'Copy' }).click();
   await dialog.getByRole('button', { name: 'Folder', exact: true }).click();
   await dialog.locator('.place-here', { hasText: 'Folder' }).waitFor();
-  assert.deepEqual(await dialog.locator('.names button').allInnerTexts(), ['Up to Files', 'Part 9', 'Part 10'], 'in natural order');
+  const names = dialog.locator('.names button');
+  await names.filter({ hasText: 'Part 10' }).waitFor();
+  assert.deepEqual(await names.allInnerTexts(), ['Up to Files', 'Part 9', 'Part 10'], 'in natural order');
   await dialog.getByRole('button', { name: 'Up to Files' }).click();
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();

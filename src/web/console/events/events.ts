@@ -80,11 +80,17 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
   const replay = replayButton(text('replayMatching'), () => ({
     filter: Object.fromEntries(names.map((name) => [name, asked.getAll(name)])),
   }));
+  let hasProblem = false;
+  // Nothing can be sent again before the first event is found.
+  const checkReplay = () => replay?.toggleAttribute('disabled', hasProblem || table.size === 0);
   const bar = queryBar(
     query,
     seenValues(table),
     (conditions) => open(withConditions(query, conditions)),
-    (isBad) => replay?.toggleAttribute('disabled', isBad || table.size === 0),
+    (isBad) => {
+      hasProblem = isBad;
+      checkReplay();
+    },
   );
   const range = timeRange(query, open);
   const chart = histogram((since, until) => {
@@ -113,8 +119,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     // The chart is optional, because the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
-  // Nothing can be sent again before the first event is found.
-  const onRows = new MutationObserver(() => replay?.toggleAttribute('disabled', table.size === 0));
+  const onRows = new MutationObserver(checkReplay);
   onRows.observe(table.element, { childList: true, subtree: true });
   signal.addEventListener('abort', () => onRows.disconnect());
   replay?.setAttribute('disabled', '');

@@ -17,7 +17,7 @@ import { handlerBadge, hourBars } from './last-hour.ts';
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
   const list = make('div.cards');
-  const empty = make('p.nothing', text('noHandlers'));
+  const empty = make('p.nothing', { hidden: true }, text('noHandlers'));
   const missing = incompleteLine();
   const show = ({ handlers, incomplete }: HandlerList) => {
     missing.show(incomplete);
