@@ -176,7 +176,7 @@ export interface Account {
   /** Largest total size of the account's folders; 0 for no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
-  /** Number of days for which deleted or replaced files stay in the trash; 0 if they are deleted at once. */
+  /** Number of days for which deleted or replaced files stay in the trash; 0 if they are deleted immediately. */
   readonly trashDays: number;
   /** Whether the account may see which of its files are due. */
   readonly showExpectations: boolean;

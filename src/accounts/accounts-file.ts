@@ -13,20 +13,20 @@ import { type LocalAccount, type LocalAccountOptions, toLocalAccount } from './a
 import { parseForeignHash } from './foreign-hashes.ts';
 import { accountOptions } from './options.ts';
 
-/** Interval at which the file is checked for changes that other processes made. */
+/** Interval in milliseconds at which the file is checked for changes that other processes made. */
 const checkEveryMs = 1000;
 
 /** The changed password of an account of the configuration. It takes precedence until the hash in the configuration changes. */
 const overrideOptions = z.strictObject({
   password: z.string(),
-  /** SHA-256 of the password hash in the configuration that `password` replaces. */
+  /** SHA-256 of the password hash in the configuration. `password` replaces that hash. */
   replaces: z.string(),
 });
 
-/** Records that the hash of another system was replaced by svc's own hash of the same password. */
+/** States that the hash of another system was replaced by svc's own hash of the same password. */
 const replacedOptions = z.strictObject({
   /**
-   * SHA-256 in base64url of the earlier hash (`from`) and of its replacement (`to`). The record counts while the account has the
+   * SHA-256 in base64url of the earlier hash (`from`) and of its replacement (`to`). This entry is valid while the account has the
    * replacement.
    */
   from: z.string(),
@@ -58,11 +58,11 @@ interface Content {
 interface AccountsFileOptions {
   /** Whether other processes may use the same file. */
   isShared?: boolean;
-  /** Called when accounts changed. Without it, the file is checked only when someone asks for an account. */
+  /** Called when accounts have changed. Without `onChange`, the file is checked only when an account is looked up. */
   onChange?: (() => void) | undefined;
 }
 
-/** The local accounts: those of the configuration and those of the accounts file. The file is read again when it changed. */
+/** The local accounts: those of the configuration and those of the accounts file. If the file has changed, it is read again. */
 export class AccountsFile {
   readonly #path: string;
   readonly #clock: Clock;
@@ -124,7 +124,7 @@ export class AccountsFile {
     return this.#content.passwordHashes;
   }
 
-  /** The former password hashes of an account that the file still holds, newest first. */
+  /** The former password hashes that the file still has for an account, newest first. */
   formerHashes(name: string): readonly string[] {
     return this.#content.history.get(name) ?? [];
   }
@@ -204,7 +204,7 @@ export class AccountsFile {
     });
     if (!isChanged) return;
     this.#options.onChange?.();
-    // After this time every process has checked the file, so it refuses the old password.
+    // After this time, every process has checked the file and refuses the old password.
     if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
     if (unsynced) throw unsynced;
   }
@@ -244,7 +244,7 @@ export class AccountsFile {
     return this.#contentOf(options);
   }
 
-  // Accounts of the configuration take precedence. A changed password holds as long as the configuration has the hash that it replaces.
+  // Accounts of the configuration take precedence. A changed password is valid as long as the configuration has the hash that it replaces.
   #contentOf(options: FileOptions): Content {
     const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, toLocalAccount(name, account)]));
     for (const [name, configured] of this.#configured) {

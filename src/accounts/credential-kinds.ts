@@ -1,4 +1,4 @@
-// The page of the console imports types from this module, so it must not import Node.js modules.
+// The page of the console imports types from this module, so this module must not import Node.js modules.
 
 /** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate', 'token'] as const;

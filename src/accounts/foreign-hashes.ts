@@ -12,7 +12,7 @@ export interface ForeignHash {
   readonly format: string;
   /** Why the hash is easy to guess and should be replaced soon; undefined when it is not. */
   readonly weakness: string | undefined;
-  /** Number of bytes of a password that the hash takes into account. bcrypt ignores all after the 72nd. */
+  /** Number of bytes of a password that the hash takes into account. bcrypt ignores all bytes after the 72nd. */
   readonly countedBytes: number;
   /** Whether the hash belongs to this password (in UTF-8). Computes on another thread if that takes long. */
   verify(password: Buffer): Promise<boolean>;
@@ -23,8 +23,8 @@ interface Format {
   name: string;
   pattern: RegExp;
   /**
-   * Says how much work a hash needs, if that is too much; otherwise undefined. The limits correspond to about two seconds on one core of a
-   * small machine.
+   * Returns how much work a hash needs if that is too much; undefined otherwise. The limits correspond to about two seconds on one core of
+   * a small machine.
    */
   excess?: (parts: string[]) => string | undefined;
   weakness?: (parts: string[]) => string | undefined;

@@ -10,7 +10,7 @@ import { encrypt as shaCrypt } from 'unixcrypt';
 /** The kinds of password hashes that this thread can verify. */
 export type ThreadFamily = 'argon2' | 'bcrypt' | 'md5-crypt' | 'sha-crypt';
 
-/** The input of the thread. It answers with a boolean: whether the password matches the hash. */
+/** The input of the thread. The thread answers with a boolean: whether the password matches the hash. */
 export interface VerificationTask {
   readonly family: ThreadFamily;
   /** The password in UTF-8. */

@@ -138,7 +138,7 @@ export async function verifyPassword(password: string, text: string): Promise<bo
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
 }
 
-/** First tries the password as the keyboard sent it, which other systems hash; then the composed form, which svc hashes. */
+/** Tries two forms of the password: first the one from the keyboard, which other systems hash, then the composed form, which svc hashes. */
 async function verifyForeign(password: string, hash: ForeignHash): Promise<boolean> {
   for (const form of new Set([password, password.normalize('NFC')])) if (await hash.verify(Buffer.from(form))) return true;
   return false;
@@ -156,14 +156,14 @@ const maxRemembered = 1024;
 export interface VerificationTurn {
   /** Verifications of one source wait only for each other. */
   source: string;
-  /** Whether it has priority, because the same credentials were accepted from this source recently. */
+  /** Whether the same credentials were accepted from this source recently. If so, the verification has priority. */
   isKnown: boolean;
 }
 
 /**
- * Verifies passwords, and remembers correct ones for clients that send them with every request. It stores a digest of password and hash
- * with a key of this process, never the password itself. Wrong passwords are not remembered. The digest never leaves the process, so a hash
- * of key and password is enough, at a third of the time of an HMAC. Identical concurrent verifications share one.
+ * Verifies passwords, and remembers correct ones for clients that send them with every request. It does not store the password itself, but
+ * a digest of the password, its hash and a key of this process. The digest never leaves the process, so a simple hash is enough, which takes
+ * a third of the time of an HMAC. Wrong passwords are not remembered. Identical concurrent verifications share one calculation.
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
@@ -189,8 +189,8 @@ export class PasswordVerifier {
   }
 
   /**
-   * Does the work of a wrong password, so that the time of the answer does not reveal whether the name is known. The name selects the cost,
-   * so that the times of unknown names vary like those of known ones.
+   * Does the same work as for a wrong password, so that the time of the answer does not reveal whether the name is known. The name selects
+   * the cost, so that the times for unknown names vary like those for known ones.
    *
    * @param hashes the hashes of the known names
    * @throws as `verify`

@@ -15,8 +15,8 @@ const token =
 const unicodeClassCost = 20;
 
 /**
- * Returns about how many steps an expression (expression.ts) takes for each character of a text. Globs of plain characters and `*` cost
- * almost nothing and count as 0. Compilation takes time in proportion, so the cost is checked before an expression is compiled.
+ * Estimates how many steps an expression (expression.ts) takes for each character of a text. Globs of plain characters and `*` cost almost
+ * nothing and count as 0. The cost is checked before an expression is compiled, because the time for compiling is proportional to the cost.
  */
 export function expressionCost(source: string): number {
   const bare = source
@@ -197,13 +197,16 @@ export class Permissions {
     return false;
   }
 
-  /** Whether some path may have a right. Without a path this cannot be known for certain. */
+  /** Whether there may be a path on which the account has a right. Only a check of an actual path (`allows`) gives certainty. */
   mayEver(right: Right): boolean {
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
-  /** Whether some path may have all rights of a keyword, so that the account may grant it. `deny-full-control` cannot be granted. */
+  /**
+   * Whether the account may grant a keyword. It may if there may be a path on which it has all rights of the keyword. `deny-full-control`
+   * cannot be granted.
+   */
   mayGive(keyword: string): boolean {
     const wanted = combineRights([keyword]);
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
@@ -211,7 +214,7 @@ export class Permissions {
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
   }
 
-  /** Whether there are rules, so that rights may differ between paths. Without rules, the rights on a folder apply to all its content. */
+  /** Whether rights may differ between paths, because there are rules. If not, the rights on a folder apply to all its content. */
   get hasRules(): boolean {
     return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../lib/errors.ts';
 
 /**
- * Largest length of account names and passwords in characters. Longer ones are refused at once
+ * Largest length of account names and passwords in characters. Longer ones are refused immediately
  * (docs/spec/authentication.md#names-and-passwords).
  */
 export const longestCredentialCharacters = 150;
@@ -27,7 +27,7 @@ export function userForPath(name: string): string {
 /**
  * Replaces `${USER}` in a path with the account's name.
  *
- * @throws ServiceError `never-allowed` when the name would become dots only, such as `..`, and the path would lead out of its folder
+ * @throws ServiceError `never-allowed` if the name would become only dots, such as `..`, and the path would lead out of its folder
  */
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;

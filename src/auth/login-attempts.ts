@@ -50,12 +50,12 @@ interface Waiting {
 
 interface Line {
   waiting: Waiting[];
-  /** Makes the first waiting attempt ask again at once. */
+  /** Makes the first waiting attempt ask again immediately. */
   wake: () => void;
 }
 
 /**
- * Admits the login attempts in this process that `AddressBans` allows. Attempts from one source are admitted in the order of their arrival.
+ * Admits login attempts in this process if `AddressBans` allows them. Attempts from one source are admitted in the order of their arrival.
  */
 export class LoginAttempts {
   readonly #bans: AddressBans;
@@ -77,7 +77,7 @@ export class LoginAttempts {
   /**
    * Waits until credentials may be checked.
    *
-   * @param longestMs maximum duration of the check, and also of the wait
+   * @param longestMs maximum duration of the check in milliseconds, and also of the wait
    * @throws ServiceError `unavailable` if too many attempts wait, this one waited too long, or bans cannot be looked up
    */
   async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
@@ -101,7 +101,7 @@ export class LoginAttempts {
    * Checks credentials, if the limits on guesses allow it for the address and the name (docs/spec/authentication.md#brute-force), and
    * counts the outcome.
    *
-   * @param longestMs maximum duration of the check
+   * @param longestMs maximum duration of the check in milliseconds, and also of the wait
    * @param check checks the credentials
    * @param outcomeOf returns the outcome for the result of `check`; `unknown` counts neither as failure nor as success
    * @throws the errors of `check`; ServiceError `unavailable` if the outcome cannot be counted

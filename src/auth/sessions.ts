@@ -30,7 +30,7 @@ export interface ListedSession {
   readonly client: string;
   readonly createdMs: number;
   readonly lastUsedMs: number;
-  /** The session ends at this time, unless it is used before. */
+  /** The session ends at this time, unless it is used earlier. */
   readonly expiresMs: number;
 }
 
@@ -91,7 +91,7 @@ export function newSessionId(): string {
 }
 
 /**
- * Calculates when a session ends, unless it is used before.
+ * Calculates when a session ends, unless it is used earlier.
  *
  * @param lastUsedMs monotonic time in milliseconds; undefined while a transfer keeps the session busy
  * @returns Unix time in milliseconds
@@ -101,10 +101,10 @@ export function expiryMs(createdMs: number, lastUsedMs: number | undefined, life
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
-/** Maximum length of the name of a client's program, in characters. A longer name is cut. */
+/** Maximum length of the name of a client's program, in characters. A longer name is truncated. */
 const maxClientLength = 200;
 
-/** Cuts the name of a client's program to the maximum length, because the client chooses the name. */
+/** Truncates the name of a client's program to the maximum length, because the client chooses the name. */
 export function keptClient(client = ''): string {
   return client.slice(0, maxClientLength);
 }
