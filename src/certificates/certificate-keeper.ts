@@ -21,7 +21,7 @@ import type { AcmeOptions } from './options.ts';
  */
 const lookEveryMs = 2000;
 
-/** Interval, in milliseconds, at which the process that orders certificates renews its claim. */
+/** Interval, in milliseconds, at which the process that orders certificates renews its claim to be the leader. */
 const leadEveryMs = 5000;
 
 /** The first and the maximum pause after failures, in milliseconds. Authorities allow five failed checks of a name per hour. */
@@ -31,7 +31,7 @@ const longestWaitMs = 6 * 3_600_000;
 const challengeLivesMs = 900_000;
 const dayMs = 86_400_000;
 
-/** Time in milliseconds for which other nodes find a certificate or account key in Redis. Each node has them on its disk as well. */
+/** Lifetime, in milliseconds, of a certificate or account key in Redis, where other nodes find it. Each node also has it on disk. */
 const sharedForMs = 90 * dayMs;
 
 const placeholderDays = 30;
@@ -43,7 +43,7 @@ export interface KeptService {
 }
 
 interface Dependencies {
-  /** Folder with the certificates and the keys of accounts. */
+  /** Folder for the certificates and the account keys. */
   folder: string;
   store: CertificateStore;
   events: Pick<EventDispatcher, 'emit'>;
@@ -51,12 +51,12 @@ interface Dependencies {
   log: Log;
 }
 
-/** Returns the path of a service's certificate and key. */
+/** Returns the path of the file with a service's certificate and key. */
 export function certificatePath(folder: string, uuid: string): string {
   return join(folder, `${encodeURIComponent(uuid)}.pem`);
 }
 
-/** Obtains and renews certificates. Services read them from files, whose changes `TlsWatch` notices. */
+/** Obtains and renews certificates. Services read them from files, and `TlsWatch` notices when a file changes. */
 export class CertificateKeeper {
   readonly #dependencies: Dependencies;
   #running: { end: AbortController; ended: Promise<void> } | undefined;
@@ -86,7 +86,7 @@ export class CertificateKeeper {
     }
   }
 
-  /** Keeps the certificates of these services valid from now on. The services must have been passed to `prepare`. */
+  /** From now on, keeps the certificates of these services valid. The services must have been passed to `prepare`. */
   async apply(services: readonly KeptService[]): Promise<void> {
     await this.stop();
     this.#failures.clear();
@@ -95,7 +95,7 @@ export class CertificateKeeper {
     this.#running = { end, ended: this.#run(services, end.signal) };
   }
 
-  /** Ends an order under way. */
+  /** Stops the checks, and aborts an order that is under way. */
   async stop(): Promise<void> {
     this.#running?.end.abort();
     await this.#running?.ended;
@@ -131,7 +131,7 @@ export class CertificateKeeper {
     if (nowMs >= dueMs) await this.#renew(service, own, signal);
   }
 
-  /** Orders a certificate. It tries one directory after the other. */
+  /** Orders a certificate. If a directory fails, the next one is tried. */
   async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
     const { folder, store, clock, log } = this.#dependencies;
     const { uuid, name, type } = service.component;
@@ -169,7 +169,7 @@ export class CertificateKeeper {
     this.#emit(service, eventIds.certificateFailed, { name, type, uuid, domains, ...told });
   }
 
-  /** @returns chain and key, which have been checked */
+  /** @returns the certificate chain and the key, after a check that they can be used */
   async #order(options: AcmeOptions, directory: string, signal: AbortSignal): Promise<string> {
     const { store, clock } = this.#dependencies;
     const { email, domains, challenge, external_account: external } = options;
@@ -192,7 +192,7 @@ export class CertificateKeeper {
     return pem;
   }
 
-  /** Returns the key of the account at a directory, which is the same on all nodes. It is on disk before the authority sees it. */
+  /** Returns the account key for a directory. All nodes use the same key. It is on disk before the authority sees it. */
   async #accountKey(directory: string): Promise<string> {
     const { folder, store } = this.#dependencies;
     const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;
@@ -214,7 +214,8 @@ function sharedName(uuid: string): string {
 }
 
 /**
- * A certificate is renewed after this part of its lifetime. To spread renewals, this may be up to a twentieth of the lifetime earlier.
+ * A certificate is renewed after the fraction `renewAfter` of its lifetime. To spread renewals, each certificate is renewed earlier than
+ * that, by up to the fraction `jitter` of the lifetime.
  */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;
@@ -226,7 +227,7 @@ const maxChain = 10;
 const refusedByClients = new Set(['tls-expired', 'tls-chain', 'tls-weak']);
 
 /**
- * Joins an authority's chain and the key to one text for a file.
+ * Joins an authority's chain and the key into one text for a file.
  *
  * @param chain PEM text; anything in it that is not a certificate is ignored
  * @param key private key as PEM
@@ -236,7 +237,7 @@ function joinCertificate(chain: string, key: string): string {
 }
 
 /**
- * Returns the reason why a certificate with its key cannot be used for some domains; undefined if it can. Includes the checks of TLS files.
+ * Returns the reason why a certificate and its key cannot be used for the given domains; undefined if they can be used.
  *
  * @param pem chain and key as one text
  * @param nowMs Unix time in milliseconds
@@ -255,7 +256,7 @@ function isServable(pem: string): boolean {
   return checkTlsPairs(pem, pem, 0).every(({ severity }) => severity !== 'error');
 }
 
-/** Returns when a certificate must be renewed. For one certificate, this is the same on all nodes. @returns Unix time in milliseconds */
+/** Returns when a certificate must be renewed. All nodes compute the same time for a certificate. @returns Unix time in milliseconds */
 export function renewalMs(pem: string): number {
   const leaf = new X509Certificate(pem);
   const [fromMs, toMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];

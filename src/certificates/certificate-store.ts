@@ -2,7 +2,7 @@ import type { Challenge } from '../lib/acme/acme-client.ts';
 
 /** Stores texts that are shared by all processes with the same certificates. All methods throw ServiceError `unavailable`. */
 export interface CertificateStore {
-  /** Returns whether this process may order certificates. The answer is valid at least for the next seconds. */
+  /** Returns whether this process may order certificates. The answer stays valid for at least a few seconds. */
   isLeader(): Promise<boolean>;
   get(name: string): Promise<string | undefined>;
   put(name: string, text: string, lifetimeMs: number): Promise<void>;
@@ -10,8 +10,8 @@ export interface CertificateStore {
 }
 
 /**
- * Returns the name under which the key authorization of a challenge is stored. It contains the token for `http-01`, and the domain for
- * `tls-alpn-01`.
+ * Returns the name under which the key authorization of a challenge is stored. The name contains the token for `http-01`, and the domain
+ * for `tls-alpn-01`.
  */
 export function challengeName({ type, token, domain }: Pick<Challenge, 'type' | 'token' | 'domain'>): string {
   return `${type} ${type === 'http-01' ? token : domain}`;

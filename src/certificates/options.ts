@@ -4,7 +4,7 @@ import { challengeTypes } from '../lib/acme/acme-client.ts';
 import { integer, optionalText, textList, urlList } from '../lib/option-types.ts';
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
-/** Matches a DNS name. Its last label must not be a number, because an IP address has that form. */
+/** Matches a DNS name. The last label must not be a number, so that IP addresses do not match. */
 const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)*(?!\\d+$)${label}$`);
 
 const domains = textList().transform((names, context) => {
@@ -62,7 +62,7 @@ const acmeOptions = z
   .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), instead of certificate files.');
 export type AcmeOptions = z.infer<typeof acmeOptions>;
 
-/** Options of TLS that are not paths of files. */
+/** The option `tls` of a service. It contains the TLS options that do not name files of the service. */
 export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');
 
 /** Options of http and https services for TLS. */
@@ -81,5 +81,5 @@ export const tlsServiceOptions = {
   tls: tlsOptions.prefault({}),
 };
 
-/** Options of a service that name its files. */
+/** The options of a service that name its TLS files, and the one for the lowest TLS version. */
 export type TlsOptions = Omit<z.infer<z.ZodObject<typeof tlsServiceOptions>>, 'tls'>;

@@ -13,7 +13,7 @@ import type { TicketKeys } from '../lib/ticket-keys.ts';
 import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib/tls-files.ts';
 import type { TlsOptions } from './options.ts';
 
-/** Interval of the checks in milliseconds. A changed file is used at the next check if it has not changed again by then. */
+/** Interval of the checks in milliseconds. Once a check has found a change, the files are used if the next check finds no other change. */
 const checkEveryMs = 2500;
 
 type TlsFiles = Pick<TlsOptions, TlsFile>;
@@ -28,8 +28,8 @@ interface Watched {
 }
 
 /**
- * Polls the certificate, key and client CA files of a service, so that replacing them on disk is enough. File-system notifications would
- * miss replaced files and links.
+ * Polls the certificate, key and client CA files of a service, so that it is enough to replace them on disk. File-system notifications
+ * would miss replaced files and links.
  */
 export class TlsWatch {
   readonly #service: () => Watched;
@@ -42,8 +42,8 @@ export class TlsWatch {
 
   /**
    * @param service returns the current service
-   * @param renew starts to use all files, or throws if they cannot be used. The old files then stay in use, and that is reported
-   *   once (`tlsFilesRefused`)
+   * @param renew starts to use all files, or throws if they cannot be used. If it throws, the old files stay in use, and the event
+   *   `tlsFilesRefused` reports that once
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -79,7 +79,7 @@ export class TlsWatch {
   }
 }
 
-/** @returns undefined if a file cannot be reached, because the process has dropped its privileges or links are circular */
+/** @returns undefined if a file cannot be reached, for example because the process has dropped its privileges or links are circular */
 function readStamps(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
@@ -100,15 +100,15 @@ const firstCipher = 'TLS_AES_128_GCM_SHA256';
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
 
 /**
- * Creates the TLS server of an https service. It gets its connections by `emit('connection', socket)`; `alpnProtocol` of the secure socket
- * is the negotiated protocol.
+ * Creates the TLS server of an https service. Pass connections to it with `emit('connection', socket)`. The negotiated protocol is the
+ * `alpnProtocol` of the secure socket.
  */
 export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: TicketKeys }, context: TlsContext): Server {
   return createServer({
     ...context,
     ...tickets.of(uuid, context.ca),
     ciphers: ciphers.join(':'),
-    // ChaCha20 is used first for clients that prefer it because they have no AES in hardware.
+    // Clients without AES in hardware prefer ChaCha20. For such clients, the server uses it first, too.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
     // A certificate that cannot be verified authenticates nobody (client-certificate.ts), but the client may still use other credentials.
@@ -116,7 +116,7 @@ export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: Tick
   });
 }
 
-/** Options of a TLS server; read again at each reload, so that a renewed certificate takes effect. */
+/** Options of a TLS server, with the content of the TLS files. */
 export interface TlsContext {
   /** Certificate chains and keys as PEM. Chains and keys at the same index belong together. */
   cert: string[];
@@ -128,17 +128,17 @@ export interface TlsContext {
 
 type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 
-/** Problems that make clients refuse a certificate. Files with such a problem do not replace files without it. */
+/** Problems that make clients refuse a certificate. New files with such a problem are refused if the files in use do not have it. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
 const optionNames = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
 
 /**
- * Reads the certificates, keys and client CA of an https service. With several keys OpenSSL uses one that the client supports.
+ * Reads the certificates, keys and client CA of an https service. If there are several keys, OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
  * @param inUse the files in use. New files are refused if they have one of the problems in `hindering` and the files in use do not
- * @throws ServiceError `unavailable`, which names the option whose file cannot be read or used, and the reason
+ * @throws ServiceError `unavailable` if a file cannot be read or used. The message names its option and the reason
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {
   const readNamed = (option: TlsFile) => readSet(option, options[option], inUse === undefined);
@@ -158,7 +158,7 @@ export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsCo
   return context;
 }
 
-/** Returns when the first certificate of a context expires. @returns Unix time in milliseconds */
+/** Returns the earliest time at which a certificate of a context expires. @returns Unix time in milliseconds */
 export function contextEndMs({ cert }: TlsContext): number {
   return Math.min(...cert.map((chain) => Date.parse(new X509Certificate(chain).validTo)));
 }
@@ -169,7 +169,7 @@ export function hasSameAuthorities({ ca: one }: TlsContext, { ca: other }: TlsCo
 }
 
 /**
- * Returns the context after a reload. It reads the files only if a path changed; `TlsWatch` notices changed content.
+ * Returns the context to use after a reload. The files are read only if a path changed, because `TlsWatch` notices changed content.
  *
  * @param nowMs Unix time in milliseconds
  * @throws ServiceError for the same reasons as `readTlsContext`

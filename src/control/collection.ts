@@ -9,7 +9,7 @@ export interface Selection {
   account?: string | undefined;
   /** An address or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all items are meant. A removal without another member requires it. */
+  /** Confirms that all items are meant. A removal requires it if no other member is given. */
   all?: boolean | undefined;
 }
 
@@ -22,7 +22,7 @@ export function selectionQuery({ ids = [], account, address, all }: Selection): 
   return query;
 }
 
-/** Reads a query of `selectionQuery`. @throws ServiceError `bad-request` for unknown parameters */
+/** Parses a query that was made by `selectionQuery`. @throws ServiceError `bad-request` for unknown parameters */
 export function parseSelection(query: URLSearchParams): Selection {
   for (const name of query.keys())
     if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `The parameter "${name}" is not known.`);
@@ -35,8 +35,8 @@ export function parseSelection(query: URLSearchParams): Selection {
 }
 
 /**
- * Creates a function that checks whether an address or range is in `wanted`, or contains it. @throws ServiceError `bad-request` for an
- * invalid address
+ * Creates a function that checks whether an address or range is within `wanted` or contains `wanted`. @throws ServiceError `bad-request`
+ * for an invalid address
  */
 function overlaps(wanted: string): (address: string) => boolean {
   const first = (range: string) => range.split('/', 1)[0] ?? '';
@@ -44,7 +44,7 @@ function overlaps(wanted: string): (address: string) => boolean {
   return (address) => isWithin(first(address)) || (address.includes('/') && compileAddressRanges([address])(first(wanted)));
 }
 
-/** The JSON of items of each kind. `--json` uses the same names. Times are in ISO 8601. */
+/** The JSON of items of each kind, which is also the output of `--json`. Times are in ISO 8601. */
 export const shownItems = {
   sessions: z.strictObject({
     id: z.string().describe('ID for `remove`; nobody can sign in with it.'),
@@ -143,11 +143,11 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** Returns the account name that the items contain, if it differs from the given one. */
+  /** Converts the name of an account to the form that the items contain. Missing if that is the name itself. */
   readonly nameOf?: (account: string) => string;
-  /** Lists items. @param account the list may leave out the items of other accounts */
+  /** Lists items. @param account if given, the list may leave out the items of other accounts */
   list(account?: string): Promise<Item[]>;
-  /** Removes items. When the promise has resolved, no process finds them. @param by name of the administrator, for events */
+  /** Removes items. Once the promise has resolved, no process finds them any more. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;
   /** Undoes the deletion of items. Items that cannot be restored get a `problem`. @param by name of the administrator, for events */
   restore?(items: readonly Item[], by?: string): Promise<Item[]>;

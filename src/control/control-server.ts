@@ -24,7 +24,7 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
-/** Further commands of operators, by name. Each one gets the JSON of a request and returns its results. @throws ServiceError */
+/** Further commands of operators, by name. Each command gets the parsed JSON of a request, and returns results. @throws ServiceError */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
 /** Maximum size of a command in bytes. */
@@ -36,7 +36,7 @@ const maxConnections = 32;
 /** Time within which a client must send its request, in milliseconds. */
 const requestWithinMs = 5000;
 
-/** A client that reads nothing for this time is disconnected, in milliseconds. */
+/** Time in milliseconds after which a client is disconnected if it reads nothing. */
 const stallWithinMs = 30_000;
 
 /**
@@ -46,7 +46,7 @@ const stallWithinMs = 30_000;
  * Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for locks, bans and trash; `POST /trash?id=…` to restore; `POST
  * /orders/NAME` with a JSON body. Replies are NDJSON.
  *
- * @param dataFolderPath data folder of this process, and the folder of the socket
+ * @param dataFolderPath data folder of this process, in which the socket is created
  * @returns a function that closes the socket
  * @throws ServiceError `unavailable` if the folder cannot contain a socket
  */
@@ -162,7 +162,7 @@ async function actOnHeld(
 }
 
 /**
- * Listens at the control socket of a data folder. @returns a function that removes the socket file, to be called when the server is closed
+ * Listens at the control socket of a data folder. @returns `SocketPath.close`, to be called when the server is closed
  * @throws the errors of `openControlSocket`
  */
 async function listenAtSocket(server: Server, dataFolderPath: string): Promise<() => void> {
@@ -172,8 +172,8 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
     const { path, close } = socket;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
     const listening = once(server, 'listening');
-    // The server is exclusive to this process (not in the cluster's primary), so bind(2) creates the file during this call. The umask
-    // ensures that other users can never open the file.
+    // Because of `exclusive`, this process listens itself instead of the cluster's primary, so bind(2) creates the file during this call.
+    // The umask ensures that other users can never open the file.
     const umask = process.umask(0o177);
     try {
       server.listen({ path, exclusive: true });

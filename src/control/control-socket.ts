@@ -6,7 +6,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Maximum time to wait for the service, in milliseconds. It is long, because the end of sessions may wait for a worker that hangs. */
+/** Maximum time to wait for the service, in milliseconds. It is long, because ending sessions may have to wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
 /** Maximum number of IDs in one request, so that the request line stays short. */
@@ -37,7 +37,7 @@ export async function askService(
 /**
  * Sends a command to the service that owns a data folder.
  *
- * @returns the items of its reply
+ * @returns the items of the reply
  * @throws the errors of `askService`
  */
 export async function orderOfService(dataFolderPath: string, name: string, order: object): Promise<ShownItem[]> {
@@ -84,7 +84,7 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
   }
 }
 
-/** Parses one line of the reply. @throws Error if it is not an item */
+/** Parses one line of the reply. @throws Error if the line is not an item */
 function readItem(line: string): ShownItem {
   const item: unknown = JSON.parse(line);
   if (!isObject(item)) throw new Error('its reply is not a list of items');
@@ -111,7 +111,7 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** Maximum length of a Unix socket's path on all systems, in bytes. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
+/** Maximum length, in bytes, of a Unix socket's path that all systems support. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
 /** A path of the control socket that is short enough for bind(2) and connect(2). */
@@ -122,7 +122,8 @@ export interface SocketPath {
 }
 
 /**
- * Finds a path for the control socket. If the normal path is too long, the path goes through a descriptor of the folder in /proc.
+ * Finds a path for the control socket. If the normal path is too long, the returned path leads through /proc and a descriptor of the
+ * folder.
  *
  * @throws ServiceError `unavailable` if the path is too long and there is no /proc
  * @throws the errors of `openSync`

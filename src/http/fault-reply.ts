@@ -41,8 +41,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 }
 
 /**
- * Builds the reply to a fault, as an errors body or a page. If the fault has no event of its own, it emits `requestNotAuthorised` (for
- * every 401), `badRequest` or `internalError`.
+ * Builds the reply to a fault, as an errors body or a page. Depending on the status, emits `requestNotAuthorised` (every 401),
+ * `badRequest`, `internalError` or no event.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
@@ -51,7 +51,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // 503 means that nothing was changed, so that proxies may ask another node. If something was changed, the status is 500.
+  // A 503 tells proxies that nothing was changed and that they may ask another node. If something was changed, the status is 500.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusCodes[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
@@ -117,8 +117,8 @@ function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
 }
 
 /**
- * Returns both challenges as two header lines (docs/spec/http.md#not-signed-in). Requests of pages get only `session`, because browsers
- * would open their own password box for `basic`.
+ * Returns the challenges, each as a header line (docs/spec/http.md#not-signed-in). Requests that pages send get only `session`, because
+ * for `basic`, browsers would open their own password box.
  */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
@@ -143,7 +143,7 @@ function isForPage(exchange: Exchange): boolean {
   );
 }
 
-/** Returns the endpoint's message that clients may see (`public_error`). */
+/** Returns the message of an authentication endpoint, if clients may see it (`public_error`). */
 function toldMessage(fault: ServiceError): string | undefined {
   return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
 }

@@ -81,8 +81,8 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
 };
 
 /**
- * Creates the Hono application that answers all URLs of a service. It routes by the target that `parseRequestTarget` read once. Do not use
- * `c.req.path`, `param` or `query`, because Hono would decode the URL again. For the reasons why it uses some of Hono's middleware, see
+ * Creates the Hono application that answers all URLs of a service. `parseRequestTarget` has already read the target, and it selects the
+ * route. Do not use `c.req.path`, `param` or `query`, because Hono would decode the URL again. Why some of Hono's middleware is used:
  * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
@@ -217,7 +217,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('ALL', '/refused', refuseTarget);
 }
 
-/** Adds the requests that visitors of links may send, below /__svc__/s/. All other requests are refused there. */
+/** Adds the routes for visitors of links, below /__svc__/s/. All other requests are refused there. */
 function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   const [uploads, upload] = [['/link/file/uploads', '/link/folder/uploads'], '/link/file/uploads/*'] as const;
   const dropsByTus = (exchange: Exchange) => isDrop(exchange) && speaksTus(exchange);
@@ -247,7 +247,7 @@ function refuse({ method }: Exchange): never {
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
 }
 
-/** Returns the value of `Allow` for the URL of a request, which lists the methods of its pattern. */
+/** Returns the value of `Allow` for a request: the methods of the pattern that its URL matches. */
 function allowedMethods(routes: readonly RouterRoute[], c: Parameters<Handler<HttpEnvironment>>[0]): string {
   const ofPattern = routes.filter(({ path }) => path === routePath(c));
   return listMethods(ofPattern, c.env);

@@ -11,7 +11,7 @@ function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusCo
   );
 }
 
-/** Returns the counters and histograms of an ended process, which must not be lost. */
+/** Returns only the counters and histograms. They must not be lost when the processes have ended. */
 export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
   const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
@@ -59,7 +59,7 @@ const sftpTransfers: Readonly<Record<string, { direction: 'download' | 'upload';
 function createMetrics(registry: Registry, version: string) {
   const registers = [registry];
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
-  // Most gauges have the same value on all nodes, so the maximum is used. For the others, it is the sum.
+  // Most gauges have the same value on all nodes, so the maximum is used. Others need the sum or the minimum.
   const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'min' | 'sum' = 'max') =>
     new Gauge({ name, help, labelNames, registers, aggregator });
   const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>

@@ -53,13 +53,13 @@ export interface ServiceFigures extends ServiceTraffic {
 /** Figures about one event handler. */
 export interface HandlerFigures {
   handler: string;
-  /** Whether it delivers events, on this node or on the node that has its lease. */
+  /** Whether the handler delivers events, on this node or on another node that has the lease. */
   isRunning: boolean;
-  /** Whether an administrator paused it. */
+  /** Whether an administrator paused the handler. */
   isPaused: boolean;
-  /** Whether this node delivers its events; undefined for a single node. */
+  /** Whether this node delivers the handler's events; undefined for a single node. */
   hasLease: boolean | undefined;
-  /** Number of events in the journal that it has neither filtered nor delivered. */
+  /** Number of events in the journal that the handler has neither filtered nor delivered. */
   waitingEvents: number;
   /** Age of the oldest waiting event in seconds; 0 if none is waiting. */
   oldestWaitingS: number;

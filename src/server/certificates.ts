@@ -115,7 +115,7 @@ export class Certificates {
   #sources(config: Config, key: string): ChallengeSources {
     const { store } = this.#dependencies;
     const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
-    // The last entry of a name wins. So the order is reversed, and the first service with a name is used.
+    // In a Map, the last entry of a name wins. So the order is reversed, and the first service with the name is used.
     const origins = new Map(
       served
         .toReversed()

@@ -32,7 +32,7 @@ export interface ControlledStores {
   context: EventContext;
 }
 
-/** Returns the collections that operators may list and remove. */
+/** Returns the collections whose items operators may list and remove. */
 export function controlledCollections({ sessions, locks, bans, files, context }: ControlledStores, clock: Clock): Collections {
   return {
     sessions: sessionCollection(sessions),
@@ -138,7 +138,7 @@ function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: 
 }
 
 function trashCollection(files: FilesEnvironment, context: EventContext): Collection {
-  /** Finds the given items that are still in the trash. */
+  /** Finds those of the given items that are still in the trash. */
   const find = async (items: readonly Item[]) => {
     const wanted = new Set(items.map(({ handle }) => handle));
     return (await listAllTrash(files)).filter((item) => wanted.has(item.trashed.id));

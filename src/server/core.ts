@@ -59,7 +59,7 @@ interface CoreDependencies {
   findAccount: (name: string) => Account | undefined;
 }
 
-/** The parts of the server that reloads do not replace, such as the journal, the deliveries and the file environment. */
+/** The parts of the server that stay the same after a reload, such as the journal, the deliveries and the file environment. */
 export class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
@@ -323,7 +323,7 @@ interface Dependencies {
   findAccount: (name: string) => Account | undefined;
 }
 
-/** Creates the functions of a running service that forwarding handlers need. */
+/** Creates the functions that a running service provides to handlers that forward files. */
 function forwardMeans({ journal, events, files, findAccount }: Dependencies): ForwardMeans {
   const forwarded = () => new ForwardedFiles({ environment: files(), findAccount });
   return {
@@ -342,7 +342,7 @@ function forwardMeans({ journal, events, files, findAccount }: Dependencies): Fo
       },
       async wasForwarded(event, handler) {
         const selection = { id: [eventIds.fileForwarded], uuid: [], text: event.uuid };
-        // The clocks of nodes differ, so the search begins earlier than the event.
+        // The clocks of nodes differ, so the search begins an hour before the event.
         for await (const { event: told } of journalEvents(journal, selection, () => {}, eventTimeMs(event) - 3_600_000))
           if (told.data.event_uuid === event.uuid && told.data.uuid === handler) return true;
         return false;

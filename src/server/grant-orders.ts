@@ -31,7 +31,7 @@ const orders = {
   rotate: z.strictObject({ by, id: z.string(), overlap: z.number().min(0) }),
 };
 
-/** The parts of the server that operators' commands about tokens and links need. */
+/** The parts of the server that are needed for operators' commands about tokens and links. */
 export interface GrantOrderParts {
   grants: Grants;
   server: EventComponent;

@@ -111,7 +111,7 @@ export function newestErrors(lists: readonly (readonly RecentError[])[]): Recent
   return [...kinds.values()].slice(-maxErrors);
 }
 
-/** Runs the `monitor` services of a server and counts the figures that they show. Without such a service, nothing is counted. */
+/** Runs the `monitor` services of a server, and counts the figures that they show. `tally` counts even without such a service. */
 export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
@@ -184,7 +184,7 @@ export class Monitoring {
     };
   }
 
-  /** Returns an observer that counts for an SSH service; undefined if there is no `monitor` service. */
+  /** Returns an observer that counts handshakes, logins and requests of an SSH service; undefined without a `monitor` service. */
   sshObserver(service: string, config: Config): SshObserver | undefined {
     if (monitorServices(config).length === 0) return undefined;
     const counts = () => (this.#countsRequests ? this.#metrics : undefined);

@@ -130,7 +130,7 @@ function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions
 /** Share of the process's file descriptors that SFTP clients may use for files and folders. An upload may need two of them. */
 const shareOfHandles = 1 / 4;
 
-/** A running service and the sessions that survive its reload. */
+/** A running service, and its sessions, which survive a reload. */
 interface Running {
   server: HttpServer | SshServer;
   sessions: SessionStore;
@@ -140,7 +140,7 @@ interface Running {
 export class OwnListeners {
   readonly #dependencies: ListenerDependencies;
   readonly #running = new Map<string, Running>();
-  /** Services that a reload removed and that still answer requests. */
+  /** Services that were removed by a reload, but still answer requests. */
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
@@ -187,7 +187,7 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // The old listener of a moved service stays until the new one listens. If the new one cannot listen, the old one is kept.
+        // If the address of a service changes, the old listener stays until the new one listens. If that fails, the old one is kept.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }
@@ -220,7 +220,7 @@ export class OwnListeners {
   /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // End the sessions first, because this step reads their renewals by other nodes. Requests of renewed sessions must not be cut.
+    // End the sessions first: this step also learns which sessions other nodes have renewed. Their requests must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
@@ -299,7 +299,7 @@ export class OwnListeners {
     return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
   }
 
-  // Retires removed services, and the former listeners of moved services.
+  // Retires removed services, and the old listeners of services whose address changed.
   #retire(before: Config, parts: RequestParts, moved: readonly string[]): void {
     const staying = fileServices(parts.config);
     for (const uuid of fileServices(before)) {
@@ -307,7 +307,7 @@ export class OwnListeners {
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
       this.#retired.add(running);
-      // From here on, the new configuration decides about the clients of the retired service.
+      // From here on, the new configuration determines which clients of the retired service are still valid.
       const { component, options } = running.server.service;
       running.server.follow(makeChain(this.#dependencies, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
@@ -384,7 +384,7 @@ export class OwnListeners {
     return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
-  /** @returns an SSH service with its new options; undefined for other ones. @throws ServiceError `unavailable` if it needs a restart */
+  /** @returns an SSH service with new options; undefined for HTTP. @throws ServiceError `unavailable` if the service needs a restart */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;
     if (server instanceof HttpServer) {

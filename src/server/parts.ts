@@ -10,7 +10,7 @@ import type { KnownTrash } from '../files/trash/known-trashes.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
-/** The parts of one configuration that requests need. */
+/** The parts that requests need. They are created from a configuration. */
 export interface RequestParts {
   config: Config;
   methods: Map<string, AuthMethod>;

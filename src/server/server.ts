@@ -35,7 +35,7 @@ import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 /** The parts of one configuration, except the listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
-  /** Replaces the inspections of the running server by the inspections of this configuration. */
+  /** Replaces the inspections of the running server with the inspections of this configuration. */
   applyInspections: () => void;
 }
 
@@ -50,7 +50,7 @@ interface Opened {
   readonly certificates: Certificates;
 }
 
-/** A server and everything that it has opened. It may not listen yet. */
+/** A server and everything that it has opened. It exists even before the server listens. */
 interface Running extends Opened {
   readonly consoles: ConsoleServices;
   /** The parts of the current configuration. */
@@ -235,7 +235,7 @@ export class Server {
     return [listeners, this.#monitoring, consoles, certificates].flatMap((part) => part?.listening() ?? []);
   }
 
-  /** A URL that logs an administrator (by name) in to the console once, within five minutes; undefined without a console. */
+  /** Returns a URL that logs in an administrator to the console; undefined without a console. It works once, within five minutes. */
   consoleLink(administrator: string): string | undefined {
     return this.#running?.consoles.loginLink(administrator);
   }
@@ -292,7 +292,7 @@ export class Server {
     this.#phase = 'stopping';
     running?.listeners.leave();
     if (!running || !wasReady) {
-      // This makes the start fail, which then closes everything that it opened.
+      // This makes `#start` fail, and then `#start` closes everything that it has opened.
       await running?.listeners.stop(0);
       if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});

@@ -44,7 +44,7 @@ export interface State {
   readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined if they are stored in the data folder. */
   readonly uploads?: SharedUploadStore;
-  /** Uploads of several nodes that wait for a decision; undefined if they are stored in the data folder. */
+  /** Held uploads of several nodes; undefined if they are stored in the data folder. */
   readonly held?: SharedUploadStore;
   /** Tokens and links of several nodes; undefined if the data folder has all of them. @param local the copy of this node */
   readonly grants?: (local: FileGrants) => GrantStore;

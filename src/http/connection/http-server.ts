@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes with the current options. It is replaced when they change, because Node.js fixes some of them at creation. */
+  /** Makes the TLS handshakes with the current options. It is replaced when they change: Node.js cannot change all of them later. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -92,7 +92,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
+  /** Starts to accept connections. @throws ServiceError `unavailable` if the address is in use or not permitted. The message names it */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -111,7 +111,7 @@ export class HttpServer {
     );
   }
 
-  /** The URL under which clients reach the server. It has the port that the system chose if the configured port is 0. */
+  /** The URL under which clients reach the server. If the configured port is 0, it has the port that the system chose. */
   get url(): string {
     return serverUrl(this.#service.options.type, this.#server);
   }
@@ -126,7 +126,7 @@ export class HttpServer {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
-  /** Continues to serve, but closes each connection after its reply, so that clients and proxies switch to another node. */
+  /** Continues to serve, but closes each connection after the next reply, so that clients and proxies switch to another node. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -150,7 +150,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Switches to the authentication chain of a new configuration. The server calls it for services whose options stay the same. */
+  /** Switches to the authentication chain of a new configuration. Called for a server that a reload has removed or replaced. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -205,7 +205,7 @@ export class HttpServer {
     const idleMs = this.#idleMs;
     const server = this.#http1;
     server.headersTimeout = headerTimeoutMs;
-    // A large upload may take any time. The idle timeout ends a stalled one.
+    // A large upload may take any length of time. If it stalls, the idle timeout ends it.
     server.requestTimeout = 0;
     server.keepAliveTimeout = idleMs;
     server.setTimeout(idleMs);
@@ -323,7 +323,7 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // Wait one turn of the event loop. By then, a stream that its client reset in the same packet is gone and costs nothing
+    // Wait one turn of the event loop. If the client reset the stream in the same packet, the stream is gone by then and costs nothing
     // (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
@@ -333,13 +333,13 @@ function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): Ser
 }
 
 /**
- * Ends a stream that its client reset without an error code. Node.js would keep it until the request is read, its writer would not notice,
- * and files would stay open.
+ * Ends a stream when the client has reset it without an error code. Otherwise, Node.js would keep the stream until the request is read. The
+ * writer of the reply would not notice the reset, and files would stay open.
  */
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // There is nothing to do: a stream that the client cancelled is not an error, and its writer learns that it ended.
+  // Nothing to do: it is not an error if the client cancels a stream, and the writer of the reply learns of the end.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

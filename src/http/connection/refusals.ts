@@ -19,7 +19,7 @@ const meanings: Record<string, [number, string]> = {
 };
 
 /**
- * Returns the complete reply to bytes that are not an HTTP request.
+ * Returns the complete reply to bytes that are not an HTTP request, and the message in it.
  *
  * @param error the parser's error
  * @param server value of the header `server`

@@ -22,8 +22,8 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page of the account that does not show a folder. The page has the path to it, the result of the form that
- * redirected to it, and the content.
+ * Builds the reply with a page of the account that does not show a folder, such as the trash. If a form redirected the browser to the page,
+ * the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
   const { language } = context;
@@ -38,12 +38,12 @@ ${content}
   return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
 }
 
-/** Renders a button that ends the selected items of a page. @param action value of the form's field `action` */
+/** Renders the button that deletes, revokes or withdraws the selected items of a page. @param action value of the form's field `action` */
 export function endButton(action: string, label: string): Html {
   return html`<button class="trigger danger" name="action" value="${action}" data-icon="trash" title="${label}">${icon('trash')}<span class="wide">${label}</span></button>`;
 }
 
-/** Icon and words in place of an empty list. */
+/** The icon and the text that replace an empty list. */
 interface None {
   icon: IconName;
   text: string;
@@ -54,7 +54,7 @@ export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** Whether the path leads to the item. */
+  /** Whether the item is at the path now, so that the page can link to it. */
   isThere?: boolean;
   /** An additional line of text. */
   note?: Html | false;
@@ -81,7 +81,7 @@ interface SelectionTable {
 /** Maximum number of items on a page. A form with more items would be refused. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table like that of a folder, or a text if there are no items. It shows only as many items as fit on a page. */
+/** Renders a form with a table like that of a folder, or a text if there are no items. At most `itemsOfPage` items are shown. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;
@@ -138,7 +138,7 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** Renders a time in UTC, which the page's script replaces by local time. */
+/** Renders a time in UTC, which the page's script replaces with local time. */
 export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
   return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
 }
@@ -190,7 +190,7 @@ interface Question {
   isDangerous: boolean;
 }
 
-/** Renders the page that lists the selected items and asks before the action is done. */
+/** Renders the page that lists the selected items and asks the user to confirm the action. */
 export function questionPage(context: PageContext, asked: Question): Reply {
   const { url, title, question, items, warning, fields, action, ids, button, isDangerous } = asked;
   const body = html`<main class="card roomy" id="main">

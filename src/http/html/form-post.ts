@@ -115,7 +115,7 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
   return [...members];
 }
 
-/** Finds the name on disk, which may have LF or CR. Browsers send each line break as CR LF (HTML, "newlines in form data"). */
+/** Finds the name on disk. Its line breaks may be LF or CR, but browsers send each as CR LF (HTML, "newlines in form data"). */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = exchange;
@@ -189,8 +189,8 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
 }
 
 /**
- * Reads the metadata of a form: the field `metadata`, which has the syntax of the header, and pairs of the fields `metadata-name` and
- * `metadata-value`. Empty values are omitted.
+ * Reads the metadata of a form. The field `metadata` has the syntax of the header. The fields `metadata-name` and `metadata-value` form
+ * pairs; pairs with an empty value are omitted.
  */
 function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');
@@ -275,7 +275,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // An error must not destroy the stream, because the parser would wait forever for the rest of the file.
+    // An error must not destroy the stream, because the parser would then wait for the rest of the file forever.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

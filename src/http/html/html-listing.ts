@@ -25,8 +25,8 @@ import { type PageContext, pageHeaders } from './pages/page.ts';
 const orderCookie = 'SVC_LISTING';
 
 /**
- * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), or else from the cookie. Without both, uses the
- * default (docs/spec/files.md#listings). Unknown values are ignored.
+ * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), or else from the cookie. If neither has it, the
+ * default applies (docs/spec/files.md#listings). Unknown values are ignored.
  *
  * @returns the order, and the `Set-Cookie` line for a new choice
  */
@@ -153,8 +153,8 @@ export interface AskedSearch {
 }
 
 /**
- * Answers GET of a search below a folder with a page that grows during the search. If a page's script requests it, the page has no results,
- * because the script requests them separately as lines of JSON.
+ * Answers GET of a search below a folder. The reply is a page that grows during the search. If a script sent the request, the page has no
+ * results, because the script requests them separately as lines of JSON.
  */
 export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;

@@ -18,12 +18,12 @@ export function readTheme(exchange: Pick<Exchange, 'incoming'>): Theme {
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
-/** Returns the language that the user chose; without a choice, the language of the browser. Dates and numbers follow its region. */
+/** Returns the language that the user chose; without a choice, the browser's language. Dates and numbers follow the language's region. */
 export function readLanguage(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
-/** Reads the view of listings from the query (`?view=grid`), or else from the cookie. A new choice also gets a `Set-Cookie` line. */
+/** Reads the view of listings from the query (`?view=grid`), or else from the cookie. For a new choice, `line` is the `Set-Cookie` line. */
 export function readView(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);
@@ -60,7 +60,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
 
 const flashCookie = 'SVC_FLASH';
 
-/** Results of forms, which the next page shows once. The cookie contains a code and a count, but never text from a user. */
+/** Results of forms. The next page shows the result once. The cookie contains a code and a count, but never text from a user. */
 const flashCodes = [
   'uploaded',
   'created',
@@ -89,7 +89,7 @@ export function flashCookieLine(code: FlashCode, count: number): string {
   return `${flashCookie}=${code}-${count}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
 }
 
-/** Builds the redirect to a page that shows the message. */
+/** Builds the redirect to a page that then shows a message. */
 export function flashRedirect(location: string, code: FlashCode, count: number): Reply {
   return { status: 303, headers: { location, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
@@ -107,8 +107,8 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie that carries an endpoint's message about a refused login (`public_error`). It keeps the message out of URLs, and
- * its path limits it to the login page. It is `Lax`, because the browser may come from another site.
+ * Attributes of the cookie with an endpoint's message about a refused login (`public_error`). The cookie keeps the message out of URLs.
+ * Only the login page gets it. It is `Lax`, because the browser may come to that page from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 

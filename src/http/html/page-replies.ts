@@ -33,7 +33,7 @@ export function makePageContext(exchange: Exchange): PageContext {
   };
 }
 
-/** Returns the file or folder of a link for its page; undefined for other pages. For an invalid link it is `/`, which reveals nothing. */
+/** For a page of a link, returns the linked file or folder, or `/` for an invalid link, which reveals nothing. Otherwise undefined. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (!isOfLink(target)) return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
@@ -54,7 +54,7 @@ function pageUrl({ target }: Exchange): string {
 
 function pageAccount({ account, session }: Client, { passwords, chain }: HttpService): PageAccount {
   const isAnonymous = account.method.type === 'anonymous';
-  // Links and tokens are not offered if the service's methods would refuse all of them.
+  // Links and tokens are not offered if all authentication methods of the service would refuse them.
   const mayGrant = !isAnonymous && chain.takesGrants(account);
   return {
     name: account.name,
@@ -76,7 +76,7 @@ export function pageReply(context: PageContext, status: number, page: PageModel,
   return { status, headers: { ...pageHeaders(context), ...headers }, body: layout(context, page) };
 }
 
-/** Data of the login page: the message of a refused login, the page after the login, and the name entered before. */
+/** Data of the login page: why a login was refused, the page to open after the login, and the name that the user entered before. */
 export interface LoginForm {
   message?: string | undefined;
   next?: string | undefined;
@@ -167,7 +167,7 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   return html`<p>${receipt}<a class="button primary" href="${to}">${goOn === 'toFiles' && nearest !== '/' && !linked ? language.text('toFolder', { name: nameInText(baseName(nearest)) }) : language.text(goOn)}</a></p>`;
 }
 
-/** Returns the nearest parent of a missing path that the account may list; `/` if it may list none of them. */
+/** For a missing path, returns the nearest parent folder that the account may list; `/` if it may list none of them. */
 function nearestFolder({ target, client }: Exchange): VirtualPath {
   let folder = target.kind === 'member' && client ? target.path : ('/' as VirtualPath);
   while (folder !== '/') {
@@ -177,7 +177,7 @@ function nearestFolder({ target, client }: Exchange): VirtualPath {
   return folder;
 }
 
-/** @returns undefined for a path that the account may not see now */
+/** Inspects a path. @returns undefined if the account may not inspect it */
 export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
   try {
     return { entry: files.inspect(path) };
@@ -187,7 +187,7 @@ export function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry 
   }
 }
 
-/** Describes when a client that was refused for a limited time may try again; undefined for other problems. */
+/** If a client was refused for a limited time, describes when it may try again; undefined for other problems. */
 export function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): string | undefined {
   const seconds = problem instanceof ServiceError ? problem.details.retry_after_s : undefined;
   if (problem.code !== 'too-many-requests' || typeof seconds !== 'number') return undefined;
@@ -204,8 +204,8 @@ export function words({ language }: PageContext, problem: Problem): Html {
 }
 
 /**
- * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page needs no network. It has the frame of all
- * pages.
+ * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page loads nothing from other sites. Its frame
+ * is that of all pages.
  */
 export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">

@@ -24,7 +24,7 @@ export function problemWords(language: string, { code, message }: Problem): Prob
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
 }
 
-/** Returns the texts of `problemWords` as one line, after the name of the member that has the problem. */
+/** Returns one line: the name of the member that has the problem, then the texts of `problemWords`. */
 export function problemText(language: string, problem: Problem): string {
   const { translated, own } = problemWords(language, problem);
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');

@@ -53,7 +53,7 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   deleted: 'changeDeleted',
 };
 
-/** Minimum number of consecutive changes that are grouped in one item, which can be opened. */
+/** Minimum number of consecutive changes in a group. The page shows a group as one item that the reader can open. */
 const leastGrouped = 3;
 
 /** Returns a key that is equal for changes of one kind in one folder within the same hour. */

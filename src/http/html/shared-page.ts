@@ -64,7 +64,7 @@ export interface SharedActions {
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** Answers POST of a form of that page. It asks for confirmation, then revokes the links. */
+/** Answers POST of a form of the page of links. The first form leads to a question; the second one revokes the links. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const wanted = new Set(fields.getAll('selected'));

@@ -38,7 +38,7 @@ export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Pr
   return respond(exchange, tokensPage(exchange, tokens));
 }
 
-/** @param refused the fields of a refused request, which the form shows again */
+/** @param refused the fields of a refused request, which the form shows again, and the reason of the refusal */
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -99,7 +99,7 @@ function pathsCell({ language }: PageContext, { paths }: Grant): Html {
   return html`${paths.map((path, index) => html`${index > 0 && ', '}${bdi(path)}`)}`;
 }
 
-/** Answers POST of a form of that page. It creates a token, or asks before it replaces or revokes tokens. */
+/** Answers POST of a form of the page of tokens. Creates a token, or asks for confirmation before it replaces or revokes tokens. */
 export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
@@ -245,7 +245,7 @@ ${services.map(({ uuid, type }) => box('services', uuid, html`${type.toUpperCase
 </form>`;
 }
 
-/** Converts the fields of the form to the JSON body that the REST API takes for a new token. */
+/** Converts the fields of the form to the JSON body that the REST API accepts for a new token. */
 function formOrder(fields: URLSearchParams): Record<string, unknown> {
   const lines = (name: string) => some((fields.get(name) ?? '').split(/\r\n|\r|\n/).filter((line) => line.trim() !== ''));
   const list = (name: string) => some(fields.getAll(name));

@@ -47,7 +47,7 @@ ${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
   return respond(exchange, accountPage(exchange, context, { url: trashUrl, title, content }));
 }
 
-/** Answers POST of a form of that page. It restores items, or asks for confirmation before it deletes them permanently. */
+/** Answers POST of a form of the page of the trash. It restores items, or asks for confirmation before it deletes them permanently. */
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -126,7 +126,7 @@ function otherName(name: string): string {
   return dot > 0 ? `${shown.slice(0, dot)} (2)${shown.slice(dot)}` : `${shown} (2)`;
 }
 
-/** Renders the page that asks before items are deleted permanently. */
+/** Renders the page that asks whether to delete items permanently. */
 function endQuestion(context: PageContext, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
   const { language } = context;
   const shown = items.slice(0, itemsOfPage);

@@ -50,7 +50,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     path: visit.root,
     mayLook: false,
     mayWrite: true,
-    // Uploads with a taken name get a number, so the page need not ask.
+    // If the name of an upload is taken, the service adds a number to it. So the page need not ask.
     mayReplace: true,
     onNameTaken: 'number',
     retainDays: 0,

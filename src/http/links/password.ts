@@ -25,7 +25,7 @@ export const linkPasswordDetail = 'link_password';
  * authentication with any name, or by the form.
  *
  * @returns the reply to the form, which sets the cookie; undefined for a request that may continue
- * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong ones for the link or from the address
+ * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong passwords (of the link or address)
  */
 export async function unlock(exchange: Exchange, grant: Grant, secret: string): Promise<Response | undefined> {
   const hash = grant.link?.passwordHash;
@@ -42,7 +42,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   const path = linkUrlPath(secret, '/' as VirtualPath, true);
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0 || options.public_url.startsWith('https:');
-  // The cookie is `Lax`, because people open links from mails. It is useless without the secret of the URL.
+  // The cookie is `Lax`, because people open links from mails. It is useless without the secret in the URL.
   const line = `${passwordCookie}=${passwordProof(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
 }

@@ -10,7 +10,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import type { MemberResult } from '../rest/member-actions.ts';
 
-/** Maximum number of files of one receipt. With more files some clients would truncate its URL. */
+/** Maximum number of files of one receipt. If there were more, some clients would truncate the URL of the receipt. */
 export const maxReceiptFiles = 200;
 
 /** A file of a receipt. */
@@ -104,7 +104,7 @@ function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
 `;
 }
 
-/** Builds the reply to a form if all its files were stored or held. It redirects the browser to the receipt. */
+/** Builds the reply to a form if all its files were stored or held: a redirect to the receipt. */
 export function droppedPageReply(exchange: Exchange, results: readonly MemberResult[]): Reply {
   const visit = exchange.visit as Visit;
   const files = results.flatMap(({ dropped }) => dropped ?? []).slice(0, maxReceiptFiles);

@@ -18,8 +18,8 @@ type LinkTarget = Extract<RequestTarget, { kind: 'link' }>;
  * Lets a visitor act as the creator of a link, within the limits of the link (docs/spec/links.md#visitors). Sets `exchange.client` and
  * `exchange.visit`.
  *
- * @throws ServiceError `not-found` for a wrong secret, `gone` for a link that has ended, `unauthorized` without its password,
- * `too-many-requests`
+ * @throws ServiceError `not-found` for a wrong secret, `gone` for a link that has ended, `unauthorized` without the link's password,
+ * `too-many-requests` after too many guesses
  */
 export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
   const { target } = exchange;
@@ -34,7 +34,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Looks up the current state of the link's account, and limits its rights to those of the link. Sets `exchange.client`.
+ * Looks up the current state of the link's account, and limits the account's rights to those of the link. Sets `exchange.client`.
  *
  * @throws ServiceError `gone` for a link that has ended, `unavailable` while the account cannot be looked up
  */
@@ -49,7 +49,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** Returns the same account, but its uploads get a number if their name is taken, because a visitor does not know the existing names. */
+/** Returns a copy of the account that numbers uploads if their name is taken. A visitor does not know the existing names. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
@@ -63,7 +63,7 @@ async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promi
   events.emit({ id: eventIds.linkOpened, context: signedIn(exchange).context, data: { path: paths?.[0], kind: link?.kind } });
 }
 
-/** Finds the link of a secret. Wrong secrets count as guesses from the address. An address blocked for that can still use valid secrets. */
+/** Finds the link of a secret. Wrong secrets count as guesses from the address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
   // A mistyped secret is recognized without a look-up in the store.

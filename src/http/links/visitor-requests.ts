@@ -33,7 +33,7 @@ function getDrop(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<
   return respond(exchange, dropPage(exchange, visit));
 }
 
-/** Sends a page or JSON to clients that ask for it. Programs such as curl and wget know only the URL and get the file itself. */
+/** Sends a page or JSON to clients that ask for it. Programs such as curl and wget ask for neither, and get the file itself. */
 function getSharedFile(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<Response> {
   if (below !== '/') return getFile(exchange);
   const type = preferredType(header(exchange, 'accept'), ['application/octet-stream', 'text/html', 'application/json']);
@@ -56,7 +56,7 @@ function getSharedFolder(
   return getFolder(exchange, below === '/' ? shownLink(visit) : {});
 }
 
-/** Answers POST of a form, which uploads files or downloads members of a folder as an archive. */
+/** Answers POST of a form. The form uploads files, or downloads members of a folder as an archive. */
 export function postLinked(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   const isForm = type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded';

@@ -36,7 +36,7 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { socket } = exchange.incoming;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  // `authorized` of a resumed TLS session was decided at its first handshake, so the certificate may have expired since then.
+  // If the TLS session was resumed, `authorized` is the result of its first handshake, and the certificate may have expired since then.
   if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
   const commonName = certificate.toLegacyObject().subject.CN;
   if (typeof commonName !== 'string') return undefined;
@@ -56,7 +56,7 @@ export const sessionCookie = 'SVC_HTTP_SESSION';
 /** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token. */
 export const bearerDetail = 'bearer';
 /**
- * Key in `details` of an `unauthorized` fault. It is set if the token's secret was right, so that its holder may learn the reason of the
+ * Key in `details` of an `unauthorized` fault. It is set if the token's secret was right. Only then may the client learn the reason of the
  * refusal.
  */
 export const overDetail = 'over';
@@ -73,7 +73,7 @@ export const publicFailureDetail = 'public_failure';
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // Most requests have a session of this process or a token that was checked before. They are accepted without waiting for a promise.
+  // Requests with a session of this process, or with a token that was checked before, are accepted without waiting for a promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
   const token = id === undefined ? presentedToken(exchange) : undefined;
   const recalled = token === undefined ? undefined : exchange.service.chain.recallToken(token, exchange.peer.address);
@@ -89,7 +89,7 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** Returns the session cookie. Requests from pages of other origins must not be authenticated by it, so it is ignored there. */
+/** Returns the session cookie. It is ignored in requests from pages of other origins, because it must not authenticate them. */
 function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }

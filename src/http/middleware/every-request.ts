@@ -8,8 +8,8 @@ import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
 /**
- * Makes the first checks of each request. They are in one middleware, because the promises of several Hono middlewares would slow small
- * requests.
+ * Makes the first checks of each request. They are in one middleware, because the promises of several Hono middlewares would slow down
+ * small requests.
  */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
@@ -32,7 +32,7 @@ function observe(exchange: Exchange): void {
   const startedMs = clock.monotonicMs();
   const tell = () => {
     const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
-    // Like proxies, counts a client that disconnected before the reply as status 499.
+    // Like proxies, uses status 499 if the client disconnected before the reply.
     const status = exchange.outgoing.headersSent ? sentStatus(exchange.outgoing) : 499;
     observe({ method, style: requestStyle(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
@@ -50,10 +50,10 @@ function checkHead(exchange: Exchange): void {
   const { incoming, outgoing } = exchange;
   if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing)) return;
   const { 'transfer-encoding': coding, upgrade } = incoming.headers;
-  // In HTTP/1.0 the end of a body with a transfer coding is uncertain (RFC 9112 §6.1). A coding other than `chunked` would be stored as
-  // part of the file.
+  // In HTTP/1.0 the end of a body with a transfer coding is uncertain (RFC 9112 §6.1). If the content had a coding other than `chunked`, it
+  // would be stored without being decoded.
   const isCoded = coding !== undefined && (incoming.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
-  // Node.js drops the data after an upgrade request in the same packet, so the connection cannot be used again.
+  // Node.js drops data that follows an upgrade request in the same packet, so the connection cannot be used again.
   if (isCoded || upgrade !== undefined) outgoing.setHeader('connection', 'close');
   if (isCoded) throw new ServiceError('bad-request', 'The only transfer coding here is "chunked", in HTTP/1.1.');
   checkHttp1Head(incoming, exchange);
@@ -79,21 +79,21 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 
 /**
  * Returns whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch,
- * "append a request Origin header"). A foreign page that imitates it needs the secret in the URL, which gives it a visitor's rights anyway.
+ * "append a request Origin header"). A foreign page can send that, too, but only with the secret, which gives a visitor's rights anyway.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
   return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
 }
 
 /**
- * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests). The origin of a request is its `Origin`
- * or, without that, its `Referer`. It must be the service's own origin or one of `cors_origins`. Cookies of requests from `cors_origins`
- * are ignored.
+ * Refuses changes if a foreign page caused the browser to send them (docs/spec/http.md#cross-site-requests). The origin of a request is its
+ * `Origin` or, without that, its `Referer`. It must be the service's own origin or one of `cors_origins`. Cookies of requests from
+ * `cors_origins` are ignored.
  * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {
   const { method, target } = exchange;
-  // The logout may be a link, so it is the only GET that changes anything.
+  // A page may have a link for the logout, so a GET can request it. No other GET changes anything.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;

@@ -15,7 +15,7 @@ export interface DroppedFile {
 /** Name of the header with the event ID of an uploaded file, for replies without a body. */
 const eventIdHeader = 'event-id';
 
-/** Returns an upload in the form that its reply shows (docs/spec/links.md#drop). */
+/** Converts the result of an upload to the form that the reply has (docs/spec/links.md#drop). */
 export function droppedFile({ path, entry, sha256, eventUuid }: UploadResult): DroppedFile {
   const digest = { 'sha-256': sha256?.toString('base64') ?? '' };
   return { target: baseName(path), size: entry.sizeBytes, digest, event_id: eventUuid };

@@ -34,9 +34,9 @@ export function failRequest(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * Returns the response to a request, with the headers of every reply. Replies that a `Response` cannot express are written directly to the
- * socket: replies to HEAD with the length of the omitted body, replies with several lines of one header, and all HTTP/2 replies, which have
- * no adapter. Never rejects.
+ * Returns the response to a request, with the headers that every reply has. Replies that a `Response` cannot express are written directly
+ * to the socket: replies to HEAD with the length of the omitted body, replies with several lines of one header, and all HTTP/2 replies,
+ * which have no adapter. Never rejects.
  */
 export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
@@ -59,7 +59,7 @@ export async function respond(exchange: Exchange, reply: Reply): Promise<Respons
  * (docs/design/costs.md). HEAD gets only the headers.
  *
  * @param send writes the body, and ends the response
- * @throws the error of `send`. Before that, it cuts the connection, because the announced body is not complete (RFC 9112 §8)
+ * @throws the error of `send`. The connection is cut in this case, because the announced body is not complete (RFC 9112 §8)
  */
 export async function stream(exchange: Exchange, status: number, headers: ReplyHeaders, send: () => Promise<void>): Promise<Response> {
   const { outgoing, isHead, service } = exchange;

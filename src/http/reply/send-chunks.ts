@@ -15,8 +15,8 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * Like `wantsGzip`, for a reply that contains the names of an account's files. In a BREACH attack another site puts guesses into the URL, and
- * learns a secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
+ * Like `wantsGzip`, for a reply that contains the names of an account's files. In a BREACH attack another site puts guesses into the URL,
+ * and learns a secret from the compressed length of the reply. So replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');
@@ -36,7 +36,7 @@ async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGen
   const gzip = createGzip({ level });
   gzip.write(first);
   gzip.flush(constants.Z_SYNC_FLUSH);
-  // The error reaches the reader through the iteration of `gzip`.
+  // An error of `chunks` reaches the reader through the iteration of `gzip`.
   yield* pipeline(Readable.from(chunks), gzip, () => {}) as AsyncIterable<Buffer>;
 }
 

@@ -151,7 +151,7 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // The loop awaits this promise only after the previous bytes are sent. A failure before that must not count as unhandled.
+    // The loop awaits this promise only after the previous bytes are sent. If it fails earlier, the failure must not count as unhandled.
     started.catch(() => {});
     return started;
   };
@@ -166,7 +166,7 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // The next round awaits this promise. A failure before that must not count as unhandled.
+      // The next round awaits this promise. If it fails earlier, the failure must not count as unhandled.
       flushed.catch(() => {});
     }
     await flushed;
@@ -193,7 +193,7 @@ function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
   return content.subarray(range.start, range.end + 1);
 }
 
-/** Reads a small range at once. @returns bytes in a shared buffer, which must be used before the next read */
+/** Reads a small range synchronously. @returns bytes that must be used before the next read, because the buffer may be shared */
 function readWhole(fd: number, range: ByteRange): Buffer {
   const lengthBytes = rangeLength(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);

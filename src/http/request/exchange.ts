@@ -92,7 +92,7 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** The foreign origin of the request, if `cors_origins` lists it. Its cookies are ignored (docs/spec/http.md#cross-origin-requests). */
+  /** The request's foreign origin, if `cors_origins` lists it. Cookies are then ignored (docs/spec/http.md#cross-origin-requests). */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
@@ -106,8 +106,8 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current returns the current service. The request keeps the first one, and uses a later one only to check whether an account is
-   * still valid
+   * @param current returns the current service. The request keeps the service with which it began, and uses a later one only to check
+   * whether an account is still valid
    * @param onFault handles faults in functions that `catching` wraps; must not throw
    */
   constructor(
@@ -195,7 +195,7 @@ export class Exchange {
     return this.#current().chain.inForce(identity, this.peer.address);
   }
 
-  /** Returns the context for events of this request. Before authentication, it contains only the address of the client. */
+  /** Returns the context for events of this request. Before authentication, all that it contains about the client is the address. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }

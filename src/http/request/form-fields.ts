@@ -30,7 +30,7 @@ export class FormFields {
   }
 }
 
-/** A file of a form; `content` must be read or resumed. */
+/** A file of a form. `content` must be read to its end, or discarded with `resume`. */
 export interface FormFile {
   field: string;
   fileName: string | undefined;

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { isOwnAuthority } from './own-origin.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 
-/** Thrown for a folder that was requested without its final `/`. */
+/** Thrown if a folder was requested without the final `/`. */
 export class FolderRedirect extends Error {
   readonly path: VirtualPath;
 
@@ -33,7 +33,7 @@ export function redirectFolder(path: VirtualPath, error: unknown): unknown {
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
 
 /**
- * Returns the member of the account that a request header names by a URL. The URL is absolute or only a path.
+ * Returns the member to which a URL in a request header leads. The URL is absolute, or only a path.
  *
  * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `never-allowed`, `name-reserved`
  */

@@ -20,9 +20,9 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 }
 
 /**
- * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests). It does if `accepted_origins` has it, or if
- * its host and port are those of the request. A proxy may end TLS, so the scheme may be http or https, but not http if `accepted_origins`
- * has the host with https.
+ * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): it is in `accepted_origins`, or has the host
+ * and port of the request. The scheme may differ, because a proxy may end TLS. But http is refused if `accepted_origins` has the host with
+ * https.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
   const { accepted_origins: accepted } = exchange.service.options;

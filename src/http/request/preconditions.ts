@@ -15,8 +15,8 @@ export function isConditional({ incoming: { headers } }: Exchange): boolean {
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
 /**
- * Conditions whose result reveals whether the member exists. `If` is not one of them, because it may contain lock tokens; it treats a
- * hidden member as absent.
+ * Conditions whose result reveals whether the member exists. `If` is not one of them: it may contain lock tokens, and a hidden member
+ * counts as absent when `If` is evaluated.
  */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
@@ -57,7 +57,7 @@ export type Preconditions = (current: Entry | undefined) => void;
  *
  * @param asked conditions that replace those of this request
  * @returns a function that checks the preconditions. Call it with the current state of the request's own resource, while the change holds
- * its lock
+ * the lock of that resource
  * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(
@@ -102,7 +102,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
   return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], entryValidators(entry).etag);
 }
 
-// A hidden member is treated as absent, because a condition must not reveal that it exists.
+// A hidden member is treated as absent, because a condition must not reveal that the member exists.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return signedIn(exchange).files.inspect(path);

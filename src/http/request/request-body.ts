@@ -19,7 +19,7 @@ const lingerMs = 2000;
 
 /**
  * Handles an unread request body before the reply. A small body is read and dropped. After a large body the connection is closed, but only
- * once the reply is sent and the client had time to read it. Closing at once would reset the connection and lose the reply (RFC 9112 §9.6).
+ * once the client has had time to read the reply. Closing at once would reset the connection and lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -58,7 +58,7 @@ interface BodyListener {
 }
 
 /**
- * Starts to read a request body directly from the Node.js request (docs/design/costs.md). It also handles a client that disconnected during
+ * Starts to read a request body directly from the Node.js request (docs/design/costs.md). Also reports a client that disconnected during
  * authentication, because Node.js does not report that again.
  *
  * @returns a function that stops reading and removes the listeners
@@ -85,7 +85,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   const onData = catching((chunk: Buffer) => listener.onData(chunk), fail);
   const onGone = exchange.catching(() => fail(clientGone()));
   const onEnd = catching(() => {
-    // A stream that the client resets without an error code emits `end`, like a complete one.
+    // If the client resets a stream without an error code, the stream emits `end`, as if it were complete.
     if (body.aborted) return fail(clientGone());
     stop();
     listener.onEnd();
@@ -116,7 +116,7 @@ const smallPieceBytes = 16;
 /**
  * Returns the announced length of the body in bytes; undefined for a chunked body.
  *
- * @throws ServiceError `bad-request` if it is not a number
+ * @throws ServiceError `bad-request` if the announced length is not a number
  */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');
@@ -178,7 +178,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
 
 /**
  * Reads a JSON object.
- * @param typeMessage the message for another content type
+ * @param typeMessage message of the error for another content type
  * @throws ServiceError `media-type-unsupported`, and as `readJsonBody`
  */
 export async function readJsonObject(exchange: Exchange, typeMessage: string): Promise<Record<string, unknown>> {

@@ -35,7 +35,7 @@ export type RequestTarget =
   /** `*`, the target of an OPTIONS request for the whole server. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, with the error that gives the reason. `isOfLink` is true if it may contain the secret of a link. */
+  /** An invalid target, with the error that gives the reason. `isOfLink` is true if the target may contain the secret of a link. */
   | { kind: 'refused'; fault: unknown; isOfLink: boolean; query: '' };
 
 /** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
@@ -141,7 +141,7 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** Returns the path of the member of a folder that a command names. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of a member from a folder and the name in a command. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);

@@ -21,7 +21,7 @@ export async function showHeld(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(200, shownHeld(record), uncached));
 }
 
-/** Answers DELETE of a held upload, which withdraws it. */
+/** Answers DELETE of a held upload: withdraws the upload. */
 export async function withdrawHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
   const id = requestedId(exchange);

@@ -21,7 +21,7 @@ export interface HeldResult {
   path: string;
 }
 
-/** Returns the held upload that an error reports as a success. Undefined for other errors, and if the client must get a failure. */
+/** If an error only means that a file is held, returns the held upload. Undefined for other errors, or if the client must get a failure. */
 export function heldResult(error: unknown): HeldResult | undefined {
   if (!isHeld(error) || error.code !== 'held') return undefined;
   return { id: error.details.held_id as string, path: error.details.held_path as string };
@@ -41,7 +41,7 @@ export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
-/** Returns whether the client may reach a path. A token or link may exclude it. */
+/** Returns whether the client may reach a path. A token or link may exclude the path. */
 export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');

@@ -28,7 +28,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
       Object.assign(error.details, { login_form: { next: form.next, userName: maskSecrets(form.username) } });
     throw error;
   });
-  // The new login replaces the previous session, so that session must end (session fixation).
+  // The new login replaces the previous session. The previous session must end, to prevent session fixation.
   const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
   if (previous) await exchange.service.sessions.end(previous);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address, header(exchange, 'user-agent'));

@@ -83,7 +83,7 @@ async function* transferMember(
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
-    // The client sent no `Overwrite` header, so the fault must not say that its condition failed.
+    // The client sent no `Overwrite` header, so the fault must not say that a condition failed.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
@@ -108,7 +108,7 @@ export interface MemberResult {
   /** Undefined if the action succeeded. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload, if the file became one. That is not a problem. */
+  /** The held upload, if an inspection holds the file. That is not a problem. */
   held?: HeldResult | undefined;
   /** The file that a visitor uploaded. */
   dropped?: DroppedFile | undefined;
@@ -133,7 +133,7 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 /**
  * An action on one member.
  *
- * @returns the problems of paths for which the action failed, while the rest of it succeeded
+ * @returns a problem for each path for which the action failed; for all other paths it succeeded
  */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 

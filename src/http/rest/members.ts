@@ -35,7 +35,7 @@ import {
 } from './member-actions.ts';
 import { sendZip } from './zip-download.ts';
 
-/** Returns the members of one entry in the JSON listing (docs/spec/files.md#listings). Times are in seconds, with milliseconds. */
+/** Returns the members of one entry in the JSON listing (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
 function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
@@ -65,8 +65,8 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
 const linesType = 'application/x-ndjson';
 
 /**
- * Returns the requested search in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`). The text is empty
- * without a search.
+ * Returns the requested search in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`). If no search is
+ * requested, the text is empty.
  */
 function askedSearch({ target, path }: Exchange): AskedSearch {
   const query = new URLSearchParams(target.query);
@@ -115,20 +115,20 @@ export async function getFolder(exchange: Exchange, facts: object = {}): Promise
   }
 }
 
-/** Answers POST to a folder, which is a form of the pages or a list of commands. */
+/** Answers POST to a folder: a form of the pages, or a list of commands. */
 export async function postFolder(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   if (type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded') return handleFormPost(exchange);
   return postFolderCommands(exchange);
 }
 
-/** Redirects a POST to a folder whose URL lacks the final slash. */
+/** Redirects a POST to a folder if the URL lacks the final slash. */
 export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, client } }, next) => {
   if (method === 'POST' && target.kind === 'member' && client?.files.inspect(target.path)?.isFolder) throw new FolderRedirect(target.path);
   return next();
 };
 
-/** One command of a request. If the request has a single target, `targets` contains only that one. */
+/** One command of a request. If the command has a single target, `targets` contains only that one. */
 interface FolderCommand {
   command: string;
   targets: string[];
@@ -144,7 +144,7 @@ const progressEveryMs = 200;
 /** Maximum number of targets in one request; a request with more is refused as malformed. */
 const maxTargets = 10_000;
 
-/** Commands that every folder has. Custom triggers add their own (docs/spec/files.md#folder-commands). */
+/** Commands that every folder has. Custom triggers add others (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];
@@ -172,7 +172,7 @@ async function postFolderCommands(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Returns a signal that aborts when the client disconnects, if it sent `Prefer: stop-when-gone` (RFC 7240). The page's "Stop" uses this.
+ * Returns a signal. If the client sent `Prefer: stop-when-gone` (RFC 7240), as the page does, it is aborted when the client disconnects.
  */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();

@@ -62,8 +62,8 @@ export async function deleteFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Returns the headers of an upload's reply that come from the API back-end (docs/spec/delivery.md#upload-back-end). If the back-end's reply
- * is not valid, it returns the configured headers and emits `backendReplyInvalid`. The file is stored in both cases.
+ * Returns the headers that the API back-end adds to the reply to an upload (docs/spec/delivery.md#upload-back-end). If the back-end's reply
+ * is not valid, returns the configured headers instead, and emits `backendReplyInvalid`. The file is stored in both cases.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;
@@ -124,7 +124,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
-/** Returns headers that name the file if it was stored under another name than requested (`on_name_taken`). */
+/** If a file was stored under another name than the requested one (`on_name_taken`), returns headers with the actual name. */
 function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
@@ -137,8 +137,8 @@ export async function putFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Refuses headers that would damage the file. A partial PUT that is taken for a complete one would destroy it (RFC 9110 §14.4). An encoded
- * body that is stored unchanged would be served as if it were plain (§8.4).
+ * Refuses headers that would damage the file. If a partial PUT were taken for a complete one, the rest of the file would be lost (RFC 9110
+ * §14.4). If an encoded body were stored unchanged, it would be served as if it were plain (§8.4).
  */
 export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');

@@ -14,7 +14,7 @@ import { itemId } from '../request/request-target.ts';
 
 const notJson = 'A token must be described as application/json.';
 
-/** Answers GET of the account's valid tokens. If the client itself uses a token, it sees only the tokens created with that one. */
+/** Answers GET of the account's valid tokens. If the client itself uses a token, it gets only tokens that were created with this token. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
   requireTokens(signedIn(exchange).files);
   const tokens = await ownTokens(exchange);
@@ -61,7 +61,7 @@ function ownTokens(exchange: Exchange): Promise<Grant[]> {
   return exchange.service.grants.list('token', signedIn(exchange).account);
 }
 
-/** Creates a token (docs/spec/tokens.md#making-one). Only the reply to this request shows its secret. */
+/** Creates a token (docs/spec/tokens.md#making-one). Only the reply to this request shows the token's secret. */
 async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>): Promise<MadeGrant> {
   const { account, context } = signedIn(exchange);
   const { grants } = exchange.service;
@@ -80,7 +80,7 @@ function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeG
 /**
  * Returns the token that the URL names.
  *
- * @throws ServiceError `not-found`, also for a token of another account or one that was not created with the client's token
+ * @throws ServiceError `not-found`, also for other accounts' tokens. A client with a token finds only this token and those created with it
  */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);

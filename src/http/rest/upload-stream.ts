@@ -5,13 +5,13 @@ import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { listenToBody } from '../request/request-body.ts';
 
-/** Maximum number of bytes held for one body. They are the bytes being written and those received meanwhile. */
+/** Maximum number of bytes in memory for one body: the bytes that are being written, and those received meanwhile. */
 const heldBytes = 2 * 1024 * 1024;
 
-/** Maximum number of bytes held for all bodies together. If there are many bodies, each one gets an equal share. */
+/** Maximum number of bytes in memory for all bodies together. If there are many bodies, each one gets an equal share. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** Maximum number of pieces held for one body. A client may send single bytes, and each piece needs some hundred bytes of memory. */
+/** Maximum number of pieces in memory for one body. A client may send single bytes, and each piece needs some hundred bytes of memory. */
 const heldPieces = 2048;
 
 /** Number of bodies that are being received. */
@@ -56,8 +56,8 @@ function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
 }
 
 /**
- * Streams a request body into an upload. The next write takes all data that arrived during the current one. A client that is faster than
- * the disk has to wait.
+ * Streams a request body into an upload. Each write takes all data that arrived during the previous one. If the client is faster than the
+ * disk, it has to wait.
  *
  * @param take called with each chunk; may throw to refuse it
  */

@@ -29,7 +29,7 @@ function send104({ incoming, outgoing }: Exchange, version: number, state: Reado
   (outgoing as unknown as RawReply)._writeRaw(`HTTP/1.1 104 Upload Resumption Supported\r\n${lines.join('')}\r\n`, 'latin1');
 }
 
-/** Base URL of the draft's problem types (IANA registry of RFC 9457). */
+/** Base URL of the problem types of the draft for resumable uploads (IANA registry of RFC 9457). */
 const problemTypes = 'https://iana.org/assignments/http-problem-types#';
 
 /** Returns headers that describe the progress of an upload. */
@@ -51,7 +51,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   });
 }
 
-/** Sends the URL of its upload to a client that understands the interim reply. @returns whether it was sent */
+/** If the client understands interim replies with status 104, sends it the URL of the upload. @returns whether the URL was sent */
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
@@ -59,7 +59,7 @@ export function announceUpload(exchange: Exchange, { record }: ResumableUpload):
   return true;
 }
 
-/** Sends the number of stored bytes to a client that understands the interim reply. */
+/** If the client understands interim replies with status 104, sends it the number of stored bytes during the upload. */
 export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
   const version = interopVersion(exchange);
   if (version === undefined) return;
@@ -93,7 +93,7 @@ function problemReply(status: number, type: string, title: string, members: obje
   };
 }
 
-/** Adds to an error whether the upload has ended, and the limits if one of them was exceeded. */
+/** Adds headers to an error: whether the upload has ended, and the limits if one of them was exceeded. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {

@@ -33,8 +33,8 @@ import {
 } from './upload-request.ts';
 
 /**
- * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version,
- * because only such clients can resume it.
+ * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if the client sends an interop version,
+ * because other clients cannot resume an upload.
  */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
@@ -109,7 +109,7 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /**
- * Takes the requested upload exclusively. Ends the connection of another request that holds the upload.
+ * Takes the requested upload exclusively. If another request is using the upload, ends the connection of that request.
  *
  * @throws ServiceError `not-found`, also for uploads of other accounts
  */
@@ -147,21 +147,21 @@ function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
   return visit ? headers : { held: headers.held };
 }
 
-/** Handles DELETE of an upload, which cancels it, or removes the record of a finished one. */
+/** Handles DELETE of an upload: cancels the upload. If it has already finished, removes its record. */
 export async function cancelUpload(exchange: Exchange): Promise<Response> {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 }
 
-/** Cancels the upload of the URL, or removes the record of a finished one. */
+/** Cancels the upload of the URL. If it has already finished, removes its record. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // Newer requests have to wait for this one. If they ended it, its reply would be lost although its effect remains.
+  // Newer requests have to wait for this request. If they could end it, the client would not learn that the upload was cancelled.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'The client cancelled the upload.'), 'cancelled');
 }
 
-/** Handles PATCH of an upload, which sends more content, or the last part. */
+/** Handles PATCH of an upload: appends more content, or the last part. */
 export async function appendToUpload(exchange: Exchange): Promise<Response> {
   const offsetBytes = integerField(exchange, 'upload-offset');
   const isComplete = uploadComplete(exchange);

@@ -15,7 +15,7 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** Adds the upload limits that apply to all accounts to the reply to OPTIONS, for URLs where uploads begin. */
+/** Adds `Upload-Limit` to the reply to OPTIONS of URLs where uploads begin. It has the limits that apply to all accounts. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
@@ -73,7 +73,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
 /** Status for a request whose content does not have the announced digest (tus 1.0.0, checksum). */
 const checksumMismatch = 460;
 
-/** An error that ended an upload for good or prevented it. tus clients repeat a 409 or 423 for ever, so they get another status. */
+/** An error that prevented an upload, or ended it for good. tus clients repeat a 409 or 423 for ever, so they get another status. */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -89,7 +89,7 @@ function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** Marks an error that prevented an upload, if tus clients would repeat its status for ever. */
+/** Marks an error that prevented an upload, if its status would make tus clients repeat the request for ever. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusCodes[error.code] === 409 ? new UploadOver(error) : error;
 }
@@ -178,7 +178,7 @@ export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Rec
   return { 'upload-offset': String(offsetBytes), ...expires };
 }
 
-/** Handles HEAD with tus, which returns the state of the upload. */
+/** Handles HEAD with tus: returns the state of the upload. */
 export const showTusUpload = tus(async (exchange: Exchange) => {
   const record = await requestedRecord(exchange);
   const { lengthBytes, outcome, notes } = record;
@@ -192,13 +192,13 @@ export const showTusUpload = tus(async (exchange: Exchange) => {
   return respond(exchange, { status: 200, headers });
 });
 
-/** Handles DELETE with tus, which cancels the upload or removes the record of a finished one. */
+/** Handles DELETE with tus: cancels the upload. If it has already finished, removes its record. */
 export const endTusUpload = tus(async (exchange: Exchange) => {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 });
 
-/** Handles PATCH with tus, which adds content. The upload is complete when its last byte has arrived. */
+/** Handles PATCH with tus: appends content. The upload is complete when its last byte has arrived. */
 export const appendTusUpload = tus(async (exchange: Exchange) => {
   checkTusContentType(exchange);
   checkRequestSize(exchange);

@@ -26,13 +26,13 @@ interface ContentRequest {
   digests: readonly ExpectedDigest[];
   /** A second receiver of the content, for example to compute a digest. */
   observer?: DigestVerifier | undefined;
-  /** Whether content beyond the announced end of the upload ends the upload; otherwise it only fails the request. */
+  /** Whether the upload ends if a request has more content than the upload announced; otherwise only the request fails. */
   overrunEnds: boolean;
 }
 
 /**
  * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept for another request, unless
- * a digest covers all of it. Any fault ends an upload whose client does not know its URL.
+ * the request has a digest. If the client does not know the URL of the upload, any fault ends the upload.
  *
  * @throws ServiceError; then the upload has ended, or it was released for another request
  */
@@ -92,7 +92,7 @@ export interface WholeContent extends DigestVerifier {
   sha256(): Buffer | undefined;
 }
 
-/** Creates the reader of a whole content; undefined if the request that began the upload neither announced nor requested a digest. */
+/** Creates the reader of a whole content; undefined if no digest was announced or requested when the upload began. */
 export function wholeContent(notes: Readonly<Record<string, string>>): WholeContent | undefined {
   const digests = representationDigests(notes);
   const hash = wantsReprDigest(notes['want-repr-digest']) ? createHash('sha256') : undefined;
@@ -111,7 +111,7 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 /**
  * Completes an upload whose content has all arrived. It is committed in the same way as any other upload.
  *
- * @param seen digests, if one request sent the whole content. Without it, the content is read again
+ * @param seen the digests, if one request sent the whole content. Otherwise the stored content is read again
  * @returns the headers that the reply to a PUT of the whole file would have
  * @throws ServiceError; then the upload has ended, unless the fault may be temporary
  */
@@ -139,7 +139,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
-    // The file is stored even if its record cannot be updated. The clean-up of uploads will notice that.
+    // The file is stored even if the record of the upload cannot be updated. The clean-up of uploads will notice that.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {

@@ -38,7 +38,7 @@ export function transferRequest(exchange: Exchange): TransferRequest {
     destination: path,
     namesFolder: isFolder,
     rules: {
-      // A missing header means `T` (RFC 4918 §10.6). Unlike the RFC, this service replaces a folder only with an explicit `T`.
+      // A missing header means `T` (RFC 4918 §10.6). Unlike the RFC, this service replaces folders only if the header says `T`.
       mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
       acrossKinds: exchange.service.options.webdav_compatibility,
     },

@@ -53,15 +53,15 @@ export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFol
   };
 }
 
-/** Maximum lifetime of a lock without a refresh, in seconds. It ends the locks of clients that disconnected. */
+/** Maximum lifetime of a lock without a refresh, in seconds. Without a limit, the locks of clients that disconnected would stay. */
 const longestLockS = 3600;
 
 /** Lifetime of a lock in seconds, if the client requests none. */
 const usualLockS = 600;
 
 /**
- * Handles LOCK (RFC 4918 §9.10) of class 2 clients. It takes an exclusive write lock; a request without a body refreshes one. If the file
- * does not exist yet, it creates an empty file (§7.3).
+ * Handles LOCK (RFC 4918 §9.10) of class 2 clients. Takes an exclusive write lock, or refreshes a lock if the request has no body. If the
+ * file does not exist yet, creates an empty file (§7.3).
  */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -77,8 +77,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock may exist although the call failed. So the request counts as a change and gets a 500. Proxies would repeat a request after a
-    // 503 at another node, where the client's own lock would refuse it.
+    // The lock may exist although the call failed. So the request counts as a change and gets a 500. After a 503, proxies would
+    // repeat the request at another node, where the client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
@@ -164,7 +164,7 @@ const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
 /**
- * Returns whether a client gets the replies of a class 2 server. It must match `lockingAgents`, and `webdav_compatibility` must be on.
+ * Returns whether a client gets the replies of a class 2 server: the client matches `lockingAgents`, and `webdav_compatibility` is on.
  */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');

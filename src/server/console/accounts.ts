@@ -11,7 +11,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
-/** Times in milliseconds that a request waits for the journal, and for counts of files. Both continue after that. */
+/** Maximum times, in milliseconds, that a request waits for the journal and for counts of files. The work continues after that. */
 const journalWithinMs = 1000;
 const countWithinMs = 1500;
 const countsAtOnce = 4;
@@ -99,7 +99,7 @@ function applicationMethods({ methods }: RequestParts): ApplicationMethod[] {
   return [...methods.values()].filter((method) => method instanceof ApplicationMethod);
 }
 
-/** Returns the account with a name from the first method that has it. Open access has one account. */
+/** Returns the account of this name in the first method that has one. Open access has one account. */
 function localAccount(parts: RequestParts, name: string): Known['local'] {
   for (const method of applicationMethods(parts)) {
     const account = method.accounts.find(name);
@@ -167,7 +167,7 @@ function byService(sessions: readonly ServiceSession[]): AccountView['sessions']
   return [...services].map(([service, { count, lastUsedMs }]) => ({ service, count, last_used: isoTime(lastUsedMs) }));
 }
 
-/** Counts the files of accounts with a quota, as far as time allows. A count that was begun will be available for the next request. */
+/** Counts the files of accounts with a quota, as far as time allows. The next request gets the results of counts that take longer. */
 async function countUsed(view: () => ServerView, views: readonly ReturnType<typeof describeAccount>[], clock: Clock): Promise<void> {
   const { quotas, excludedPaths, log } = view().core.files;
   const endMs = clock.monotonicMs() + countWithinMs;

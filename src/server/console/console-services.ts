@@ -50,8 +50,8 @@ interface ServerParts {
 }
 
 /**
- * Creates the consoles of a server without starting them. With several nodes, this node also begins to report its state and to answer
- * consoles of other nodes.
+ * Creates the consoles of a server without starting them. If there are several nodes, this node also begins to report its state and to
+ * answer consoles of other nodes.
  *
  * @param view returns the current state of the server; not called before this function has returned
  */
@@ -114,7 +114,7 @@ export class ConsoleServices {
   }
 
   /**
-   * Prepares a configuration. New consoles already listen afterwards.
+   * Prepares a configuration. New consoles listen when the promise has resolved.
    *
    * @throws ServiceError `unavailable` if a console cannot listen. In that case none of the new ones does
    */
@@ -146,7 +146,7 @@ export class ConsoleServices {
     return [...this.#running].map(([service, { certificateEndMs: endMs }]) => ({ service, endMs }));
   }
 
-  /** Returns a link that logs in an administrator, once and within five minutes; undefined without a console. */
+  /** Returns a link that logs in an administrator; undefined without a console. The link works once, within five minutes. */
   loginLink(administrator: string): string | undefined {
     const [first] = this.#running.values();
     return first?.loginLink(administrator);

@@ -98,8 +98,8 @@ const parts = 12;
 const hourMs = parts * partMs;
 
 /**
- * If the last reading is older than this, in milliseconds, the records are read backwards from their end, because a busy service writes
- * many records in a longer time.
+ * Maximum age of the last reading, in milliseconds. If it is older, the records are read backwards from their end, because a busy service
+ * may have written very many since then.
  */
 const longestRestMs = 120_000;
 
@@ -115,7 +115,7 @@ type Counts = HandlerView['last_hour'][number];
 type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
 
 interface Handler {
-  /** Counts by number of the part, counted from 1970. */
+  /** Counts by the number of the part. The first part began in 1970. */
   parts: Map<number, Counts>;
   failuresInRow: number;
   lastError: string;
@@ -193,7 +193,7 @@ class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Reading starts with the last record that was read before, so that record is skipped.
+      // Reading starts with a record that was already read. It is skipped.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;

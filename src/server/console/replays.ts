@@ -62,7 +62,7 @@ export function deliverySources(
   };
 }
 
-/** Time in milliseconds that another node has to answer a question about its replay. */
+/** Time in milliseconds within which another node must answer a question about a replay. */
 const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';

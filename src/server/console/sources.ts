@@ -49,7 +49,8 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Finds errors in the journal that happened before all nodes had started to count them. The first call starts the search in the background.
+ * Returns a function that returns the errors in the journal from before the oldest node started; nodes count later errors themselves. Its
+ * first call starts the search in the background.
  *
  * @param untilMs oldest start of a node, as Unix time in milliseconds
  * @returns the errors found so far, the newest last
@@ -112,7 +113,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     const { grants, server, files } = core();
     return new OperatorGrants({ grants, server, files, parts: () => view().parts });
   };
-  /** Counts the items that wait for a person. */
+  /** Counts the items that a person must look at: held uploads, and expectations with missing or malformed files. */
   const troubles = async () => {
     const records = await core().files.held.list().catch(unknown);
     const held = records?.filter((record) => record.held.state === 'held').length ?? null;
@@ -155,7 +156,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       };
     },
     async figures() {
-      // The search starts together with the console, so that its result is available when an administrator asks.
+      // The search for earlier errors starts together with the console, so that its result is available when an administrator asks.
       const { others, told } = await askNodes();
       findEarlierErrors(oldestStart(told));
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);

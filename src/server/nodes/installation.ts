@@ -17,7 +17,7 @@ export interface NodeLink {
 
 /** The node that this process is. */
 export interface OwnNode {
-  /** UUID of the server of its data folder. */
+  /** The server UUID in the data folder of the node. */
   uuid: string;
   /** Name of the server in its events. */
   name: string;
@@ -84,7 +84,7 @@ export class Installation {
     await this.#link?.board.leave(this.own.uuid).catch(() => {});
   }
 
-  /** Returns the other nodes. It takes at most two seconds. */
+  /** Returns the other nodes, within two seconds. */
   async others(): Promise<Others> {
     const { name: ownName, uuid: ownUuid } = this.own;
     if (!this.#link) return { nodes: [], ownName, incomplete: '' };

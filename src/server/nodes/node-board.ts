@@ -6,7 +6,7 @@ const goneAfterMs = 10_000;
 
 /** The last known state of a node. */
 export interface ToldNode {
-  /** UUID of the server of its data folder. */
+  /** The server UUID in the data folder of the node. */
   uuid: string;
   /** Age of the report in milliseconds, by the clock of Redis. */
   ageMs: number;
@@ -59,7 +59,7 @@ export class NodeBoard {
   }
 }
 
-/** Writes a report. If it is too long, it omits the transfers, because file names may be long. */
+/** Writes a report. If the report is too long, the transfers are omitted, because their file names may be long. */
 function writeReport(report: NodeReport): string {
   const text = JSON.stringify(report);
   if (Buffer.byteLength(text) <= maxReportBytes) return text;

@@ -13,7 +13,7 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** Intervals in milliseconds at which a node checks for questions, and at which a node that has asked checks for answers. */
+/** Intervals, in milliseconds, at which a node checks for questions and, after it has asked, for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
@@ -32,7 +32,7 @@ export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extra
 /** Answers a question of another node. @throws ServiceError, which is sent back as the answer */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** Questions between nodes. Each one is taken only once, and is answered unless it is too late. */
+/** Questions between nodes. Each question is taken from Redis only once, and is answered unless it is too late. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class NodeQuestions {
     this.#log = log;
   }
 
-  /** Starts to answer questions as a node. */
+  /** Starts to answer the questions that other nodes send to a node. */
   begin(node: string, answer: Answerer): void {
     this.#timer = this.#clock.every(questionsEveryMs, () => void this.#check(node, answer));
   }
@@ -60,7 +60,7 @@ export class NodeQuestions {
    * Asks some nodes, and waits until all have answered or the timeout has passed.
    *
    * @returns the answers, by node
-   * @throws ServiceError `unavailable` if they cannot be reached. Some may have received the question anyway
+   * @throws ServiceError `unavailable` if nodes cannot be reached. Some nodes may have received the question anyway
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],

@@ -90,7 +90,7 @@ function describeServices(
   });
 }
 
-// A store that cannot be reached returns NaN, which a report cannot contain.
+// If a store cannot be reached, its figure is NaN, which a report cannot contain.
 function known(figure: number): number {
   return Number.isNaN(figure) ? 0 : figure;
 }

@@ -32,8 +32,8 @@ export function nodeFolder({ dataFolderPath, number }: Pick<NodeSetup, 'dataFold
 const shared = /^maximum_(concurrent|unauthenticated)_connections/;
 
 /**
- * Returns the configuration of one of several nodes on the same addresses. It has its own name and data folder, and a share of the limits.
- * Only the first node has the consoles, because their sessions are in its memory. Without a setup, the configuration is unchanged.
+ * Returns the configuration of one of several nodes on the same addresses. Each node has its own name and data folder, and a share of the
+ * limits. Only the first node has consoles, because it keeps their sessions in memory. Without a setup, the configuration is unchanged.
  */
 export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
   if (!setup) return config;

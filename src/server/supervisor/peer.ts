@@ -16,7 +16,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Number of the last question. All processes share the count, so that a reply of one never matches a question to another. */
+/** Number of the last question. All peers have one counter, so that the reply of a peer never matches a question to another peer. */
 let lastId = 0;
 
 /** Exchanges questions with the process at the other end of a node's channel. */

@@ -17,13 +17,13 @@ import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { type NodeSetup, nodeFolder } from './node-setup.ts';
 import { Peer } from './peer.ts';
 
-/** Time in milliseconds in which a node must report its figures. If it does not, its last figures are shown. */
+/** Time in milliseconds within which a node must report its figures. If it does not, its previous figures are shown. */
 const figuresWithinMs = 2000;
 
-/** Time in milliseconds that a node has to stop, in addition to its own limits. */
+/** Time in milliseconds after which a node is killed if it still runs. Its own limits are added to this time. */
 const endWithinMs = 5000;
 
-/** A node that ends within this time after its start, in milliseconds, counts as unable to start. */
+/** If a node ends within this time after its start, in milliseconds, it counts as unable to start. */
 const earlyEndMs = 5000;
 
 /** Maximum pause, in milliseconds, before a node that ends repeatedly is replaced. */
@@ -32,7 +32,7 @@ const longestPauseMs = 10_000;
 /** If no node is left, the supervisor stops trying after this number of successive failed starts. */
 const giveUpAfter = 6;
 
-/** Time in milliseconds in which the node of a killed supervisor must release its data folder. */
+/** If a supervisor was killed, time in milliseconds within which its nodes must release their data folders. */
 const freeWithinMs = 10_000;
 
 /** Requests of several nodes for a reload count as one if they arrive within this time, in milliseconds. */
@@ -58,7 +58,7 @@ interface Member {
   readonly process: ChildProcess;
   readonly peer: Peer;
   readonly startedMs: number;
-  /** Resolves with the way it ended, for example `signal SIGKILL`. */
+  /** Resolves when the process has ended, with the way in which it ended, for example `signal SIGKILL`. */
   readonly ended: Promise<string>;
   /** Whether the node answers requests. */
   isReady: boolean;
@@ -241,7 +241,7 @@ export class Supervisor {
     });
     await Promise.race([Promise.allSettled(told), this.#options.clock.sleep(figuresWithinMs, late.signal).catch(() => {})]);
     late.abort();
-    // This is done in one step, so that a node that has ended meanwhile is counted only once.
+    // The running nodes and `#remains` are read in one step, so that a node that has ended meanwhile is counted only once.
     const members = this.#ready();
     return Promise.all([...members.map(({ figures }) => figures), this.#remains, nodeFigures(members.length, this.#restarts)]);
   }

@@ -4,7 +4,7 @@ import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
 /**
- * The menu of a page with account, colours, language, password, API and logout. It is a popover, which opens, closes and restores the focus
+ * The menu of a page: account, colours, language, password, API and logout. It is a popover, which opens, closes and restores the focus
  * without a script.
  */
 export function accountMenu(context: PageContext): Html {
@@ -78,7 +78,7 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** URL of the page to which a choice returns. If it is undefined, the page's script handles the choice. */
+  /** URL of the page to which the browser returns after a choice. If it is undefined, the page's script handles the choice. */
   url?: string;
 }
 

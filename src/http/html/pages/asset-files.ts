@@ -34,7 +34,7 @@ export class AssetFiles {
   }
 
   /**
-   * Adds scripts that import each other by name. Their folder has a name that changes when one of them changes.
+   * Adds scripts that import each other by name. The name of their folder changes when one of them changes.
    *
    * @returns URL path of the script `first`
    */
@@ -47,7 +47,7 @@ export class AssetFiles {
   }
 }
 
-/** Returns a file of src/web, which the build embedded. @param name its path below src/web, such as `shared/page.css` */
+/** Returns a file of src/web that the build embedded. @param name path of the file below src/web, such as `shared/page.css` */
 export function webFile(name: string): string {
   const text = webFiles[name];
   if (text === undefined) throw new Error(`The build put no ${name} in.`);
@@ -82,7 +82,7 @@ export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   };
 }
 
-/** Compresses content at its first request, with a higher level than the build uses. */
+/** Compresses content when it is first requested, at a higher level than the build uses. */
 function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
   return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };

@@ -50,7 +50,7 @@ ${footer(context)}
 `.text;
 }
 
-/** Renders the name and logo of the service, with a link to the home page. Visitors get no link, because they have no account. */
+/** Renders the name and logo of the service, as a link to the home page. For visitors without an account, they are not a link. */
 function brand({ appearance, linked }: PageContext, name: string): Html {
   const content = html`${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span>`;
   return linked ? html`<span class="brand">${content}</span>` : html`<a class="brand" href="/home/">${content}</a>`;

@@ -81,7 +81,7 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // Frames only show previews of PDF files, because no page of the service may be framed.
+  // Only previews of PDF files can be framed, because all pages of the service forbid it.
   "frame-src 'self'",
   // The script requests a blob that it created itself, in order to parse an SVG drawing.
   "connect-src 'self' blob:",
@@ -95,7 +95,7 @@ const policy = [
  * HTML.
  */
 export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
-  // The URL of a link's page is a secret, so no request may contain it as its referrer.
+  // The URL of a link's page is a secret, so no request may contain it as referrer.
   if (linked) return { ...pageHeaders({ linked: undefined }), 'referrer-policy': 'no-referrer' };
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }

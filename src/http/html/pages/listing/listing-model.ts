@@ -16,7 +16,7 @@ export const rowsOfPage = 10_000;
 
 /**
  * A folder with at most this number of members gets a page with all rows. The page of a longer folder contains only the first rows; the
- * script fetches the others and keeps only rows near the visible part in the document.
+ * script fetches the others. The document contains only the rows near the visible part.
  */
 export const longFolder = 500;
 
@@ -71,8 +71,8 @@ export interface ListingModel extends FolderModel {
   mayDelete: boolean;
   mayRename: boolean;
   /**
-   * Limits of new links for the page's script: default and maximum lifetime in days, then `password` if a link needs one.
-   * Undefined when the account must not share members.
+   * Limits for new links, as the page's script reads them: default and maximum lifetime in days, then `password` if each link needs a
+   * password. Undefined if the account must not share members.
    */
   share: string | undefined;
   triggers: readonly { name: string; style: string }[];

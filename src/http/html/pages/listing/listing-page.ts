@@ -19,7 +19,7 @@ ${sortMenu(context, order)}
 </tr></thead>`;
 }
 
-/** Renders a menu with the same orders, because the grid view has no column titles. */
+/** Renders a menu with the orders of all columns, because the grid view has no column titles. */
 function sortMenu({ language }: PageContext, order: ListingOrder) {
   const links = sortColumns.map((name) => {
     const isSorted = order.column === name;

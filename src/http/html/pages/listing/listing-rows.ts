@@ -86,15 +86,15 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
   return Math.floor(modifiedMs / 1000);
 }
 
-/** Names that need no escaping in HTML, in unquoted attributes and in URLs. */
+/** Matches names that need no escaping in HTML, in unquoted attributes and in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Nearly all other names. They need no escaping in HTML and in quoted attributes, and are read from left to right. */
+/** Matches nearly all other names. They need no escaping in HTML and in quoted attributes, and are read from left to right. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
- * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because rows are most of a large page. Some
- * browsers forget the roles of cells when a table is laid out as a grid, so the script adds them.
+ * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because a large page consists mostly of rows.
+ * Some browsers forget the roles of cells if a table is laid out as a grid, so the script adds the roles.
  */
 function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
   const { name } = entry;

@@ -14,7 +14,7 @@ const maxCharacters = 1000;
 
 /**
  * The fields for the metadata of uploads. A configured key has one field; a pattern, or "any key", has a second field for the key's name.
- * They precede the file field in the form, because the service needs the metadata first.
+ * They precede the file field in the form, because the service needs the metadata before the content.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
@@ -112,7 +112,7 @@ ${path !== '/' && scope}
 </form>`;
 }
 
-/** The buttons for the selected members. "Delete" opens a page that asks first; the action `delete-members` deletes without asking. */
+/** The buttons for the selected members. "Delete" opens a page that asks for confirmation; the action `delete-members` does not ask. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>

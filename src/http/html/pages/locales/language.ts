@@ -80,7 +80,7 @@ const maxKept = 30;
 /**
  * Returns the language of the pages for a reader.
  *
- * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English if it names no language of the pages
+ * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4). If it names no language of the pages, English is used
  * @param chosen tag of the language that the reader chose instead; an unknown tag is ignored
  */
 export function languageFor(acceptLanguage: string | undefined, chosen?: string): Language {
