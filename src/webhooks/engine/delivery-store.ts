@@ -42,7 +42,7 @@ export interface NodeShare {
   owned: number;
 }
 
-/** Whether the delivery for which an upload waits was made, or a promise of the answer. */
+/** The outcome of a delivery for which an upload waits: whether it was made, or a promise that resolves with this. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */
@@ -67,8 +67,8 @@ export interface Ownership {
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
-   * @returns the number of handlers that this node may own. If it owns more, it should hand this handler over. The result is undefined if
-   *   the node should keep this handler in any case
+   * @returns the number of handlers that this node may own. If the node owns more, it should hand this handler over. The result is undefined
+   *   if the node should keep this handler in any case
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;
@@ -100,11 +100,11 @@ export interface DeliveryStore {
   give(handler: string, order: Omit<HandlerOrder, 'atMs'>, by: string): Promise<void>;
   /** @throws ServiceError `unavailable` */
   states(handlers: readonly string[]): Promise<Map<string, KnownHandler>>;
-  /** Records a delivery that an upload waited for. Never throws. */
+  /** Records a delivery for which an upload waited. Never throws. */
   record(record: DeliveryRecord): void;
   /**
-   * Reports the outcome of a delivery to the upload that waits for it. Never throws. @param isMade false if the upload no longer waits for
-   * it
+   * Tells the owner of a handler the outcome of a delivery for which an upload waited. Never throws. @param isMade whether the delivery was
+   * made; if not, the owner makes it in the background
    */
   settle(handler: string, eventUuid: string, isMade: boolean, position?: LogPosition): void;
   /** Saves positions, or sends a heartbeat to other nodes. Called every two seconds. @throws ServiceError `unavailable` */

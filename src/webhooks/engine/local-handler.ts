@@ -37,8 +37,8 @@ export interface LocalHandlerDependencies {
 }
 
 /**
- * A handler in this process. While the process owns the handler, it delivers the journal. It always delivers the single events for which
- * uploads wait.
+ * A handler in this process. The events of the journal are delivered only while the process owns the handler. The single events for which
+ * uploads wait are delivered at any time.
  */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
@@ -258,14 +258,14 @@ export class LocalHandler implements BlockingHandler {
   /** Keeps the handler until it is ended, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Time of the last operator's request before the handler stopped. Only a later request starts the handler again.
+    // Time of the newest operator's request before the handler stopped. Only a later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // No `await` may stand between the comparison and the assignment. Otherwise several handlers could leave although one would be
+        // There must be no `await` between the comparison and the assignment. Otherwise several handlers could leave although one would be
         // enough.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();

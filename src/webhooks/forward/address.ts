@@ -3,7 +3,7 @@ import { eventVariable, isKnownVariable } from '../../events/variables.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
 
-/** A `url` of the configuration to which files are sent, in parts. */
+/** The parts of a URL in the configuration to which files are sent. */
 export interface TargetUrl {
   /** The text of the configuration. */
   text: string;
@@ -19,7 +19,7 @@ export interface TargetUrl {
 /** Variables whose value may contain several folders. The value of every other variable must be a single name. */
 const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
 
-/** Maximum length of a name in bytes, which is that of common file systems. */
+/** Maximum length of a name in bytes, as in common file systems. */
 const maxNameBytes = 255;
 
 const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };

@@ -39,7 +39,7 @@ export interface ForwardRecords {
   /**
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if the file stays in its place; the event about that was emitted before
+   * @throws ServiceError if the file could not be moved or deleted; the event about that was emitted before
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -92,7 +92,7 @@ export interface ForwardMeans {
   records?: ForwardRecords | undefined;
 }
 
-/** Thrown if the file changed while it was sent. At the target, nothing has this name, or the old file still has it. */
+/** Thrown if the file changed while it was sent. At the target, the name then has no file, or still has the previous file. */
 export class FileChanged extends Error {}
 
 /** Thrown if the target did not accept the file. */

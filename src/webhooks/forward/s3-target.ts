@@ -219,7 +219,7 @@ export class S3Target implements Target {
     return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
   }
 
-  // Status 403 also counts as success. It only means that the bucket may not be listed, which uploads do not need.
+  // Status 403 also counts as success. It only means that these credentials cannot list the bucket, and uploads do not need that.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#ask({ method: 'HEAD', path: '', signal });
     if (result.kind !== 'reply') return result.message;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * The body or query of a request in its record. The same bytes can be sent again from it. A body is kept as a text, or as the texts before
- * and after the lines of the journal.
+ * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text, or as the texts
+ * before and after the lines of the journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),

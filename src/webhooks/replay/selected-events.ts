@@ -18,7 +18,7 @@ interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** Limits for parsing a request body. Its events are two levels deep in it. */
+/** Limits for parsing a request body, in which events are nested two levels deep. */
 const bodyLimits = { deepest: deepestEvent + 2 };
 
 /** Maximum size in bytes of a document of several lines, which is one formatted request body. */
@@ -84,7 +84,7 @@ function* parseText(text: string, place: string, onBadLine: OnBadLine): Generato
   }
 }
 
-/** Adds a UUID to an event without one. It depends only on the content of the event, so that receivers can detect repetitions. */
+/** Adds a UUID to an event without one. The UUID depends only on the content of the event, so that receivers can detect repetitions. */
 function withUuid(item: unknown): unknown {
   if (!isObject(item)) return item;
   const { id, uuid, ...rest } = item;
@@ -148,7 +148,7 @@ function sortMembers(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The UUID of the handler for a URL that was given on the command line. It accepts every event. */
+/** The UUID of the handler for a URL that was given on the command line. That handler accepts every event. */
 export const plainHandler = 'url';
 
 /** Selects the events to send again. */

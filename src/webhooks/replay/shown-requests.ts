@@ -72,7 +72,7 @@ export interface ShownSending {
   method: string;
   /** URL of the last attempt, without the query of the configuration. */
   url: string;
-  /** Headers, with names in lower case. Records contain no headers, so they usually come from the current configuration. */
+  /** Headers, with names in lower case. They usually come from the current configuration, because records contain no headers. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
   /**
    * The recorded body, or the body that the current configuration renders. It does not contain secrets of `extra_data`. Null if neither
