@@ -162,8 +162,8 @@ export interface VerificationTurn {
 
 /**
  * Verifies passwords, and remembers correct ones for clients that send them with every request. It does not store the password itself, but
- * a digest of the password, its hash and a key of this process. The digest never leaves the process, so a simple hash is enough, which takes
- * a third of the time of an HMAC. Wrong passwords are not remembered. Identical concurrent verifications share one calculation.
+ * a digest of the password, its hash and a key of this process. The digest never leaves the process, so a plain hash is enough. It takes a
+ * third of the time of an HMAC. Wrong passwords are not remembered. Identical concurrent verifications share one calculation.
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
