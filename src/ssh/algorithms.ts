@@ -60,8 +60,8 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. A kind without any name gets the algorithms
- * of `secure`.
+ * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If it names no algorithm of a kind (such as
+ * MACs), the algorithms of `secure` are used.
  *
  * @param names names for which `algorithmFaults` found no fault
  */
@@ -73,7 +73,7 @@ export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
   return { kex: chosen('kex'), hostKey: chosen('hostKey'), cipher: chosen('cipher'), mac: chosen('mac') };
 }
 
-/** Returns sentences that say what is wrong with the names in `ssh_cipher_list`. */
+/** Returns a text for each name in `ssh_cipher_list` that cannot be used. */
 export function algorithmFaults(names: readonly string[]): string[] {
   const known = [...Object.keys(sets), ...kinds.flatMap((kind) => all[kind])];
   return names

@@ -48,9 +48,9 @@ export interface LoginConnection extends ConnectionOrigin {
   tell(text: string): void;
   /** Ends the connection, so that the client cannot try again on it. */
   giveUp(reason: string): void;
-  /** Reserves the slots of an authenticated client. @returns the reason if none is free; otherwise undefined */
+  /** Begins the session of an authenticated client. @returns the reason if that is refused; otherwise undefined */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
-  /** Whether the connection has ended, so that no answer can be sent. */
+  /** Whether the connection has ended. If so, no answer can be sent. */
   readonly isEnded: boolean;
 }
 
@@ -87,7 +87,7 @@ export class Login {
     return this.#asking > 0;
   }
 
-  /** The account at the time of the login; undefined until the client has been told of its success. */
+  /** The account at the time of the login; undefined until the login has succeeded. */
   get granted(): Account | undefined {
     return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
@@ -154,12 +154,12 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client that abandoned a method during its check does not receive the grant, and sends another request.
+    // If a client abandons a method while it is being checked, the client does not learn of its success, and sends another request.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
     }
-    // Events contain the user name, and some clients send their token as the user name.
+    // Events contain the user name. Some clients send their token as the user name, so tokens are masked.
     const username = maskSecrets(context.username);
     if (this.#username !== undefined && username !== this.#username) {
       this.#connection.giveUp('The client named another user.');
@@ -170,7 +170,7 @@ export class Login {
     switch (context.method) {
       case 'password': {
         const { password } = context as Server.PasswordContext;
-        // The client wants to change the password, which the service does not offer.
+        // If `password` is not a string, the client asks to change its password, which the service does not offer.
         return typeof password === 'string' ? this.#try('password', password) : { refused: 'tried' };
       }
       case 'keyboard-interactive': {
@@ -227,7 +227,7 @@ export class Login {
     return 'granted';
   }
 
-  /** Asks the authentication chain, unless too many guesses came from this address or for this name. */
+  /** Asks the authentication chain, unless there were too many failed attempts from this address or for this name. */
   async #ask(type: CredentialKind, content: string): Promise<ChainResult> {
     const { service, peer, trace } = this.#connection;
     const username = this.#username ?? '';
@@ -245,7 +245,7 @@ export class Login {
     };
     const attemptOutcome = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
-      // An agent offers all of its keys, so unknown ones count as one attempt when the connection ends.
+      // An agent offers all of its keys. So all unknown keys together count as one attempt, when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
     // A guessed token must not count against the account whose name was sent with it.
@@ -290,7 +290,7 @@ export class Login {
  */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // The client sent another request in place of an answer.
+    // The client sent another request instead of an answer.
     context.on('abort', () => resolve(undefined));
     context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
       resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);

@@ -40,7 +40,7 @@ export function keyPathFor(type: string, dataFolderPath: string): string {
 
 /**
  * Loads the host keys of a service: the files of `host_key_paths` or, without that option, an Ed25519 and an RSA key in the data folder.
- * These are created if they are missing.
+ * The keys in the data folder are created if they are missing.
  *
  * @throws ServiceError `unavailable`, which names the file that cannot be used
  */
@@ -124,7 +124,7 @@ function unusable(path: string, reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
-/** Writes a private Ed25519 key in OpenSSH's format (PROTOCOL.key of its sources), the only one that OpenSSH's programs read. */
+/** Returns a private Ed25519 key in OpenSSH's format (PROTOCOL.key of its sources), the only format that OpenSSH's programs read. */
 function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];

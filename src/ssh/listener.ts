@@ -10,16 +10,16 @@ import { fitsAlgorithms, resolveAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
-/** Number of successive keep-alives that a client may leave unanswered. */
+/** Number of successive keep-alive requests that a client may leave unanswered. */
 const maxSilentKeepAlives = 3;
 
-/** Interval, in milliseconds, of the checks of connections for grace time, idle time, new keys and ended sessions. */
+/** Interval, in milliseconds, at which each connection is checked: time for the login, idle time, age of the keys, end of the session. */
 const checkEveryMs = 1000;
 
-/** Minimum interval, in milliseconds, of events about refused connections. Without it, they would fill the journal. */
+/** Minimum interval, in milliseconds, between events about refused connections. Otherwise these events could fill the journal. */
 const refusalsEveryMs = 1000;
 
-/** The listening side of one SSH service. It survives reloads that keep its address. */
+/** The server that listens for one SSH service. A reload of the configuration keeps the server if the address stays the same. */
 export class SshServer {
   #service: SshService;
   #protocol: Server;
@@ -44,7 +44,11 @@ export class SshServer {
     });
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted */
+  /**
+   * Starts to accept connections.
+   *
+   * @throws ServiceError `unavailable`, which names the address, if the address is in use or not permitted
+   */
   async listen(): Promise<void> {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
     try {
@@ -55,12 +59,12 @@ export class SshServer {
     }
   }
 
-  /** The URL under which clients reach the server. It has the port that the system chose if the configured port is 0. */
+  /** The URL under which clients reach the server. If the configured port is 0, the URL has the port that the system chose. */
   get url(): string {
     return serverUrl('sftp', this.#server);
   }
 
-  /** The number of open connections, and the bytes sent and received and SFTP requests so far. */
+  /** The number of open connections, and the total numbers of bytes and SFTP requests so far. */
   get traffic(): { connections: number; receivedBytes: number; sentBytes: number; requests: number } {
     let { receivedBytes, sentBytes, requests } = this.#ended;
     for (const [socket, connection] of this.#connections) {
@@ -75,7 +79,7 @@ export class SshServer {
     return this.#service;
   }
 
-  /** Does nothing. An HTTP server closes connections after their replies here, but SSH has no such replies. */
+  /** Does nothing. In this method, an HTTP server closes connections after their replies, but SSH has no such replies. */
   leave(): void {}
 
   /** @throws ServiceError `unavailable` if `replace` could not apply this service */
@@ -100,8 +104,8 @@ export class SshServer {
   }
 
   /**
-   * Stops accepting connections and lets transfers finish. Cuts the remaining ones after `timeoutMs` or when `hurry` is aborted. Resolves
-   * when the end of each transfer has been reported.
+   * Stops accepting connections and lets transfers finish. Cuts the remaining connections after `timeoutMs`, or when `hurry` is aborted.
+   * Resolves when the end of each transfer has been reported.
    *
    * @returns whether all transfers finished before they were cut
    */

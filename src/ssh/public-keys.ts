@@ -41,8 +41,8 @@ function isAccepted(type: string): boolean {
 }
 
 /**
- * Checks the type of a public key, and that it has its only canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). A known key would not be
- * recognised in another form.
+ * Checks the type of a public key, and that the key is in canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In any other form, a known
+ * key would not be recognised.
  *
  * @returns the reason why nobody can log in with it; undefined for a valid key
  */

@@ -7,7 +7,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from './ssh-service.ts';
 
-/** Minimum interval, in milliseconds, of events about requests that cannot be read. Without it, they would fill the journal. */
+/** Minimum interval, in milliseconds, between events about requests that cannot be read. Otherwise these events could fill the journal. */
 const badRequestsEveryMs = 1000;
 
 /** The negotiated algorithms by the protocol's names. Usually they are the same in both directions. */
@@ -22,12 +22,12 @@ export interface NegotiatedAlgorithms {
   readonly mac_out: string;
 }
 
-/** The state of a client that only its connection knows. */
+/** The part of a client's state that only the connection knows. */
 interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
   /** The client's software, as it identifies itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
-  /** Aborted once the connection or the served channel has ended, so that nothing can be sent. */
+  /** Aborted once the connection or the served channel has ended. From then on, nothing can be sent. */
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop. A channel then ends as soon as it has no open file. */
   readonly leaving: AbortSignal;

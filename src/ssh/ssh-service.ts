@@ -47,8 +47,8 @@ export interface SshObserver {
 }
 
 /**
- * One SSH service, shared by its connections. A reload replaces the whole object. Existing connections keep theirs, but use the accounts,
- * rights and options of the new one.
+ * One SSH service, shared by its connections. A reload replaces the whole object. Existing connections keep the old object, but use the
+ * accounts, rights and options of the new one.
  */
 export interface SshService {
   readonly uuid: string;

@@ -45,7 +45,7 @@ export class UploadUpkeep {
     await this.#running;
   }
 
-  /** Ends or finishes all these uploads once. Never rejects; after a failure the next run tries again. */
+  /** Ends expired uploads and finishes interrupted ones, once. Never rejects; after a failure, the next run tries again. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -57,7 +57,8 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // The action gets the record again under its hold, because it may have changed. An error of one upload must not stop the others.
+    // The action gets the record again while it holds the upload, because the record may have changed. An error of one upload must not stop
+    // the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
         // Content is not removed while events cannot be written.
@@ -102,7 +103,8 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the completion may only be suspended. If it has not renamed the file yet, its rename now finds no file.
+    // The process that began the completion may still exist and be suspended. If it has not renamed the file yet, its rename will find no
+    // file.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
@@ -118,7 +120,7 @@ export class UploadUpkeep {
     await endUpload(files, hold, reason, { data: completion.data });
   }
 
-  // Returns whether the upload has become a file. Emits its event if that is missing.
+  // Returns whether the upload has become a file. If the event of the upload is missing, emits the event.
   async #isStored(
     hold: UploadHold,
     { id, path, origin }: UploadRecord,

@@ -95,7 +95,7 @@ interface Answer {
   reject(reason: Error): void;
 }
 
-/** The client's side of SFTP version 3, limited to the operations that sending files needs. */
+/** The client's side of SFTP version 3, limited to the operations that are needed to send files. */
 class Connection implements SftpConnection {
   readonly #channel: Duplex;
   readonly #close: () => void;
@@ -187,7 +187,8 @@ class Connection implements SftpConnection {
     await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
   }
 
-  // RENAME of version 3 does not replace files. Without the extension the old file must be deleted first, so it is missing for a moment.
+  // RENAME of version 3 does not replace files. Without the extension, the old file must be deleted first, so for a moment no file has the
+  // name.
   async replace(from: string, to: string): Promise<void> {
     const name = 'posix-rename@openssh.com';
     if (this.#extensions.has(name)) {
@@ -222,7 +223,7 @@ class Connection implements SftpConnection {
     }
   }
 
-  /** Sends one request. @param fill adds its fields @throws SftpRefusal for a status other than success */
+  /** Sends one request. @param fill adds the fields of the request @throws SftpRefusal for a status other than success */
   #ask(type: number, fill: (packet: FieldWriter) => FieldWriter, dataBytes = 0): Promise<{ type: number; fields: FieldReader }> {
     if (this.#fault) return Promise.reject(this.#fault);
     const id = this.#next;
@@ -276,8 +277,8 @@ interface KnownKeys {
 }
 
 /**
- * Reads the keys of a server from a file in the format of OpenSSH's `known_hosts` (sshd(8)). It understands plain and hashed names,
- * patterns, `[host]:port` for ports other than 22, and `@revoked`. Certificates (`@cert-authority`) are not supported.
+ * Reads the keys of a server from a file in the format of OpenSSH's `known_hosts` (sshd(8)). Plain and hashed names, patterns,
+ * `[host]:port` for ports other than 22, and `@revoked` are supported. Certificates (`@cert-authority`) are not supported.
  */
 export function knownKeys(text: string, host: string, port: number): KnownKeys {
   const name = (port === 22 ? host : `[${host}]:${port}`).toLowerCase();

@@ -14,7 +14,7 @@ import { type ConnectionOrigin, eventContext, type SshService } from '../ssh-ser
 /** Interval, in milliseconds, between two checks of a session that is not stored in memory. */
 const remoteCheckMs = 5000;
 
-/** The session of an SSH login. It counts as busy while the connection is open, and ends with it. */
+/** The session of an SSH login. The session counts as busy while the connection is open, and ends with the connection. */
 export class ConnectionSession {
   readonly #service: SshService;
   readonly #id: string;
@@ -46,7 +46,7 @@ export class ConnectionSession {
    * Checks whether the session was ended elsewhere.
    *
    * @param nowMs monotonic time
-   * @param onEnd called if it was, during this call or later
+   * @param onEnd called if the session was ended, during this call or later
    */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;
@@ -71,14 +71,15 @@ export class ConnectionSession {
   }
 }
 
-/** For each limit by name: the maximum number of connections, and the message that refuses one more. */
+/** For each limit, by its name: the maximum number of connections, and the message that refuses one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
 /** The slots that one connection occupies. The limits apply to all nodes together. */
 export class ConnectionSlots {
   readonly #service: SshService;
   /**
-   * Names of the limits that count this connection. The first one counts it until it ends, the others only until the client has logged in.
+   * Names of the limits that count this connection. The first limit counts the connection until the connection ends, the others only until
+   * the client has logged in.
    */
   #taken: string[] = [];
   #hasLeft = false;
@@ -133,7 +134,7 @@ export class ConnectionSlots {
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** Maximum size of the rest of a header in bytes. It contains addresses, and fields that proxies add. */
+/** Maximum size of the rest of a header in bytes. The rest contains addresses, and fields that proxies add. */
 const maxBytes = 4096;
 
 /**
@@ -191,8 +192,8 @@ export interface NewConnection extends ConnectionOrigin {
 }
 
 /**
- * Returns whether a client is admitted. There must be a slot for it, its proxy must report its address, and that address must not be
- * banned.
+ * Returns whether a client is admitted. There must be a free slot. If the client connects through a proxy, the proxy must report the
+ * address of the client. This address must not be banned.
  */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;
@@ -232,7 +233,7 @@ async function readPeer(connection: NewConnection, socket: Socket): Promise<bool
   }
 }
 
-/** Returns whether a client is banned. If bans cannot be looked up, it counts as banned. */
+/** Returns whether a client is banned. If bans cannot be looked up, the client counts as banned. */
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
     const refusal = await connection.service.bans.isRefused(loginSource(connection.peer.address));

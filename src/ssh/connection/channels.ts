@@ -13,7 +13,7 @@ import type { SshChannel, SshClient } from '../ssh-client.ts';
 
 /** Accepts the channel of a session; returns undefined if the session already has a channel or has ended. */
 type Take = () => Server.Channel | undefined;
-/** Refuses a request. It is undefined if the client wants no answer. */
+/** Refuses a request; undefined if the client wants no answer. */
 type Refuse = (() => void) | undefined;
 
 /** The channels of one connection. Serves the `sftp` subsystem and answers commands. */
@@ -45,7 +45,7 @@ export class Channels {
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    // Inherit the members instead of copying them, because their values change with the configuration.
+    // The members are inherited, not copied, because their values change with the configuration.
     const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
@@ -103,7 +103,7 @@ export class Channels {
   }
 }
 
-/** Adds a listener. If it throws, the error goes to `onFault`; otherwise it would end the process. */
+/** Adds a listener. If the listener throws, the error is passed to `onFault`, because it would otherwise end the process. */
 export function listenTo<Args extends unknown[]>(
   emitter: EventEmitter,
   event: string,
@@ -113,7 +113,7 @@ export function listenTo<Args extends unknown[]>(
   emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
 }
 
-/** Ignores errors of a channel. The end of the channel already reports that it broke. */
+/** Ignores errors of a channel. The end of the channel already reports that the channel broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }
@@ -125,8 +125,8 @@ const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 
 /**
- * Answers a command. It refuses it with exit status 1 or, with `checksum_commands`, returns the checksum of one file in the format of
- * coreutils. Never rejects.
+ * Answers a command. If `checksum_commands` is set, returns the checksum of one file in the format of coreutils. Refuses any other command
+ * with exit status 1. Never rejects.
  *
  * @param command undefined if the client requests a shell
  */
@@ -155,7 +155,7 @@ function refusal({ options }: SshClient): string {
   return `This service takes no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
 }
 
-/** @param path if it is undefined, the checksum of empty content is returned. rclone uses that to detect the command */
+/** @param path if it is undefined, the checksum of empty content is returned. rclone uses this to detect the command */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;

@@ -18,8 +18,8 @@ import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, rep
 import { Channels, listenTo } from './channels.ts';
 
 /**
- * A key exchange is early if the client begins it before this many bytes were transferred. One exchange costs as much as sending a
- * megabyte.
+ * A key exchange is early if the client begins it before this many bytes were transferred since the previous one. One exchange costs as
+ * much as sending a megabyte.
  */
 const bytesBetweenExchanges = 512 * 1024;
 /** Maximum number of early key exchanges that a client may begin per minute. */
@@ -68,7 +68,10 @@ class KeyExchanges {
   }
 }
 
-/** Number of unsent bytes above which the service stops reading. Channels stop far below it, but automatic replies of ssh2 do not. */
+/**
+ * Number of unsent bytes above which the service stops reading. Channels stop sending far below this number, but the automatic replies of
+ * ssh2 have no limit.
+ */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
@@ -105,7 +108,7 @@ const noMoreAuthMethods = 14;
 
 /** One TCP connection of an SSH service, from its acceptance to its end. */
 export class SshConnection implements NewConnection, LoginConnection {
-  /** The service at the time when the connection was accepted. */
+  /** The service, with its configuration at the time when the connection was accepted. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly slots: ConnectionSlots;
@@ -142,7 +145,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // Each channel adds a listener, so there may be any number of them.
+    // Each channel adds a listener, so the number of listeners is not limited.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
     // A `close` event follows each error, so errors need no handling here.
     socket.on('error', () => {});
@@ -325,7 +328,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // A reload may have removed the account's access after its credentials were checked.
+    // A reload of the configuration may have removed the account's access after its credentials were checked.
     this.cutUnlessInForce();
   }
 

@@ -5,7 +5,7 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The extensions that the service announces, by name and version. It offers neither hard links nor users-groups. */
+/** The extensions that the service announces, by name and version. The service offers neither hard links nor users-groups. */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -122,7 +122,7 @@ const smallestBlockBytes = 256;
 const maxHashBytes = 128 * 1024;
 
 /**
- * Builds the reply to `check-file`. It contains the name of the extension, because paramiko expects it, then the algorithm and the hashes.
+ * Builds the reply to `check-file`. The reply contains the name of the extension (which paramiko expects), the algorithm, and the hashes.
  *
  * @throws ServiceError `method-not-allowed` for unsupported algorithms, `precondition-failed` for blocks that are too small, `too-large`
  *   for too many blocks

@@ -11,13 +11,13 @@ import { listingLine, toAttributes } from './attributes.ts';
 import { type OpenHandle, ReadHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
-/** Maximum number of bytes that are read together. In a larger group the first read would only wait longer. */
+/** Maximum number of bytes that are read together. In a larger group, the first read would only wait longer. */
 const maxBytesAtOnce = 256 * 1024;
 
 /**
  * Reads into the targets, in order.
  *
- * @returns the number of bytes read, which may be less than the targets hold even before the end of the file
+ * @returns the number of bytes read; it may be less than the targets hold, even before the end of the file
  */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
@@ -29,8 +29,8 @@ interface Read {
 }
 
 /**
- * Joins adjacent reads of a file that arrive in one turn of the event loop. Some clients request a large file in pieces of 32 KiB, and a
- * call of the thread pool takes longer than reading such a piece.
+ * Joins adjacent reads of one file, if they arrive in one turn of the event loop. Some clients request a large file in pieces of 32 KiB,
+ * and a call of the thread pool takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;
@@ -74,7 +74,7 @@ export class ReadGroup {
   }
 }
 
-/** Returns how many of the first reads are adjacent and together within the limit. */
+/** Returns how many reads from the start of the list are adjacent and, together, within the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;

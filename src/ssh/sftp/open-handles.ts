@@ -23,9 +23,9 @@ function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
 }
 
 /**
- * Makes the requests of one session take effect as if each of them arrived after the reply to the previous one
- * (draft-ietf-secsh-filexfer-02 §6.1). The lock of an open file orders the requests about it, and requests about paths run one after the
- * other. A request about both waits for both.
+ * Orders the requests of one session. They take effect as if each request arrived after the reply to the previous one
+ * (draft-ietf-secsh-filexfer-02 §6.1). The lock of an open file orders the requests about this file. Requests about paths run one after the
+ * other. A request about a path with an open file waits for both.
  */
 export class RequestOrder {
   readonly #onPaths = new Set<PathRequest>();
@@ -33,14 +33,14 @@ export class RequestOrder {
   #lastLong: Promise<unknown> = Promise.resolve();
 
   /**
-   * Runs a request about paths after earlier ones, and in order with requests about open files at these paths.
+   * Runs a request about paths after earlier requests about paths, and in order with requests about open files at these paths.
    *
-   * @param own lock of the file that the request may open. Later requests for its path wait for this lock
+   * @param own lock of the file that the request may open. Later requests for the path of this file wait for the lock
    * @param open locks of the open files that the request affects
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const locks = new Set([own, ...open]);
-    // A request that still waits may open a file at this path, or move a file to it.
+    // An earlier request that still waits may open a file at this path, or move a file to this path.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
     const current = { paths: request.paths, isDeep: request.isDeep, locks };
     this.#onPaths.add(current);
@@ -70,7 +70,7 @@ function isAboutSame(one: RequestPaths, other: RequestPaths): boolean {
 /** A file or folder that a client has opened. Its methods reject with `ServiceError`. */
 export interface OpenHandle {
   readonly kind: 'file' | 'folder';
-  /** The path at which it was opened. For an upload, it is the path of the complete file. */
+  /** The path at which the file or folder was opened. For an upload, the path of the complete file. */
   readonly path: VirtualPath;
   /** Orders the requests about this handle. All handles of one upload share the lock. */
   readonly lock: ReadWriteLock;
@@ -82,7 +82,7 @@ export interface OpenHandle {
   truncate(sizeBytes: number): Promise<void>;
   setAttributes(change: AttributeChange): Promise<void>;
   sync(): Promise<void>;
-  /** Called when the client closes it. Resolves when its changes are on disk and reported. */
+  /** Called when the client closes the handle. Resolves when all changes are on disk and reported. */
   close(): Promise<void>;
   /** Called when the connection has ended. Never rejects. */
   lose(): Promise<void>;
@@ -148,9 +148,10 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle. It may run together with other shared actions of that handle, and starts in the order of the requests.
+   * Runs an action with a handle. The action may run at the same time as other shared actions of this handle. Such actions start in the
+   * order of the requests.
    *
-   * @throws ServiceError `precondition-failed`: at once if the handle is not open, or later if an earlier request closed it
+   * @throws ServiceError `precondition-failed`: immediately if the handle is not open, or later if an earlier request closed it
    */
   shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));

@@ -25,7 +25,7 @@ export interface LostUploads {
   finalName: RandomUploadOptions['finalName'];
 }
 
-/** The uploads of one session. A file that is opened several times is one upload. */
+/** The uploads of one session. If a file is opened several times, all its handles belong to one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();
@@ -42,7 +42,7 @@ export class Uploads {
   /**
    * Opens a file for writing, or another handle of a running upload. Emits `sftpFileOpened` or `sftpOpenFailed`.
    *
-   * @param lock lock of the upload, used if this call starts it
+   * @param lock lock of the upload, used if this call starts the upload
    */
   async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, lock: ReadWriteLock): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);

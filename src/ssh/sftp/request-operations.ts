@@ -17,7 +17,7 @@ export function requestedPath(text: string): VirtualPath {
 
 const rename = { source: 'rename', destination: 'rename' } as const;
 
-/** The SFTP requests about a file that `svc explain` knows, in the order of its list. OPEN has an entry for each purpose. */
+/** The SFTP requests about files, in the order in which `svc explain` lists them. OPEN has an entry for each purpose. */
 export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
   'OPEN-WRITE': {
@@ -34,7 +34,7 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-/** Stands for the name of a request when `svc explain` is asked about a login. */
+/** Used in place of the name of a request when `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };

@@ -163,7 +163,7 @@ export class SftpRequests {
     }
   }
 
-  /** Executes extensions that refer to handles, or not to a file at all. */
+  /** Executes extensions that refer to handles, and those that refer to no file at all. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -227,7 +227,7 @@ export class SftpRequests {
   }
 
   async #rename(files: AccountFiles, path: VirtualPath, to: VirtualPath, mayReplace: 'nothing' | 'file'): Promise<void> {
-    // Like rename(2), renaming a file to itself does nothing.
+    // As with rename(2), a rename of a file to its own name does nothing.
     if (path === to && mayReplace === 'file' && files.inspect(path)) return;
     const options = { mayReplace, acrossKinds: false, finalName: this.#finalName, mayNumber: true };
     const upload = this.#uploads.at(path);
@@ -235,7 +235,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** Returns the entry at a path, which may be a running upload or a held file. */
+  /** Returns the entry at a path. The entry may be that of a running upload or of a held file. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;
@@ -291,10 +291,10 @@ export class SftpRequests {
   }
 }
 
-/** Builds the reply to a request whose only result is that it succeeded. */
+/** Builds the reply to a request that returns no data. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action.catch((error: unknown) => {
-    // SFTP has no status for a file that is held for review, so it counts as a success.
+    // SFTP has no status for a file that is held for review, so the request counts as successful.
     if (!isServiceError(error, 'held')) throw error;
   });
   return statusReply(id, statusCodes.ok, 'Done.');

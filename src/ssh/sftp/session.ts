@@ -14,7 +14,7 @@ import { toStatus } from './status.ts';
 const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
-/** Limits of the bytes of unsent replies. Above the high mark no request begins until they fall below the low mark. */
+/** Limits for the number of bytes in unsent replies. Once it exceeds the high mark, no request begins until it is below the low mark. */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
 
@@ -79,7 +79,7 @@ function faultReply(client: SshClient, id: number, error: unknown): Buffer {
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
- * Serves the `sftp` subsystem on a channel. It resolves when the channel and all its requests have ended. Aborting `client.ended` ends the
+ * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended. Aborting `client.ended` ends the
  * channel early. Never throws.
  */
 export function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
@@ -148,7 +148,7 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  /** Reads the client's bytes in the chunks in which they arrive. The stream's iterator would copy them together. */
+  /** Reads the client's bytes in the chunks in which they arrive. The stream's iterator would copy them into one buffer. */
   #read(): Promise<void> {
     return new Promise((resolve, reject) => {
       const goOn = () => {
@@ -172,7 +172,7 @@ class SftpSession {
     });
   }
 
-  /** Begins requests while there is room. It checks this before each request, because one chunk may contain a thousand READs. */
+  /** Begins requests while there is room. The room is checked before each request, because one chunk may contain a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
       if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
@@ -188,8 +188,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, a client without open files loses nothing. The server itself ends the channel, because not all clients answer
-  // CHANNEL_CLOSE.
+  // When the service stops, a client without open files loses nothing, so its channel is ended. The server itself ends the channel, because
+  // not all clients answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
@@ -200,7 +200,7 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        // A client could not assign a reply without an ID to its request.
+        // Without an ID, the client could not assign the reply to a request.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;

@@ -1,17 +1,18 @@
 /** Maximum size of a packet in bytes, without its length field. It is the limit of OpenSSH (256 KiB) with some room for the head. */
 export const maxPacketBytes = 257 * 1024;
 
-/** The framing of the stream is broken, so nothing after this point can be read. */
+/** Thrown if the framing of the stream is broken. Nothing after this point can be read. */
 export class BrokenFraming extends Error {}
 
-/** Number of pieces above which a packet is joined. It is needed because a client may send single bytes. */
+/** Number of pieces above which a packet is joined. This limit is needed because a client may send single bytes. */
 const maxChunks = 64;
 
-/** A packet without its length field, in the pieces in which it arrived. It begins with the type, then come the fields. */
+/** A packet without its length field, in the pieces in which it arrived. The type comes first, then the fields. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
 /**
- * Splits the stream of a channel into packets (§3) without copying. The pushed bytes must not change while one of their packets is in use.
+ * Splits the stream of a channel into packets (draft-ietf-secsh-filexfer-02 §3) without copying. The pushed bytes must not change while one
+ * of their packets is in use.
  */
 export class PacketSplitter {
   #chunks: Buffer[] = [];

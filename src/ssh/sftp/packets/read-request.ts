@@ -105,7 +105,7 @@ export type SftpRequest =
 /** Size of a WRITE in bytes up to its data: type, ID, handle of this service, offset and length of the data. */
 const writeHeadBytes = 1 + 4 + 4 + 4 + 8 + 4;
 
-/** Reads a request. It ignores bytes after the last field, because rclone sends some after the data of a WRITE. Never throws. */
+/** Reads a request. Ignores bytes after the last field, because rclone sends some after the data of a WRITE. Never throws. */
 export function readRequest(packet: Packet): SftpRequest {
   const [first] = packet;
   const isLongWrite = first[0] === packetTypes.write && packet.length > 1 && first.length >= writeHeadBytes;
