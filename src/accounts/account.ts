@@ -148,7 +148,7 @@ export interface AccountConfiguration extends SharedConfiguration {
   group?: string | null | undefined;
 }
 
-/** The effective account: its own options joined with those of its group (docs/spec/authentication.md#account-in-force). */
+/** The effective account: its own options joined with those of its group (docs/spec/authentication.md#effective-account). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
@@ -203,7 +203,7 @@ export class AccountError extends ServiceError {
 
 /**
  * The home folder options that apply to an account: each is taken from the first holder that sets it
- * (docs/spec/authentication.md#account-in-force).
+ * (docs/spec/authentication.md#effective-account).
  *
  * @param holders the options of the account, of its group and of `DEFAULT_GROUP`, in this order; undefined for one that does not exist
  */

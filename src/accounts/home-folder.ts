@@ -37,7 +37,7 @@ function isFolder(path: string): boolean {
 
 /**
  * Ensures at each login that the home folder of the account exists. If the options of the account allow it, missing folders are created,
- * with the configured owner and group (docs/spec/authentication.md#account-in-force).
+ * with the configured owner and group (docs/spec/authentication.md#effective-account).
  *
  * @param onUnsynced called when a folder was created, but the disk failed to sync it
  * @returns the real paths of the folders that were created

@@ -19,7 +19,7 @@ export interface Proof {
 
 /**
  * The part of a login that sessions and requests keep. It does not contain the rights, because they come from the current configuration
- * (docs/spec/authentication.md#account-in-force).
+ * (docs/spec/authentication.md#effective-account).
  */
 export interface Identity {
   readonly name: string;

@@ -191,7 +191,7 @@ export class ExpectationWatch {
   }
 
   /**
-   * Expects the files of an occurrence again. Files that have already arrived do not count (docs/spec/expectations.md#once-more).
+   * Expects the files of an occurrence again. Files that arrived before do not count (docs/spec/expectations.md#expecting-files-again).
    *
    * @param due due time of the occurrence, RFC 3339
    * @param until time after which the files are late or missing, RFC 3339

@@ -6,8 +6,8 @@ export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly s
 }
 
 /**
- * Returns the JSON of a token (docs/spec/tokens.md#making-one). Times are in ISO 8601. A value that was not chosen, or is not set yet, is
- * `null`.
+ * Returns the JSON of a token (docs/spec/tokens.md#creating-tokens). Times are in ISO 8601. A value that was not chosen, or is not set
+ * yet, is `null`.
  */
 export function shownToken(grant: Grant) {
   const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;

@@ -16,7 +16,7 @@ const longestPaths = 16_384;
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
 
 /**
- * Reads a request for a token from an HTTP body or a command (docs/spec/tokens.md#making-one).
+ * Reads a request for a token from an HTTP body or a command (docs/spec/tokens.md#creating-tokens).
  *
  * @param limits the limits of the account
  * @param nowMs Unix time in milliseconds

@@ -27,7 +27,7 @@ export function heldResult(error: unknown): HeldResult | undefined {
   return { id: error.details.held_id as string, path: error.details.held_path as string };
 }
 
-/** Builds the reply, with status 202, to a request whose file is held (docs/spec/inspections.md#what-clients-hear). */
+/** Builds the reply, with status 202, to a request whose file is held (docs/spec/inspections.md#replies-to-clients). */
 export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers: Reply['headers'] = {}): Reply {
   // A visitor must not see paths of the link's creator, and has no page of held uploads.
   if (visit)

@@ -61,7 +61,7 @@ function ownTokens(exchange: Exchange): Promise<Grant[]> {
   return exchange.service.grants.list('token', signedIn(exchange).account);
 }
 
-/** Creates a token (docs/spec/tokens.md#making-one). Only the reply to this request shows the token's secret. */
+/** Creates a token (docs/spec/tokens.md#creating-tokens). Only the reply to this request shows the token's secret. */
 async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>): Promise<MadeGrant> {
   const { account, context } = signedIn(exchange);
   const { grants } = exchange.service;

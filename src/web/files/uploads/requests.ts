@@ -35,7 +35,7 @@ export interface Refused {
 
 /**
  * The result of sending. `held` means that the file arrived and an inspection holds it for review
- * (docs/spec/inspections.md#what-clients-hear).
+ * (docs/spec/inspections.md#replies-to-clients).
  */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
