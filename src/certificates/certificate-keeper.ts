@@ -80,7 +80,10 @@ export class CertificateKeeper {
       const kept = readTextIfThere(path);
       const fault = kept === undefined ? 'there is none yet' : certificateFault(kept, options.domains, clock.nowMs());
       if (fault === undefined) continue;
-      log.warn('a service has no certificate yet that clients trust; svc is obtaining one', { service: component.uuid, reason: fault });
+      log.warn('a service does not yet have a certificate that clients trust; svc is obtaining one', {
+        service: component.uuid,
+        reason: fault,
+      });
       if (kept === undefined || !isServable(kept))
         writeFileNow(path, selfSignedCertificate(options.domains, { nowMs: clock.nowMs(), lastsDays: placeholderDays }), { mode: 0o600 });
     }

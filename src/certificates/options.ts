@@ -29,7 +29,7 @@ const acmeOptions = z
     directory: urlList()
       .refine((urls) => urls.every((url) => url.toLowerCase().startsWith('https:')), 'must be https:// URLs')
       .describe(
-        'ACME directory URL of an authority, or several: if an order fails, the next one is asked. By naming a directory you agree to its terms.',
+        'ACME directory URL of an authority, or several URLs. If an order fails at one, the next one is asked. By naming a directory, you agree to the terms of the authority.',
       ),
     email: optionalText()
       .default('')
@@ -43,7 +43,7 @@ const acmeOptions = z
     http_port: integer(0, 65_535)
       .default(80)
       .describe(
-        'Port on the address of the service that answers `http-01` and redirects everything else to https. Authorities always ask port 80.',
+        'Port that answers `http-01` and redirects everything else to https, at the address of the service. Authorities always ask port 80.',
       ),
     external_account: z
       .strictObject({

@@ -67,54 +67,54 @@ export const shownItems = {
   }),
   bans: z.strictObject({
     id: z.string().describe('ID for `remove`.'),
-    address: z.string().describe('An IPv4 address, or the /64 network of an IPv6 address; empty for the limit of a name.'),
+    address: z.string().describe('An IPv4 address, or the /64 network of an IPv6 address; empty for the ban of a name.'),
     account: z
       .string()
       .describe(
-        'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console, `link/ID` for a link with a password; empty for an address.',
+        'Name with too many failed logins, in lower case; `administrator/NAME` for an administrator, `link/ID` for a link with a password; empty for the ban of an address.',
       ),
     logins: z
       .enum(['files', 'console', 'links'])
-      .describe('Logins that are refused: guesses at consoles and at links are counted separately.'),
+      .describe('Kind of login that is refused. Failed logins of each kind are counted separately.'),
     expires: z.string(),
   }),
   uploads: z.strictObject({
     id: z.string().describe('ID for `remove`; not part of the URL of the upload.'),
     service: z.string().describe('UUID of the service.'),
     account: z.string().describe('Name of the account.'),
-    address: z.string().describe('Address of the client that began it; empty if unknown.'),
+    address: z.string().describe('Address of the client that began the upload; empty if unknown.'),
     path: z.string().describe('Virtual path that the file will have.'),
     received_bytes: z.number(),
     total_bytes: z.number().nullable().describe('Size of the whole file; null until the client has sent it.'),
-    expires: z.string().describe('Time at which it is removed if its client does not continue.'),
+    expires: z.string().describe('Time at which the upload is removed if the client does not continue.'),
   }),
   trash: z.strictObject({
     id: z.string().describe('ID for `restore`.'),
-    account: z.string().describe('Name of the account whose trash it is in.'),
-    path: z.string().describe('Its former virtual path.'),
-    size: z.number().describe('Bytes; of a folder, those of all files in it.'),
+    account: z.string().describe('Name of the account whose trash contains the item.'),
+    path: z.string().describe('Former virtual path of the item.'),
+    size: z.number().describe('Size in bytes; for a folder, the total of all files in it.'),
     is_directory: z.boolean(),
     deleted: z.string(),
-    by: z.string().describe('Name of the account that deleted it.'),
+    by: z.string().describe('Name of the account that deleted the item.'),
   }),
   held: z.strictObject({
-    id: z.string().describe('Names the held upload, also in its URL.'),
+    id: z.string().describe('ID of the held upload, also in its URL.'),
     account: z.string().describe('Name of the account.'),
     path: z.string().describe('Virtual path that the file will have.'),
     size: z.number().describe('Bytes.'),
-    time: z.string().describe('Since when it is held.'),
+    time: z.string().describe('Time at which the upload was held.'),
     digest: z.strictObject({ 'sha-256': z.string().describe('Base64.') }),
     state: z.enum(['inspecting', 'held']),
     reason: z.enum(['verdict', 'failure', 'larger', 'late']),
     verdicts: z.array(
       z.strictObject({
-        inspection: z.string().describe('UUID; empty for a release that failed.'),
+        inspection: z.string().describe('UUID of the inspection; empty for a failed release.'),
         verdict: z.enum(['accept', 'refuse', 'hold', 'failure', 'larger']),
         message: z.string(),
         time: z.string(),
       }),
     ),
-    real_path: z.string().describe('The hidden file.'),
+    real_path: z.string().describe('Real path of the hidden file with the content.'),
   }),
 } as const satisfies Record<string, z.ZodObject>;
 
@@ -215,7 +215,7 @@ export async function selectedItems(collection: Collection, { ids, account, addr
 export async function removeSelected(collection: Collection, selection: Selection, by?: string): Promise<Item[]> {
   const { ids, account, address, all = false } = selection;
   if (((ids ?? account ?? address) !== undefined) === all)
-    throw new ServiceError('bad-request', 'Name what to remove by id, account or address, or say all.');
+    throw new ServiceError('bad-request', 'Name what to remove: by id, account or address, or with all.');
   const items = await selectedItems(collection, selection);
   await collection.remove(items, by);
   return items;

@@ -129,7 +129,8 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
   const action = heldActions.find((candidate) => pathname === `/held/${candidate}`);
   if (action) return actOnHeld(method, action, searchParams, collections, log);
-  if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
+  if (!name)
+    throw new ServiceError('not-found', `Not found. The paths are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
   const collection: Collection = collections[name];
   const { restore } = collection;
   if (method !== 'GET' && method !== 'DELETE' && !(method === 'POST' && restore))

@@ -4,15 +4,15 @@ const list = z.array(z.string()).nullable();
 
 /** A token or a link as operators see it. Times are in ISO 8601. */
 export const shownGrants = z.object({
-  id: z.string().describe('Public; the secret is not kept.'),
+  id: z.string().describe('Public ID; the secret is not kept.'),
   kind: z.enum(['token', 'link']),
-  name: z.string().describe('The name of a token, the note of a link.'),
+  name: z.string().describe('Name of a token, or note of a link.'),
   account: z.string().describe('Name of the account.'),
   by: z.string().describe('The account or operator that created it.'),
-  parent: z.string().nullable().describe('ID of the token that created it.'),
-  path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that it reaches; null: all.'),
+  parent: z.string().nullable().describe('ID of the token with which it was created; null if it was created without one.'),
+  path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that the token or link reaches; null: all.'),
   permissions: list.describe('Permission keywords; null: those of the account.'),
-  services: list.describe('UUIDs of the services that accept it; null: all.'),
+  services: list.describe('UUIDs of the services that accept the token or link; null: all.'),
   addresses: list.describe('Addresses and CIDR ranges of its clients; null: all.'),
   created: z.string(),
   not_before: z.string().nullable(),

@@ -27,7 +27,7 @@ export const service = z.object({
   name: text,
   url: text,
   connections: count,
-  sessions: count.describe('Sessions of the service on all nodes, which share them.'),
+  sessions: count.describe('Number of sessions of the service, which all nodes share.'),
 });
 
 /** An authentication method. */
@@ -45,11 +45,11 @@ export const transfer = z.object({
   id: text.describe('Unique on its node.'),
   service: text.describe('UUID.'),
   account: text,
-  path: text.describe('Path of the file; for an archive that of its folder.'),
+  path: text.describe('Path of the file, or of the folder that is sent as an archive.'),
   direction: z.enum(['download', 'upload']),
   bytes: count.describe('So far.'),
   total_bytes: count.nullable().describe('Null while the total is unknown.'),
-  bytes_per_second: count.describe('Average of the last seconds.'),
+  bytes_per_second: count.describe('Average over the last few seconds.'),
   started: time,
 });
 
@@ -60,7 +60,7 @@ export const failure = z.object({
   uuid: text,
   message: text,
   kind: text.default('').describe('The same for all errors of the kind.'),
-  count: count.default(1).describe('Number since the start of the node, or in the journal from before.'),
+  count: count.default(1).describe('Number of errors of the kind since the start of the node, or in the journal from before the start.'),
   first: time.or(z.literal('')).default('').describe('Time of the first of them; empty if unknown.'),
 });
 
@@ -77,7 +77,7 @@ export const replay = z.object({
   failed: count,
   details: text.describe('Reason why the replay failed as a whole, or was stopped.'),
   requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
-  handlers: count.default(0).describe('Number of event handlers that they go to.'),
+  handlers: count.default(0).describe('Number of event handlers that the requests go to.'),
   seconds_left: z.number().nonnegative().nullable().default(null).describe('At the current rate; null while it is unknown.'),
   results_left_out: count.describe('Number of results that are not listed; the records of deliveries have them.'),
 });

@@ -107,7 +107,7 @@ const shared = {
     ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
-    'Addresses and ranges of proxies whose `client_forwarded_header` is trusted. The client is the rightmost address in it that is not such a proxy. Default: loopback and private ranges.',
+    'Addresses and ranges of proxies whose `client_forwarded_header` is trusted. The client is the rightmost address in the header that is not such a proxy. Default: loopback and private ranges.',
   ),
   cors_origins: originList()
     .default([])
@@ -124,7 +124,7 @@ const shared = {
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')
-    .describe('UUID of the event handler whose reply an upload waits for.'),
+    .describe('UUID of an event handler. The reply to an upload waits for the reply of the handler.'),
   api_passthrough_headers: passthrough
     .default([])
     .describe('Headers that are copied from the reply of the back-end to the reply to the client.'),

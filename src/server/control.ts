@@ -241,7 +241,7 @@ export function controlOrders(
     },
     async 'expect-again'(order) {
       const { data } = expectAgain.safeParse(order);
-      if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a time until when.');
+      if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time, and the time until which files are expected.');
       return [await expectations.expectAgain(data.expectation, data.due, data.until)];
     },
   };

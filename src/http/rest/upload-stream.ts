@@ -133,6 +133,6 @@ export function checkDigest(verifier: DigestVerifier | undefined): void {
 export function checkReceivedLength(exchange: Exchange, receivedBytes: number): void {
   const announced = header(exchange, 'content-length');
   if (announced !== undefined && Number(announced) !== receivedBytes) {
-    throw new ServiceError('length-mismatch', `Content-Length announced ${announced} bytes, ${receivedBytes} came.`);
+    throw new ServiceError('length-mismatch', `Content-Length announced ${announced} bytes, but ${receivedBytes} arrived.`);
   }
 }

@@ -135,7 +135,7 @@ function readOwner(info: XmlElement): LockOwner | undefined {
   const type = davChild(info, 'locktype');
   if (!scope || !type) throw new ServiceError('bad-request', 'The LOCK body lacks lockscope or locktype.');
   if (!davChild(scope, 'exclusive') || !davChild(type, 'write'))
-    throw new ServiceError('unprocessable', 'There are exclusive write locks only.');
+    throw new ServiceError('unprocessable', 'Only exclusive write locks are supported.');
   const owner = davChild(info, 'owner');
   const link = owner && davChild(owner, 'href');
   const text = (link ?? owner)?.text.trim() ?? '';

@@ -98,10 +98,10 @@ export function propertyNames(elements: readonly XmlElement[] = []): PropertyNam
     if (ofNamespace.has(name)) continue;
     seen.set(namespace, ofNamespace.add(name));
     names.push({ namespace, name });
-    if (names.length > maxProperties) throw malformed(`A request may name ${maxProperties} properties.`);
+    if (names.length > maxProperties) throw malformed(`A request may name at most ${maxProperties} properties.`);
     characters += namespace.length + name.length;
     if (characters > longestNames)
-      throw malformed(`The names of its properties may have ${longestNames} characters with their namespaces.`);
+      throw malformed(`The names of its properties, with their namespaces, may have at most ${longestNames} characters.`);
   }
   return names;
 }

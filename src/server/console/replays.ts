@@ -153,6 +153,6 @@ export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, '
 }
 
 function notFound(incomplete: string): ServiceError {
-  if (incomplete !== '') return new ServiceError('unavailable', `The other nodes cannot be asked for it: ${incomplete}`);
+  if (incomplete !== '') return new ServiceError('unavailable', `The other nodes cannot be asked for the replay: ${incomplete}`);
   return new ServiceError('not-found', 'There is no such replay, or it is no longer remembered.');
 }

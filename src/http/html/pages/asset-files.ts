@@ -50,7 +50,7 @@ export class AssetFiles {
 /** Returns a file of src/web that the build embedded. @param name path of the file below src/web, such as `shared/page.css` */
 export function webFile(name: string): string {
   const text = webFiles[name];
-  if (text === undefined) throw new Error(`The build put no ${name} in.`);
+  if (text === undefined) throw new Error(`The build did not embed ${name}.`);
   return text;
 }
 
