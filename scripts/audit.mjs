@@ -1,5 +1,5 @@
-// Reports known vulnerabilities of the packages, as `npm audit` does. If the registry cannot be reached, it says so and passes. It fails
-// for a high or critical vulnerability, unless `scripts/packages/assessments.json` says that svc is not affected.
+// Reports known vulnerabilities of the packages, as `npm audit` does. Fails if there is a high or critical vulnerability, unless
+// `scripts/packages/assessments.json` says that svc is not affected by it. If the registry cannot be reached, it says so and passes.
 import { spawnSync } from 'node:child_process';
 import { readAssessments } from './packages/release-documents.mjs';
 
@@ -16,7 +16,7 @@ for (const [name, { severity, via }] of Object.entries(report.vulnerabilities ??
 const harmless = new Set(
   readAssessments(new URL('..', import.meta.url).pathname).flatMap(({ id, state }) => (state === 'not_affected' ? [id] : [])),
 );
-// A vulnerability that a package inherits from another one is also listed with that other package.
+// If a package only inherits a vulnerability, `via` names the other package, which has its own entry in the list.
 const open = Object.values(report.vulnerabilities ?? {})
   .flatMap(({ via }) => via)
   .filter(({ severity, url = '' }) => (severity === 'high' || severity === 'critical') && !harmless.has(url.split('/').at(-1)));

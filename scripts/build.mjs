@@ -1,6 +1,7 @@
-// Builds dist/svc.mjs: one executable file that needs only Node.js, with the licences of everything in it at its end; its source map,
-// dist/svc.mjs.map, for `node --enable-source-maps`; and dist/sbom.json, which lists the packages (CycloneDX). The same sources always give
-// the same bytes.
+// Builds three files. The same sources always give the same bytes.
+// - dist/svc.mjs: one executable file that needs only Node.js. At its end are the licences of everything in it
+// - dist/svc.mjs.map: its source map, for `node --enable-source-maps`
+// - dist/sbom.json: the list of the packages in it (CycloneDX)
 //   node scripts/build.mjs [--quiet] [--out FOLDER]
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,7 +10,7 @@ import { build } from 'esbuild';
 import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
-/** Maximum size in bytes, above which the build fails. A single file is only useful while it is small enough to copy easily. */
+/** Maximum size in bytes; a larger file fails the build. A single file is only useful if it is small enough to be copied easily. */
 const budgetBytes = 4_700_000;
 
 const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
@@ -32,7 +33,7 @@ if (sizeBytes > budgetBytes) {
   console.error(`build: ${outfile} has ${sizeBytes} bytes, over the budget of ${budgetBytes}.`);
   process.exitCode = 1;
 }
-// If there is one character beyond ASCII, Node.js stores the whole file with two bytes per character and takes longer to read it.
+// With a single character beyond ASCII, Node.js would store the whole file with two bytes per character and need more time to read it.
 const beyond = bytes.findIndex((byte) => byte > 0x7f);
 if (beyond >= 0) {
   const around = bytes.toString('utf8', beyond - 60, beyond + 20).replaceAll('\n', ' ');
@@ -40,7 +41,7 @@ if (beyond >= 0) {
   process.exitCode = 1;
 }
 
-/** Writes a file and renames it into place, so that a command that starts meanwhile finds either the old or the new executable. */
+/** Writes a temporary file and renames it, so that a command that starts meanwhile finds either the old or the new executable. */
 function place(path, text) {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, text);

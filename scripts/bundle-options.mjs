@@ -8,7 +8,7 @@ import { patchedPackages } from './patched-packages.mjs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
-/** Defines `require` for the CommonJS packages inside an ESM bundle (commander 14, cosmiconfig 9). */
+/** Defines `require`, which CommonJS packages in an ESM bundle need (commander 14, cosmiconfig 9). */
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
@@ -18,14 +18,14 @@ function packed(bytes) {
 }
 
 /**
- * Returns a JavaScript expression for a compressed file. It has the file's SHA-256 and a function that returns its content, because a
- * string inside a function costs nothing at startup.
+ * Returns a JavaScript expression for a compressed file. The value has the file's SHA-256, and a function that returns the content. The
+ * content is in a function, because a string in a function costs nothing at startup.
  */
 function packedFile(bytes) {
   return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
 }
 
-/** `svc:swagger-ui`: the two files of Swagger UI, compressed. They have one path on all platforms, which keeps the build reproducible. */
+/** `svc:swagger-ui`: two files of Swagger UI, compressed. Their path is the same on all platforms, so that builds are reproducible. */
 const swaggerUi = {
   name: 'swagger-ui',
   setup(build) {
@@ -94,8 +94,8 @@ export const scriptStarts = {
 };
 
 /**
- * `svc:password-worker`: the compressed program of the thread that verifies hashes of other systems. Its inputs are listed as inputs of the
- * bundle.
+ * `svc:password-worker`: the compressed program of the thread that verifies password hashes of other systems. The sources of this program
+ * are added to the bundle's list of inputs.
  */
 const passwordWorker = {
   name: 'password-worker',
@@ -126,7 +126,7 @@ const passwordWorker = {
   },
 };
 
-/** The browser scripts, keyed by file name. Their inputs are listed as inputs of the bundle. */
+/** The browser scripts, keyed by file name. Their sources are added to the bundle's list of inputs. */
 const scripts = {
   name: 'page-scripts',
   setup(build) {
@@ -146,8 +146,8 @@ const scripts = {
 };
 
 /**
- * Loads each module of Node.js when the first module that imports it runs. An `import` statement would load all of them at every start. It
- * would also compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
+ * Loads a module of Node.js only when the first module that imports it runs. With `import` statements, Node.js would load all such modules
+ * at every start. It would also compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
  */
 const builtinModules = {
   name: 'builtin-modules',
@@ -168,27 +168,26 @@ export const bundleOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client can use a native hash for
-  // client-side caching, and OpenTelemetry for metrics, but svc uses neither. ssh2 works without its native modules.
+  // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client needs the native hash only for
+  // client-side caching, and OpenTelemetry only for metrics; svc uses neither. ssh2 works without its native modules.
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js contains a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.yaml': 'text' },
-  // An ES module has no `__dirname`. The WebAssembly of ssh2 reads it, although it loads nothing from there.
+  // An ES module has no `__dirname`. The WebAssembly loader of ssh2 reads this variable, although it loads no file from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
   plugins: [swaggerUi, openapi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',
 };
 
 /**
- * Options of the executable, which is esbuild's output without changes. Names are kept for readers and stack traces. The licences of all
- * packages are appended.
+ * Options of the executable. Names are not minified, for readers and stack traces. The build appends the licences of all packages.
  *
  * @type {import('esbuild').BuildOptions}
  */
 export const executableOptions = {
   ...bundleOptions,
-  // Without this, esbuild uses the working directory of the time when it was loaded.
+  // Without this option, esbuild uses the directory in which the process started.
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
   plugins: [builtinModules, ...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],

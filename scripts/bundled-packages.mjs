@@ -1,7 +1,7 @@
 // Finds the packages in a bundle. The licences at the end of the bundle, its SBOM and the tests of both use the list.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Packages that a plugin adds (bundle-options.mjs). The bundle's list of inputs does not name them. */
+/** Packages that a plugin adds (bundle-options.mjs), which are not in the bundle's list of inputs. */
 const packed = ['swagger-ui-dist'];
 
 /**
@@ -17,7 +17,7 @@ export function bundledPackages(inputs) {
     if (path) paths.add(path);
   }
   return [...paths].sort().map((path) => {
-    // Some packages have an older form of the field (`licenses`).
+    // Some packages have the older field `licenses`.
     const {
       name,
       version,
@@ -44,7 +44,7 @@ export function licencesOf(packages, { version }) {
   return texts.join(`\n\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the licences as a comment for the end of the bundle. It is ASCII, for the reason given in build.mjs. */
+/** Returns the licences as a comment for the end of the bundle. The comment is ASCII, for the reason given in build.mjs. */
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

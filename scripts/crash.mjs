@@ -1,5 +1,5 @@
-// Starts the long runs of kills (test/crash/harness.long.test.ts, sftp.long.test.ts): `npm run crash [-- ROUNDS]`. SFTP has at most 300
-// rounds.
+// `npm run crash [-- ROUNDS]`: starts the long crash tests (test/crash/harness.long.test.ts, sftp.long.test.ts). The test of SFTP has at
+// most 300 rounds.
 import { spawnSync } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);

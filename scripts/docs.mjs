@@ -1,5 +1,5 @@
-// Writes all generated documentation: option tables, commands, events and finding codes in docs/reference, page weights in docs/use, the
-// JSON Schema in examples/, and all texts for people in .cache/messages.md.
+// Writes all generated documentation: option tables, commands, events and codes of findings in docs/reference, sizes of pages in docs/use,
+// the JSON Schema in examples/, and all texts for people in .cache/messages.md. With --check it only checks that they are up to date.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
@@ -28,7 +28,7 @@ function cell(text) {
   return String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
-/** Defaults, as JSON, that the tables show as an empty cell. */
+/** Defaults (as JSON) for which the tables have an empty cell. */
 const emptyDefaults = [undefined, 'null', '""', '[]', '{}', '{"include":[],"exclude":[]}'];
 
 function defaultText(node) {
@@ -100,7 +100,7 @@ function help(...args) {
   return stdout.trimEnd();
 }
 
-/** Returns all subcommands of a command, which it finds in the output of --help. Each one has its parents: `['mock', 'auth']`. */
+/** Returns all subcommands of a command, as listed by --help. Each is a list that begins with its parents: `['mock', 'auth']`. */
 function commandsOf(words) {
   const list = /\nCommands:\n((?: .*\n)+)/.exec(`${help(...words)}\n`)?.[1] ?? '';
   const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1]).filter((name) => name !== 'help');
@@ -126,7 +126,7 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Generates the part of a documentation page between its marks again. */
+/** Returns a documentation page with a new generated part, which is between two comments with the name of the part. */
 function pageWith(file, name, make) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   const text = readFileSync(file, 'utf8');

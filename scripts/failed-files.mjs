@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 
 /**
  * A reporter of node:test that writes the paths of the files in which a test failed, one per line. If a helper such as `browserTest`
- * declared a test, node:test gives the helper's path. So the test that test-queue.mjs adds after each file tells which file failed.
+ * declared the test, node:test gives the path of the helper. Then the name of the test that test-queue.mjs adds after each file is the path
+ * of the file that failed.
  */
 export default async function* failedFiles(events) {
   const files = new Set();

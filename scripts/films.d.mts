@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 
-/** A film of some frames as WebM, as the browser itself records it. @param draw statements that draw the `frame` into `context` */
+/** Returns a film of some frames as WebM, recorded by the browser. @param draw statements that draw frame number `frame` into `context` */
 export function recordFilm(page: Page, width: number, height: number, draw: string): Promise<Buffer>;
 
-/** Silence as a WAV file: 8,000 samples of one byte a second. */
+/** Returns silence as a WAV file, with 8,000 one-byte samples per second. @param seconds duration */
 export function silence(seconds: number): Buffer;

@@ -1,16 +1,16 @@
-// Remembers test files that failed together with others and passed alone. One such run may be caused by a busy machine; two successive ones
-// are a fault of the test.
+// Counts runs in which a test file failed together with other files, but passed alone. A busy machine may cause one such run; two
+// successive ones are a fault of the test.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Number of successive runs with a second try after which a file fails continuous integration. */
+/** Number of successive runs in which a file passed only alone, after which the file fails continuous integration. */
 export const tooManyRuns = 2;
 
 /**
  * Counts a run.
  *
  * @param {string} store path of the file with the counts
- * @param {readonly string[]} ran test files of the run. Files that passed at once are removed from the counts
+ * @param {readonly string[]} ran test files of the run. The counts of files that passed at the first try are removed
  * @param {readonly string[]} flaky the files of the run that passed only when they ran alone
  * @returns {{ path: string, runs: number }[]} the flaky files, each with its number of successive runs
  */
@@ -28,7 +28,7 @@ function readCounts(store) {
   try {
     return JSON.parse(readFileSync(store, 'utf8'));
   } catch {
-    // There is no file yet, or a run was ended while it was writing the file.
+    // There is no file yet, or a run was interrupted while it wrote the file.
     return {};
   }
 }

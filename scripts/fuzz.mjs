@@ -1,10 +1,10 @@
-// Starts the long run of the property and fuzz tests (test/fuzz): `npm run fuzz [-- CASES]`. CASES is the number for each property of
-// average cost. Prints the total number of cases. SVC_FUZZ_SEED repeats a run with its printed seed.
+// `npm run fuzz [-- CASES]`: starts the long run of the property and fuzz tests (test/fuzz), and prints the total number of cases. CASES is
+// the number of cases for a property of average cost. To repeat a run, set SVC_FUZZ_SEED to its printed seed.
 import { spawn } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
-/** Number of cases of each target. Together they are more than a million. */
+/** Number of cases for a property of average cost. With the default there are more than a million cases in total. */
 const cases = process.argv[2] ?? '30000';
 
 const child = spawn(process.execPath, ['scripts/test.mjs', 'fuzz/'], {

@@ -1,2 +1,2 @@
-/** Whether a program is on the PATH. */
+/** Returns whether a program is in the PATH. */
 export function isInstalled(program: string): boolean;

@@ -1,4 +1,4 @@
 import type { Plugin } from 'esbuild';
 
-/** The scripts of a page by their file names. @param main path of the module with which the first one begins */
+/** Returns the scripts of a page by file name. @param main path of the entry module of the first script */
 export function pageScripts(main: string, plugins: readonly Plugin[]): Promise<{ files: Record<string, string> }>;

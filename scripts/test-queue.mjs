@@ -10,8 +10,8 @@ const folder = process.env.SVC_TESTS;
 const own = basename(process.argv[1]);
 
 /**
- * Takes the next files of the queue that no other process has taken, and runs them one after the other. One process runs several files,
- * because loading their shared code takes half a second of CPU time.
+ * Takes files from the queue that no other process has taken, and runs them one after the other. One process runs several files, because
+ * loading their shared code takes half a second of CPU time.
  */
 export async function runQueue() {
   /** @type {{ files: { path: string, bundle: string }[], maxTogether: number }} */
@@ -26,7 +26,7 @@ export async function runQueue() {
   endInTime();
 }
 
-/** Runs one file. A long test has its folders on the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
+/** Runs one file. If it is a long test, its folders are on the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
 export async function runAlone(file) {
   if (file.isLong) process.env.TMPDIR = process.env.SVC_TEST_DISK;
   await run(file);
@@ -36,7 +36,7 @@ export async function runAlone(file) {
 async function run({ path, bundle }) {
   const before = used();
   await import(pathToFileURL(bundle).href);
-  // Tests run in the order in which they were declared. When this one runs, all tests of the file have ended.
+  // Tests run in the order in which they are declared. So when this test runs, all tests of the file have ended.
   await test(path, () => {});
   const after = used();
   const took = { path, wallMs: after.wallMs - before.wallMs, cpuMs: after.cpuMs - before.cpuMs };
@@ -44,8 +44,8 @@ async function run({ path, bundle }) {
 }
 
 /**
- * Ends the process if a test leaves a resource open. The resource is named and the process fails; otherwise it would run until the time
- * limit.
+ * Ends the process with a failure if a test left a resource open, and prints the kind of resource. Otherwise the process would run until
+ * the time limit.
  */
 function endInTime() {
   const graceMs = Number(process.env.SVC_TEST_GRACE_MS ?? 20_000);
@@ -56,7 +56,7 @@ function endInTime() {
   setTimeout(giveUp, graceMs).unref();
 }
 
-/** @returns whether this process has taken the file; false if another one has it */
+/** Takes a file of the queue. @returns false if another process has taken it */
 function take(index) {
   try {
     writeFileSync(join(folder, `taken-${index}`), own, { flag: 'wx' });
@@ -68,7 +68,8 @@ function take(index) {
 }
 
 /**
- * Returns the time, and the CPU time of this process and of its ended children. Work that continues after a file counts for the next file.
+ * Returns the current time, and the CPU time that this process and its ended children have used. If work of a file continues after the
+ * file's end, it counts for the next file.
  */
 function used() {
   const { user, system } = process.cpuUsage();

@@ -1,11 +1,11 @@
 // `npm run bench`: measures svc and the other servers that are installed (support/peers.mjs), alternating in one run, and prints a table
-// for each part. A part (parts/) says which files it needs, which workloads it has, which servers run them, and how it gets its figures.
+// for each part. A part (parts/) defines its files, its workloads, the servers that run them, and how it gets its figures.
 //   node scripts/bench/run.mjs [PART…] [--only TEXT] [--rounds N] [--against COMMIT] [--node NODE]… [--binary] [--smoke] [--write]
 //   without a part, all parts run; --only selects the parts whose name contains TEXT or, if there are none, the workloads;
 //   --against measures the build of a commit in the same rounds; --binary measures the binary with Node.js inside;
 //   --node adds an interpreter for `memory`;
-//   --smoke only checks that everything works; --write puts the tables of completely measured parts into docs/operate/performance.md, and
-// the table of `pages` into docs/design/costs.md
+//   --smoke only checks that everything works; --write puts the table of each part that was measured completely into
+//   docs/operate/performance.md, and the table of `pages` into docs/design/costs.md
 import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ async function run(name) {
   const isSmoke = options.smoke ?? false;
   const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
   const bench = { part: name, isSmoke, seconds: isSmoke ? 1 : 3, gibibyte, folder, home, group, builds, nodes: options.node, fillBig };
-  /** Creates a large file. Most of it is sparse and needs no disk access, which is the same for all servers. */
+  /** Creates a large file. Most of it is sparse, so that reading it needs no disk access, for any server. */
   function fillBig(path = join(home, 'big')) {
     writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
     truncateSync(path, gibibyte);

@@ -1,6 +1,6 @@
 // `npm run build:deb`: builds dist/svc_<version>-1_<architecture>.deb from the binary, with systemd unit, account, configuration, manual
-// page and completions. Needs dpkg-deb. As in Debian's tools, DEBFULLNAME and DEBEMAIL name the maintainer. Except for the code cache of
-// the binary, the same sources give the same bytes.
+// page and completions. Needs dpkg-deb. As in Debian's tools, DEBFULLNAME and DEBEMAIL name the maintainer. The same sources give the same
+// bytes, except for the code cache of the binary.
 //   node scripts/packages/debian.mjs [--platform linux-x64|linux-arm64] [--out FOLDER] [--without-code-cache] [--quiet]
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -77,7 +77,10 @@ async function fill() {
   cpSync('examples', join(root, docs, 'examples'), { recursive: true });
 }
 
-/** Returns the unit of the examples, with the binary in place of Node.js and the script. The binary contains its compiled code. */
+/**
+ * Returns the unit of the examples, changed to start the binary instead of Node.js with the script. The binary contains its compiled code,
+ * so the lines about the compile cache are removed.
+ */
 function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
   return text

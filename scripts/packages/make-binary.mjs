@@ -1,4 +1,4 @@
-// Builds a binary from Node.js as its project publishes it, with svc inside (a single executable application,
+// Builds a binary: the executable that the Node.js project publishes, with svc inside (a single executable application,
 // https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html).
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { executableOptions } from '../bundle-options.mjs';
 import { bundledPackages, licencesOf, sbomOf } from '../bundled-packages.mjs';
 import { nodeComponent, nodeOf, nodeVersion, thisPlatform } from './node-binaries.mjs';
 
-/** The mark by which Node.js finds out that it contains a script. It is a constant of Node.js. */
+/** The marker by which the executable of Node.js recognises that it contains a script. It is a constant of Node.js. */
 const sentinelFuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -20,12 +20,12 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
  *
  * @param {string} platform name in `platforms`
  * @param {{ path: string, isCompiled: boolean }} options path of the binary, and whether it contains V8's compiled code. Only a machine of
- *   that platform can create that code, and its bytes are different each time
+ *   the same platform can create this code, and its bytes differ in each build
  * @returns {Promise<{ licences: string, sbom: string }>} licences and SBOM of svc, Node.js and all packages inside
  */
 export async function makeBinary(platform, { path, isCompiled }) {
   const { script, packages } = await bundle();
-  // The text is the same for all platforms, but not all of their packages contain it.
+  // The licence is the same for all platforms, but not every platform's package contains it.
   const ofNode = {
     name: 'Node.js',
     version: nodeVersion,
@@ -43,7 +43,7 @@ export async function makeBinary(platform, { path, isCompiled }) {
 
 let bundled;
 
-/** Bundles the same sources as dist/svc.mjs as CommonJS, because a binary runs only that. */
+/** Bundles the sources of dist/svc.mjs as CommonJS, because a binary cannot run an ES module. */
 function bundle() {
   bundled ??= build({
     ...executableOptions,
@@ -62,12 +62,12 @@ function bundle() {
   return bundled;
 }
 
-/** Returns the additions of a binary to Node.js: the script, and the licences as an asset. */
+/** Returns the data that is added to the executable of Node.js: the script, and the licences as an asset. */
 function blobOf({ script, licences, isCompiled }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
   try {
     const config = {
-      // The blob contains this name, so it must not have a folder.
+      // The blob contains this path, so it must not contain a folder.
       main: 'svc.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,

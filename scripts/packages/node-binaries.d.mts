@@ -1,2 +1,2 @@
-/** The platforms that a binary is made for, by name. */
+/** The platforms for which binaries are built, by name. */
 export const platforms: Record<string, { executable: string; integrity: string }>;

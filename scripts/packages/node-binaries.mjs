@@ -1,14 +1,16 @@
-// Fetches the Node.js for the binaries. It comes from packages on the npm registry, each fixed by its hash.
+// Fetches Node.js for the binaries from packages on the npm registry. The hash of each package is fixed.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { sha512 } from '../bundled-packages.mjs';
 
-/** A release with long-term support. All platforms use the same one, because a blob must be created by the version that reads it. */
+/**
+ * A release with long-term support. All platforms use the same version, because the version that reads a blob must also have created it.
+ */
 export const nodeVersion = '24.21.0';
 
-/** The package of each platform, and the path of the executable in it. */
+/** For each platform, the hash of its package, and the path of the executable in the package. */
 export const platforms = {
   'linux-x64': {
     executable: 'bin/node',
@@ -32,7 +34,7 @@ export const thisPlatform = `${process.platform === 'win32' ? 'win' : process.pl
  *
  * @param {string} platform name in `platforms`
  * @returns {{ folder: string, executable: string, licence: string }} paths
- * @throws if the content that the registry sends does not match the hash
+ * @throws if the package that the registry sends does not have the expected hash
  */
 export function nodeOf(platform) {
   const { executable, integrity } = platforms[platform];
@@ -66,7 +68,7 @@ function fetchPackage(name, { folder, integrity }) {
  */
 export function nodeComponent(platform) {
   const versions = execFileSync(nodeOf(thisPlatform).executable, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' });
-  // The last two are version numbers of interfaces.
+  // `modules` and `napi` are version numbers of interfaces, not of libraries.
   const { node, modules: _, napi: __, ...libraries } = JSON.parse(versions);
   return {
     type: 'platform',

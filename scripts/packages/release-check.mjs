@@ -1,7 +1,8 @@
-// `npm run release:check`: creates a release in dist/release/: script, npm tarball, binaries, Debian packages, an SBOM of each kind, VEX,
-// provenance, SHA256SUMS and its signature. It builds the files twice, from two fresh clones of the commit. It fails if their bytes differ,
-// a file is missing, or a known vulnerability was not assessed. Finally it prints what a person still has to do. The compared binaries have
-// no code cache, because V8 creates different bytes each time. The released ones have one for this platform.
+// `npm run release:check`: creates a release in dist/release/: script, npm tarball, binaries, Debian packages, SBOMs, VEX, provenance,
+// SHA256SUMS and its signature. It builds the files twice, from two fresh clones of the commit. It fails if the bytes of the two builds
+// differ, if a file is missing, or if a known vulnerability was not assessed. At the end it prints the steps that only a person can do. The
+// compared binaries have no code cache, because the bytes of V8's code cache differ in each build. The released binary of this platform
+// has one.
 //   SVC_RELEASE_KEY=FILE node scripts/packages/release-check.mjs [--without-binaries]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,7 +34,7 @@ const commit = git('rev-parse', 'HEAD');
 const audit = spawnSync(process.execPath, ['scripts/audit.mjs'], { encoding: 'utf8' });
 process.stdout.write(audit.stdout);
 if (audit.status !== 0) fail('a known vulnerability of a package inside has no fix and no entry in assessments.json.');
-// The packages of Node.js are fixed by their hashes, so they are fetched only once.
+// The hashes of the Node.js packages are fixed, so both builds can use the same copies.
 const nodes = Object.keys(platforms).map((name) => nodeOf(name).folder);
 const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
 try {

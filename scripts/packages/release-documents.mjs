@@ -1,14 +1,15 @@
-// Creates the documents of a release: its origin, the known vulnerabilities that concern it, its signatures, and the steps left for a
-// person.
+// Creates the documents of a release: provenance, VEX (known vulnerabilities) and signatures. Also lists the steps that only a person can
+// do.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Namespace of the signatures (ssh-keygen(1), -n). A signature that the key made for another purpose is not valid for a release. */
+/** Namespace of the signatures (ssh-keygen(1), -n). Because of it, a signature that the same key made for another purpose is not valid. */
 export const signatureNamespace = 'svc-release';
 
 /**
- * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). It has no time, so that the same commit gives the same bytes.
+ * Returns a provenance statement (in-toto Statement v1, SLSA provenance v1). It contains no time, so that the same commit gives the same
+ * bytes.
  *
  * @param {{ commit: string, command: string, subjects: Record<string, string>, node: string, platform: string,
  *   materials: { name: string, digest: Record<string, string> }[] }} build `subjects` are SHA-256 of files by name, `materials` all inputs
@@ -38,11 +39,12 @@ export function readAssessments(root) {
 }
 
 /**
- * Returns a VEX document (CycloneDX). For each known vulnerability of a package inside, it says whether svc is affected, and if not, why.
+ * Returns a VEX document (CycloneDX). For each known vulnerability of an included package, it says whether svc is affected and, if not,
+ * why.
  *
  * @param {{ id: string, package: string, state: string, justification?: string, detail: string }[]} assessments
  * @param {{ components: { name: string, purl?: string }[] }} sbom of the same release
- * @throws if a state has no reason, or a package is not inside
+ * @throws if an assessment has no reason, or if its package is not included
  */
 export function vexOf(assessments, version, sbom) {
   const vulnerabilities = assessments.map(({ id, package: name, state, justification, detail }) => {
@@ -64,7 +66,7 @@ export function sign(file, key) {
  * Returns the steps of a release that only a person can do.
  *
  * @param {{ version: string, changelog: string, isSigned: boolean, isTagged: boolean, wasAudited: boolean }} release
- * @returns {string[]} sentences; the last ones are always included
+ * @returns {string[]} sentences; the last three are always included
  */
 export function leftForAPerson({ version, changelog, isSigned, isTagged, wasAudited }) {
   const heading = new RegExp(`^## ${version.replaceAll('.', '\\.')} \\(([^)]+)\\)$`, 'm').exec(changelog)?.[1];

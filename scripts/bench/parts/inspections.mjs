@@ -1,6 +1,6 @@
-// Measures uploads that clamd scans before they get their names. The time of only the inspection, from svc's own metric, is compared with
-// clamdscan, which streams the same content to the same clamd. The whole PUT with its syncs is compared with an svc without inspections.
-// Small PUTs are not inspected.
+// Measures uploads that clamd scans before they get their names. It compares the time of the inspection, from svc's metric, with clamdscan,
+// which streams the same content to the same clamd. It compares the whole PUT, including its syncs, with svc without inspections. Small
+// PUTs are measured without an inspection.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

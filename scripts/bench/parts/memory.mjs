@@ -1,6 +1,6 @@
-// Measures the memory of a server under load. Each measurement starts a new server. It runs on this Node.js, on the versions that .ci/run
-// fetches into .cache/, and on the interpreters that `--node` names: once with default options, and once with the size of the young
-// generation from the examples.
+// Measures the memory of a server under load. Each measurement starts a new server. It runs on this Node.js, and on others: those that
+// `--node` names or, without this option, the versions that .ci/run fetches into .cache/. Each runs once with default options, and once
+// with the size of the young generation that the examples set.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Compares one process with its state in memory, and one and two nodes of `--workers` with Redis. Each has a webhook in batches of 50.
-// Needs redis-server.
+// Compares three set-ups: one process with its state in memory, one node with Redis, and two nodes (`--workers 2`) with Redis. Each has a
+// webhook with batches of 50. Needs redis-server.
 import { isInstalled } from '../../installed.mjs';
 import { started } from '../support/exchange.mjs';
 import { throughput } from '../support/load.mjs';

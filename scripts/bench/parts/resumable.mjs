@@ -1,5 +1,5 @@
-// Measures resumable uploads with the draft and with tus, compared with plain PUT and with @tus/server and its file store: 1 GiB as a whole
-// and in pieces of 8 MiB. Measures also the memory of a server during one upload, during many, and when these have four times the size.
+// Compares resumable uploads (the HTTP draft and tus) with plain PUT, and with @tus/server and its file store: 1 GiB in one piece and in
+// pieces of 8 MiB. Also measures the memory of a server during one upload, during many, and during many with four times the total size.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,5 +1,5 @@
 // Measures SFTP: large files with both ciphers, lftp, many small files, a listing, the CPU time of a handshake, and the memory of idle
-// connections. The client's files are in memory if possible, so that its disk is not measured.
+// connections. The client's files are in memory if possible, so that the client's disk is not measured.
 import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../../installed.mjs';
@@ -16,7 +16,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
   const [large, received, written] = [join(local, 'large'), join(local, 'received'), join(home, 'put')];
   const gibibytes = gibibyte / 2 ** 30;
 
-  /** Returns the throughput of a large file in megabytes per second. The file must arrive completely. */
+  /** Returns the throughput of a large file in MB/s. @throws if the file does not arrive completely */
   const bulk = async (server, action, path) => {
     empty(written, received);
     const { seconds, cpuS } = await timed(server, action, gibibytes);
@@ -24,7 +24,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     if (path && found !== gibibyte) throw new Error(`${found} bytes arrived, of ${gibibyte}`);
     return { value: gibibyte / 1e6 / seconds, cpuS };
   };
-  /** Returns the seconds for many small operations, and the CPU time of each. */
+  /** Returns the total duration of many small operations in seconds, and the CPU time of each. */
   const inSeconds = async (server, command, path) => {
     empty(written, received);
     const { seconds, cpuS } = await timed(server, () => sftp(server, [command]), smallFiles / 1e6);

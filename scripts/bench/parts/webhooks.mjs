@@ -23,7 +23,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     return Number(text.trimEnd().split(' ').at(-1));
   }
 
-  /** Starts svc, or another command of it, with a journal of undelivered events. @returns the result of `look` */
+  /** Runs `svc serve` or another command, with a journal of undelivered events. @returns the result of `look` */
   async function withProject({ executable }, count, handler, look, command = ['serve']) {
     const cwd = join(folder, `project-${projects++}`);
     makeProject(cwd, count, url, handler);

@@ -9,7 +9,7 @@ import { password } from './peers.mjs';
 const settleMs = 1500;
 
 /**
- * Returns the memory in KiB by which a server grows for each connection. Pages that it shares with other processes do not count.
+ * Returns the memory in KiB by which a server grows for each connection. Memory that it shares with other processes is not counted.
  *
  * @param server a freshly started server
  * @param options.kind `idle`: each connection has received one reply and stays open; `slow`: each has requested a large file and reads
@@ -44,7 +44,7 @@ export async function costOfSessions(server, { users, count, load }) {
   };
   const all = (upTo) => Promise.all(Array.from({ length: 16 }, () => signIn(upTo)));
   try {
-    // The first sessions of each account also create everything that is created only once.
+    // The first sessions of an account also create objects that exist once per account.
     await all(users.length * 2);
     await settled();
     const [before, already] = [privateMiB(server.pid), begun];

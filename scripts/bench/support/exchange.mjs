@@ -1,4 +1,4 @@
-// Makes single HTTP exchanges, and starts processes that print on standard output when they are ready.
+// Sends single HTTP requests, and starts processes that print a line on standard output when they are ready.
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
@@ -23,7 +23,7 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
   });
 }
 
-/** Logs in to a file service. @returns the header for requests in the session */
+/** Logs in to a file service. @returns the header that requests of the session need */
 export async function sessionOf(url, username, password, agent) {
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, agent, body: JSON.stringify({ username, password }) });
@@ -32,7 +32,7 @@ export async function sessionOf(url, username, password, agent) {
 
 const running = new Set();
 
-/** Starts a program; the default is Node.js. `line` waits until the output so far matches a pattern. */
+/** Starts a program; the default is Node.js. The returned `line` waits until the output matches a pattern. */
 export function started(args, cwd, program = process.execPath) {
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
@@ -62,7 +62,7 @@ export function started(args, cwd, program = process.execPath) {
   return one;
 }
 
-/** Ends all programs that are still running. @returns when they have ended */
+/** Ends all programs that are still running, and waits until they have ended. */
 export async function endAll() {
   await Promise.all([...running].map(({ end }) => end('SIGTERM')));
 }

@@ -1,4 +1,4 @@
-// Starts each server once in its own folder, and ends all of them.
+// Starts each server once, in its own folder. Ends all servers at the end.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import { send } from './exchange.mjs';
 import { cpuSeconds, family, freePort, versionOf } from './machine.mjs';
 import { basic, peers, userKey } from './peers.mjs';
 
-/** Returns whether a port answers with SSH. */
+/** Returns whether an SSH server answers at a port. */
 function speaksSsh(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -41,7 +41,7 @@ export class Group {
     this.home = home;
   }
 
-  /** Starts some servers, and the other servers of a scheme that have an ability. @returns the servers that are installed */
+  /** Starts the given servers, and the peers of a scheme, if they have an ability. @returns the servers that are installed */
   async all(some, scheme, ability) {
     const found = [];
     for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
@@ -68,7 +68,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // Usually systemd creates this folder, because the package of sshd tells it to.
+    // Usually systemd creates this folder, because the unit of sshd requests it.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };
@@ -101,7 +101,7 @@ export class Group {
     return [...new Set(servers.flatMap((server) => (server?.version ? [`${server.name} ${server.version}`] : [])))];
   }
 
-  /** Stops all servers. @returns when they have ended */
+  /** Stops all servers, and waits until they have ended. */
   async stop() {
     for (const { child } of this.#children) child.kill('SIGTERM');
     await Promise.all(this.#children.map(({ ended }) => ended));

@@ -1,11 +1,11 @@
-// Describes the machine of a measurement, and measures the cost of processes.
+// Describes the machine of a measurement, and measures CPU time and memory of processes.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 
-// Debian installs servers in `/usr/sbin`, so `isInstalled` and all started programs must search it, too.
+// Debian installs servers in `/usr/sbin`, so this folder must be in PATH, for `isInstalled` and for all started programs.
 process.env.PATH = [process.env.PATH, '/usr/sbin'].filter(Boolean).join(delimiter);
 
 /** Returns the first version number in the output of a program. */

@@ -1,9 +1,9 @@
-// Reads Chromium's traces of a page: when it became usable, and how long its main thread was busy without a break.
+// Reads Chromium's traces of a page: when the page became usable, and how long a task blocked its main thread.
 
 /** Duration in milliseconds above which a task delays the page, because the page misses three frames. */
 export const longTaskMs = 50;
 
-/** Time in milliseconds without a long task, after which the page counts as idle. */
+/** If there is no long task for this time in milliseconds, the page counts as idle. */
 const restMs = 1000;
 
 const categories = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'blink.user_timing', 'loading'];
@@ -18,14 +18,16 @@ class Trace {
     this.#thread = busiestPage(events);
   }
 
-  /** Returns when something last happened in the opened document; undefined if it did not happen. Pictures are separate documents. */
+  /**
+   * Returns when an event last occurred in the opened document, or undefined. Events of pictures, which are other documents, do not count.
+   */
   at(name) {
     const opened = this.#events.find((event) => event.name === 'navigationStart' && event.args.data.documentLoaderURL !== '');
     const found = this.#events.filter(({ name: other, args }) => other === name && args.frame === opened.args.frame).at(-1);
     return found && (name === 'navigationStart' ? opened : found).ts / 1000;
   }
 
-  /** Returns when the page's script last set a mark; undefined if it did not. */
+  /** Returns when the page's script last set a mark (User Timing), or undefined. */
   markedAt(mark) {
     const found = this.#events.filter(({ name, cat }) => name === mark && cat.includes('blink.user_timing')).at(-1);
     return found && found.ts / 1000;
@@ -46,8 +48,8 @@ class Trace {
   }
 
   /**
-   * Returns the time from which the page is usable. It is the end of the last long task after `fromMs` before the page is idle, or
-   * `fromMs`.
+   * Returns the time from which the page is usable: the end of the last long task after `fromMs` and before the page is idle. Without such
+   * a task, it is `fromMs`.
    */
   restsFrom(fromMs) {
     let restsMs = fromMs;

@@ -16,7 +16,7 @@ import { executable as built } from './benchmark.mjs';
 import { send, sessionOf } from './exchange.mjs';
 import { cpuSeconds, memoryMiB } from './machine.mjs';
 
-/** A number of connections that no workload reaches. */
+/** Limit of connections, which no workload reaches. */
 const manyConnections = 20_000;
 
 export const userName = 'bench';
@@ -26,7 +26,7 @@ const htpasswd = `${userName}:{SHA}${createHash('sha1').update(password).digest(
 const plain = (path) => `/${path}`;
 
 const hashes = new Map();
-/** Returns the hash of the password for the configuration. */
+/** Returns the hash of a password for the configuration. */
 export function hashOf(clear = password) {
   const hash = () => spawnSync(process.execPath, [built, 'hash-password'], { input: clear, encoding: 'utf8' }).stdout.trim();
   return hashes.get(clear) ?? hashes.set(clear, hash()).get(clear);
@@ -39,11 +39,11 @@ function sshKey(folder, name) {
   return path;
 }
 
-/** The key of the only user, which all servers of a run accept. */
+/** Returns the path of the only user's key, which all servers of a run accept. */
 export const userKey = (place) => sshKey(place.shared, 'id_bench');
 const hostKey = (place) => sshKey(place.folder, 'host_key');
 
-/** Creates certificate and key of https servers, which are the same for all servers of a run. @param kind `ec` (P-256) or `rsa` (2048) */
+/** Creates the certificate and key that all https servers of a run use. @param kind `ec` (P-256) or `rsa` (2048) */
 function tlsPair({ shared }, kind = 'ec') {
   const [cert, key] = ['crt', 'key'].map((ending) => join(shared, `${kind}.${ending}`));
   const algorithm = kind === 'ec' ? ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] : ['rsa:2048'];
@@ -65,13 +65,13 @@ const serviceOf = {
 };
 
 /**
- * svc as a measured server.
+ * Describes svc as a measured server.
  *
  * @param options.name name in the table
- * @param options.executable another build
- * @param options.binary a binary with Node.js inside, in place of the build
- * @param options.node the interpreter
- * @param options.nodeArgs its options
+ * @param options.executable the build; by default that of `npm run build`
+ * @param options.binary a binary with Node.js inside, which runs instead of the build
+ * @param options.node path of Node.js
+ * @param options.nodeArgs options of Node.js
  * @param options.args options of `serve`
  * @param options.config options of the configuration that are added or replaced
  * @param options.services additional services
@@ -111,7 +111,7 @@ export function svc({
     args: () => [...(binary ? [] : [...nodeArgs, executable]), 'serve', '--log-level', 'error', ...args],
     at: (path) => (scheme === 'ssh' ? `/${path}` : `/home/${path}`),
     publicPath: '/__svc__/appearance.css',
-    // The start ends with the first challenge. Checking a password does not belong to it.
+    // The start ends when the server first returns 401. The check of a password is not part of the start.
     firstStatus: 401,
     async ready({ pid, port, startedMs }) {
       if (scheme === 'ssh') return {};
@@ -180,12 +180,12 @@ ThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128
 AuthType Basic\nAuthName bench\nAuthUserFile ${folder}/htpasswd\nRequire valid-user\n</Directory>\n`,
     };
   },
-  // With -X it runs as one process with all of its threads, and root needs no account to change to.
+  // With -X, Apache runs as one process with all of its threads, and root need not switch to another account.
   args: ({ folder }) => ['-X', '-f', join(folder, 'apache.conf')],
   at: plain,
 };
 
-/** Serves only files and listings. It has no accounts, because its password hashes are slow on purpose. */
+/** Caddy, only with files and listings. It has no accounts, because its password hashes are slow on purpose. */
 function caddy(scheme) {
   return {
     name: 'Caddy',

@@ -1,4 +1,4 @@
-// Runs workloads on several servers, round by round, so that a busy moment of the machine affects all of them.
+// Runs workloads on several servers in alternating rounds, so that a busy moment of the machine affects all servers.
 import { cell, ratio, spread, table } from './table.mjs';
 
 /** The results of the rounds, by workload and server. */
@@ -9,14 +9,14 @@ export class Rounds {
   /** The rounds that failed, with the reasons. */
   faults = [];
 
-  /** @param options.rounds number of rounds @param options.isWarm whether to omit the first round, which fills caches */
+  /** @param options.rounds number of rounds @param options.isWarm whether to omit the extra first round, which only fills caches */
   constructor({ rounds, isWarm = false }) {
     this.#rounds = rounds;
     this.#isWarm = isWarm;
   }
 
   /**
-   * Runs one workload on the running servers. A failed round is reported and leaves a gap.
+   * Runs one workload on the servers. If a round fails, it is reported, and its figure is missing.
    *
    * @param figures units of the resulting figures, by name
    * @param on the servers
@@ -44,8 +44,8 @@ export class Rounds {
   }
 
   /**
-   * Returns the median ratio of one server's figures to another's, round by round; undefined if one has none. `member` is `value`, `cpuUs`
-   * or `cpuS`.
+   * Returns the median, over the rounds, of the ratio of one server's figure to another's; undefined if one of them has no figures.
+   * `member` is `value`, `cpuUs` or `cpuS`.
    */
   ratio(workload, mine, theirs, member = 'value') {
     const runs = this.#results.get(workload).runs;
@@ -53,7 +53,7 @@ export class Rounds {
     return mineRuns && theirRuns && ratio(mineRuns, theirRuns, member);
   }
 
-  /** Returns lines that compare a server with the build of a commit: figures, and CPU time if it was measured. */
+  /** Returns lines that compare a server with the build of a commit, by figures and, if it was measured, by CPU time. */
   comparison(mine, theirs, commit) {
     const ratioOf = (workload, member) => this.ratio(workload, { name: mine }, { name: theirs }, member)?.toFixed(2) ?? '–';
     const rows = [...this.#results.keys()].map((workload) => [

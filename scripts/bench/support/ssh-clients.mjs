@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 import { started } from './exchange.mjs';
 import { settledCpuSeconds } from './group.mjs';
 
-/** Time in milliseconds after which a client that hangs is ended. */
+/** Time limit of a client in milliseconds. */
 const timeoutMs = 300_000;
 
 /** The measured ciphers by their short names. */
@@ -24,7 +24,7 @@ function run(program, args, input) {
   });
 }
 
-/** Runs commands of OpenSSH's `sftp`. The first command that fails ends it. */
+/** Runs commands with OpenSSH's `sftp`, up to the first command that fails. */
 export function sftp(server, commands, cipher = ciphers['aes128-gcm']) {
   return run('sftp', ['-q', '-F', server.config, '-o', `Ciphers=${cipher}`, '-b', '-', 'bench'], `${commands.join('\n')}\n`);
 }
@@ -35,7 +35,7 @@ export function lftp(server, command) {
   return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
 }
 
-/** Measures an action: its duration in seconds, and the server's CPU seconds per GiB or other unit. */
+/** Measures an action: its duration in seconds, and the server's CPU seconds per GiB. @param gibibytes size, or a number of other units */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
   const startedMs = performance.now();
@@ -48,7 +48,8 @@ export async function timed(server, action, gibibytes) {
 /**
  * Opens connections in a separate process, and holds them while `look` runs.
  *
- * @param what `handshakes`: one after the other, each closed at once; `idle`: each with an SFTP session
+ * @param what `handshakes`: connections are opened one after the other, and each is closed at once; `idle`: each stays open with an SFTP
+ *   session
  */
 export async function connections(server, what, count, look = async () => {}) {
   const { port, key } = server;

@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { median } from './machine.mjs';
 
 /**
- * Returns the median of the rounds' values.
+ * Returns the text of a table's cell: the medians over the rounds, the note, and the number of failed rounds.
  *
- * @param runs each has `value`, the CPU time if it was measured, and a `note`; `fault` if it failed
+ * @param runs a run has `value`, and perhaps CPU time (`cpuUs` or `cpuS`) and `note`; a failed run has `fault`
  */
 export function cell(runs) {
   if (!runs || runs.length === 0) return '–';
@@ -27,7 +27,7 @@ function number(value) {
   return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
 }
 
-/** Returns the median ratio of one server's values to another's over the rounds; undefined if no round has values of both. */
+/** Returns the median, over the rounds, of the ratio of one server's value to another's; undefined if no round has values of both. */
 export function ratio(mine, theirs, member = 'value') {
   const each = mine.map((one, round) => one[member] / theirs[round]?.[member]).filter((one) => !Number.isNaN(one));
   return each.length > 0 ? median(each) : undefined;
@@ -37,12 +37,12 @@ export function table(head, rows) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
-/** Returns a line about programs that are not installed; empty if all are. */
+/** Returns a line about programs that are not installed. The list is empty if all are installed. */
 export function leftOut(programs) {
   return programs.length > 0 ? ['', `Left out, as not installed: ${programs.join(', ')}.`] : [];
 }
 
-/** Returns lines about failed rounds; empty if none failed. */
+/** Returns lines about failed rounds. The list is empty if none failed. */
 export function failures(faults) {
   return faults.length > 0 ? ['', 'Failed, and left out of the figures:', '', ...faults.map((fault) => `- ${fault}`)] : [];
 }

@@ -1,4 +1,4 @@
-// Loads an https server with clients that use little CPU themselves: h2load, curl, openssl.
+// Puts load on an https server with clients that need little CPU: h2load, curl, openssl.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { cpuSeconds } from './machine.mjs';
@@ -11,7 +11,7 @@ const clients = 2;
 const headerArgs = (server) => Object.entries(server.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
 const urlOf = (server, path) => `https://127.0.0.1:${server.port}${server.at(path)}`;
 
-/** Measures GET requests of 1 KiB per second, and the server's CPU time for each of them. */
+/** Measures GETs of 1 KiB per second, and the server's CPU time for each. */
 export async function small(server, { requests, isHttp1 = false }) {
   const load = isHttp1 ? ['--h1', '-c64'] : ['-c8', '-m16'];
   const before = cpuSeconds(server.pid);
@@ -22,7 +22,11 @@ export async function small(server, { requests, isHttp1 = false }) {
   return { value: Number(/finished in [^,]+, ([\d.]+) req\/s/.exec(stdout)[1]), cpuUs };
 }
 
-/** Measures the throughput of one large file in MB/s, and the server's CPU time per GiB. @param options.upload path of a file to send */
+/**
+ * Measures the throughput of one large file in MB/s, and the server's CPU time per GiB.
+ *
+ * @param options.upload file to send, for an upload
+ */
 export async function transfer(server, { path, bytes, upload }) {
   const direction = upload === undefined ? [] : ['-T', upload];
   const before = cpuSeconds(server.pid);
@@ -33,7 +37,7 @@ export async function transfer(server, { path, bytes, upload }) {
   return { value: bytes / 1e6 / totalS, cpuS: (cpuSeconds(server.pid) - before) / (bytes / 2 ** 30) };
 }
 
-/** Measures handshakes per second, each followed by one small request and its reply, and the server's CPU time for each of them. */
+/** Measures handshakes per second, and the server's CPU time for each. A small request and its reply follow each handshake. */
 export async function handshakes(server, { seconds, isResumed = false }) {
   const args = ['s_time', '-connect', `127.0.0.1:${server.port}`, '-time', String(seconds), isResumed ? '-reuse' : '-new'];
   const before = cpuSeconds(server.pid);

@@ -27,7 +27,7 @@ function eventOf(index) {
   };
 }
 
-/** Writes a journal of `count` lines, in files as svc writes them. The last file is new, and each earlier one is an hour older. */
+/** Writes a journal of `count` lines, in files as svc writes them. The last file is new; each file is an hour older than the next one. */
 export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];

@@ -1,4 +1,4 @@
-// Opens connections and keeps them open. Prints `ready` once all of them are in the state that `kind` names.
+// Opens connections and keeps them open. Prints `ready` when all of them are in the state `kind`.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
 //   idle: each connection has received one complete reply; slow: each has sent a request and does not read the reply
 import { connect } from 'node:net';
@@ -15,7 +15,7 @@ function fail(reason) {
   process.exit(1);
 }
 
-/** Opens one connection. Resolves after its first reply (idle) or after its request was sent (slow). */
+/** Opens one connection. Resolves after the first reply (idle), or when the request has been sent (slow). */
 function hold() {
   return new Promise((resolve) => {
     const socket = (isTls ? connectTls : connect)({ port, host: '127.0.0.1', noDelay: true, rejectUnauthorized: false }, () => {

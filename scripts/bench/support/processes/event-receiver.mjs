@@ -1,5 +1,5 @@
-// Receives webhooks in a separate process. It counts events by their member `real_path`, prints a line when the count reaches the goal,
-// and reports arrival times at `/times`.
+// Receives webhooks in a separate process. Counts events, by occurrences of `real_path`. `/goal=NUMBER` sets a goal; when the count reaches
+// it, the program prints a line. `/times` returns arrival times.
 import { createServer } from 'node:http';
 
 let goal = Number.POSITIVE_INFINITY;

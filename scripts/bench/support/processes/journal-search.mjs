@@ -1,4 +1,4 @@
-// Searches a journal with the code of a bundle, in a separate process. Prints the duration of each search and the memory, as JSON.
+// Searches a journal, in a separate process, with code from a bundle. Prints the duration of each search and the peak memory, as JSON.
 //   node journal-search.mjs '{"bundle":"search.mjs","folder":"journal","searches":{"account":{"account":["user 17"]}}}'
 import { pathToFileURL } from 'node:url';
 import { memoryMiB } from '../machine.mjs';

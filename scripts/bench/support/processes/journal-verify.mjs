@@ -1,4 +1,4 @@
-// Verifies a journal with the code of a bundle, in a separate process. Prints the result, the duration and the memory, as JSON.
+// Verifies a journal, in a separate process, with code from a bundle. Prints the result, the duration and the peak memory, as JSON.
 //   node journal-verify.mjs '{"bundle":"search.mjs","folder":"journal"}'
 import { pathToFileURL } from 'node:url';
 import { memoryMiB } from '../machine.mjs';

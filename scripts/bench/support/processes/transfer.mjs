@@ -1,5 +1,5 @@
 // Runs the client side of large transfers in a separate process.
-// It uses plain sockets and one buffer per stream, so that the client itself needs little CPU.
+// It uses plain sockets and one buffer per stream, so that the client needs little CPU.
 //   node transfer.mjs '{"method":"GET","host":"127.0.0.1","port":8080,"path":"/home/big","headers":{},"streams":8}'
 //   "bodyBytes" adds a request body of that size, for a PUT.
 //   Prints {"ms","bytes","statuses"}; "ms" is the time until the last stream's reply is complete.
