@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# For CI: starts the endpoint, tests it with the cases, leaves report.xml. Needs svc: SVC, else what npm installed beside this
-# file. Not `npx svc`: where none is installed that is somebody else's package.
+# For CI: starts the endpoint, tests it with the cases, and writes report.xml. The command svc is $SVC or, if that is not set,
+# the one that npm installed in this folder. Do not use `npx svc`: if svc is not installed, it fetches another package.
 set -euo pipefail
 cd "$(dirname "$0")"
 svc=${SVC:-}

@@ -1,14 +1,14 @@
 // An authentication endpoint in plain Node.js. Start it with: node endpoint.mjs [PORT]
 import { createServer } from 'node:http';
 
-/** Your own user base; here two users in memory. */
+/** Replace this with your own user database; here there are two users in memory. */
 const users = {
   alice: { password: 'correct horse', account: { group: 'STAFF', email: 'alice@example.com' } },
   bob: { password: 'battery staple', account: { permissions: [['allow-read', 'allow-list']] } },
 };
 const locked = new Set(['mallory']);
 
-/** Accounts whose access tokens and links work; svc has checked the secret, and tells the ID alone (`tokens: true`). */
+/** Accounts whose access tokens and links are valid. svc has checked the secret and sends only the ID (option `tokens: true`). */
 const mayUseTokens = new Set(['alice']);
 
 function isRight({ type, username, content }) {
@@ -22,11 +22,11 @@ const server = createServer(async (request, response) => {
   const { credentials } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
   const user = users[credentials.username];
   if (locked.has(credentials.username)) {
-    // Rejected for good: no other method is asked.
+    // Reject the login: svc asks no other method.
     response.writeHead(403, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify({ message: 'This account is locked.', extra: 'ticket 4711', public_response: { locked: true } }));
   } else if (!user || !isRight(credentials)) {
-    // Not known here: the next method of the chain is asked.
+    // Not known here: svc asks the next authentication method.
     response.writeHead(401, { 'Content-Type': 'text/plain' });
     response.end('unknown');
   } else {

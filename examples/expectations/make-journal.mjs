@@ -1,5 +1,5 @@
-// Writes a journal as a partner's last 30 days would have left it: `node make-journal.mjs DATA_FOLDER`, for a data folder without one.
-// Most files come in time; in the third week orders are late on Tuesday, empty on Wednesday, and missing on Thursday.
+// Writes a journal with a partner's uploads of the last 30 days: `node make-journal.mjs DATA_FOLDER`. The data folder must not have a
+// journal. Most files are in time. In the third week, the orders are late on Tuesday, empty on Wednesday, and missing on Thursday.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const account = { uuid: 'c0a2b6de-3c5d-4a38-8a11-7c1d9e7f5a10', name: 'acme', pe
 const component = { uuid: 'files', type: 'http', name: 'files' };
 const berlin = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'short' });
 
-/** The instant at which a clock in Berlin shows `HH:MM` on a day. */
+/** Returns the time at which a clock in Berlin shows `HH:MM` on a day. */
 function at(day, clock) {
   const wanted = Date.parse(`${day}T${clock}:00Z`);
   const shown = Date.parse(`${berlin.format(wanted).replace(' ', 'T')}:00Z`);

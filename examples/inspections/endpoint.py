@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An inspection: JSON files have to match a JSON Schema; what is not JSON waits for a person.
+"""An inspection: JSON files must match a JSON Schema; other files are held for a person.
 
     apt-get install python3-jsonschema        # or: pip install jsonschema
     python3 endpoint.py [PORT [SCHEMA]]
@@ -19,7 +19,7 @@ MAX_FAULTS = 10
 
 
 def faults(value):
-    """The first faults, each with the place in the file."""
+    """Returns the first faults, each with its position in the file."""
     found = sorted(validator.iter_errors(value), key=lambda fault: fault.json_path)
     return [f"{fault.json_path}: {fault.message[:200]}" for fault in found[:MAX_FAULTS]]
 
@@ -31,7 +31,7 @@ class Inspection(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         field = self.headers.get("Inspection")
         if field is None:
-            return self.reply(204)  # the test at the start
+            return self.reply(204)  # the test when svc starts
         file = json.loads(base64.b64decode(field.strip(":")))["file"]
         if not file["name"].lower().endswith(".json"):
             return self.reply(202, {"message": f'{file["name"]} is no JSON: a person has to look.'})

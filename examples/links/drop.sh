@@ -1,6 +1,6 @@
 #!/bin/sh
-# Drops files by a link, and prints a receipt once it has the SHA-256 of each of them: sh drop.sh LINK FILE...
-# The link is the whole secret: no account, no password.
+# Uploads files with a link, and prints the receipt if it has the right SHA-256 of each file: sh drop.sh LINK FILE...
+# The link is the only secret; neither an account nor a password is needed.
 set -eu
 link=$1 ids=
 shift

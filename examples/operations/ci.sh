@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# For CI: checks and tests the configuration, then runs it against stand-ins for its endpoints, all on free ports. Leaves
-# svc.sarif, report.xml and received.ndjson. Needs curl, and svc: SVC, else what npm installed beside this file. Not `npx svc`:
-# where none is installed that is somebody else's package.
+# For CI: checks and tests the configuration, then runs it with mocks of its endpoints, all on free ports. It writes svc.sarif,
+# report.xml and received.ndjson. Needs curl. The command svc is $SVC or, if that is not set, the one that npm installed in this
+# folder. Do not use `npx svc`: if svc is not installed, it fetches another package.
 set -euo pipefail
 cd "$(dirname "$0")"
 svc=${SVC:-}
@@ -9,7 +9,7 @@ svc=${SVC:-}
 work=$(mktemp -d)
 servers=
 cleanup() {
-  local status=$? # of the script, whatever cleaning up does
+  local status=$? # the script's status; the clean-up must not change it
   [ -z "$servers" ] || kill -- $servers 2> /dev/null || true
   wait
   rm -rf "$work"
@@ -19,12 +19,12 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Starts a server and waits until it says where it listens, which is then in `url`: start NAME COMMAND…
+# start NAME COMMAND…: starts a server, waits until it prints its URL, and sets `url` to it.
 start() {
   local log=$work/$1.log pid
   shift
   : > "$log"
-  set -m # a process group of its own: what the command starts ends with it
+  set -m # a separate process group, so that processes of the command end together with it
   "$@" > "$log" 2>&1 &
   set +m
   pid=$!
@@ -40,12 +40,12 @@ start() {
   return 1
 }
 
-# Without endpoints: every problem at once, then what must stay true.
+# Without endpoints: report all problems of the configuration, then run its test cases.
 $svc validate --sarif > svc.sarif || true
 $svc validate --strict
 $svc test svc.test.yaml --junit report.xml
 
-# With stand-ins: the endpoint accepts alice, the CRM fails once and is tried again.
+# With mocks: the endpoint accepts alice; the CRM fails once, and svc tries again.
 rm -f received.ndjson
 start auth $svc mock auth --port 0 --accept alice:correct-horse
 export CALLOUT_URL=$url

@@ -1,5 +1,5 @@
 // Logs in, uploads a file and lists its folder: node client.mjs https://HOST FILE /home/FOLDER/
-// SVC_USER and SVC_PASSWORD say who.
+// The account is in the variables SVC_USER and SVC_PASSWORD.
 import { openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ const maxReply = 16 * 1024 * 1024;
 let session;
 
 async function call(method, path, { body, headers } = {}) {
-  const signal = AbortSignal.timeout(3_600_000); // an hour: the whole of an upload, too
+  const signal = AbortSignal.timeout(3_600_000); // one hour, which must also be enough for a whole upload
   const fields = { Accept: 'application/json', ...(session && { Authorization: `session ${session}` }), ...headers };
   const reply = await fetch(new URL(path, base), { method, body, headers: fields, redirect: 'error', signal });
   const chunks = [];
@@ -24,7 +24,7 @@ async function call(method, path, { body, headers } = {}) {
   return { headers: reply.headers, text: Buffer.concat(chunks).toString('utf8') };
 }
 
-/** Uploads the file, and goes on where it was after a break. */
+/** Uploads the file. After an interruption, it continues where it stopped. */
 async function upload(path, attempts = 10) {
   const content = await openAsBlob(file);
   const begin = { 'Upload-Complete': '?0', 'Upload-Length': String(content.size) };

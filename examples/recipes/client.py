@@ -10,7 +10,7 @@ MAX_REPLY = 16 * 1024 * 1024
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
-        return None  # urllib would send the session to the other host
+        return None  # otherwise urllib would send the session to the other host
 
 
 opener = urllib.request.build_opener(NoRedirect)
@@ -26,7 +26,7 @@ def call(method, path, body=None, **fields):
 
 
 def upload(path, attempts=10):
-    """Goes on after a break. Across calls of a script examples/uploads/upload.py does."""
+    """Continues after an interruption. (examples/uploads/upload.py continues even if the script is started again.)"""
     size = file.stat().st_size
     place = call("PUT", path, Authorization=session, Upload_Complete="?0", Upload_Length=size)[0]["Location"]
     for attempt in range(attempts):
@@ -40,7 +40,7 @@ def upload(path, attempts=10):
                 call("PATCH", place, content, Authorization=session, Upload_Complete="?1",
                      Content_Type="application/partial-upload", **fields)
             return
-        except OSError as fault:  # HTTPError is one, too
+        except OSError as fault:  # includes HTTPError
             if isinstance(fault, urllib.error.HTTPError) and fault.code in (401, 403, 404, 410, 413, 507):
                 raise
             print(f"{path}: {fault}", file=sys.stderr)

@@ -16,9 +16,9 @@ TLS = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=os.environ.get("LDAP_C
 
 
 def ask(credentials):
-    """Returns status and body of the reply: 401 asks the next method, anything but 200 and 401 keeps the client out."""
+    """Returns status and body of the reply. After 401 svc asks the next method; any other status except 200 refuses the login."""
     name, password = credentials["username"], credentials["content"]
-    # A bind without a password is anonymous, and succeeds.
+    # A bind without a password is anonymous, so it would succeed.
     if credentials["type"] != "password" or not name or not password:
         return 401, {}
     server = ldap3.Server(URL.geturl(), tls=TLS, get_info=ldap3.NONE, connect_timeout=5)
@@ -32,7 +32,7 @@ def ask(credentials):
         entry = link.response[0]["attributes"]
     finally:
         link.unbind()
-    # To the directory "Alice" and "alice " are alice; to svc they would be accounts of their own.
+    # For the directory, "Alice" and "alice " are the same as "alice"; for svc they would be different accounts.
     if name not in entry["uid"]:
         return 401, {}
     return 200, {"account": {"email": entry["mail"][0]} if entry["mail"] else {}}
@@ -47,7 +47,7 @@ class Endpoint(BaseHTTPRequestHandler):
             if not 0 <= length <= MAX_BODY:
                 raise ValueError("the request is too large")
             status, body = ask(json.loads(self.rfile.read(length))["credentials"])
-        except Exception as fault:  # no directory, a bad certificate, a malformed request: nobody comes in
+        except Exception as fault:  # no directory, a bad certificate, a malformed request: refuse the login
             print(f"refused: {type(fault).__name__}", file=sys.stderr, flush=True)
             status, body = 503, {}
         content = json.dumps(body).encode()

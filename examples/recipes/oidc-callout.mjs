@@ -8,7 +8,7 @@ const { protocol, hostname } = new URL(tokenUrl);
 if (protocol !== 'https:' && hostname !== '127.0.0.1') throw new Error('OIDC_TOKEN_URL must be https, as passwords travel there');
 const maxBytes = 64 * 1024;
 
-/** Reads a body of JSON. @throws when it is longer than 64 KiB, or no JSON */
+/** Reads a JSON body. @throws if it is longer than 64 KiB, or not JSON */
 async function readJson(body) {
   const chunks = [];
   let length = 0;
@@ -20,7 +20,7 @@ async function readJson(body) {
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** The claims of a token for this client. Its signature need not be checked: it came from the provider itself, over TLS. */
+/** Returns the claims of a token for this client. Its signature need not be checked, because it came from the provider over TLS. */
 function claimsOf(token) {
   const claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString('utf8'));
   const isForUs = claims.iss === issuer && [claims.aud].flat().includes(client) && claims.exp > Date.now() / 1000;
@@ -28,12 +28,12 @@ function claimsOf(token) {
   return claims;
 }
 
-/** Status and body of the reply: 401 asks the next method, anything but 200 and 401 keeps the client out. */
+/** Returns status and body of the reply. After 401 svc asks the next method; any other status except 200 refuses the login. */
 async function ask({ type, username, content }) {
   if (type !== 'password' || !username || !content) return [401, {}];
   const reply = await fetch(tokenUrl, {
     method: 'POST',
-    // The form's coding, then base64: RFC 6749, section 2.3.1.
+    // First form encoding, then base64 (RFC 6749, section 2.3.1).
     headers: { Authorization: `Basic ${btoa(`${encodeURIComponent(client)}:${encodeURIComponent(secret)}`)}` },
     body: new URLSearchParams({ grant_type: 'password', scope: 'openid profile email', username, password: content }),
     redirect: 'error',
@@ -43,7 +43,7 @@ async function ask({ type, username, content }) {
   if (reply.status === 400 && told.error === 'invalid_grant') return [401, {}];
   if (reply.status !== 200) throw new Error(`the provider answered ${reply.status}`);
   const claims = claimsOf(told.id_token);
-  // The provider may know "Alice" or alice@example.com as alice; to svc they would be accounts of their own.
+  // For the provider, "Alice" or alice@example.com may be the same as "alice"; for svc they would be different accounts.
   if (claims.preferred_username !== username) return [401, {}];
   return [200, { account: claims.email_verified === true ? { email: claims.email } : {} }];
 }
@@ -53,7 +53,7 @@ const server = createServer(async (request, response) => {
   try {
     answer = await ask((await readJson(request)).credentials);
   } catch (error) {
-    // No provider, no token, a malformed request: nobody comes in. A SyntaxError quotes what it read: tokens, passwords.
+    // No provider, no token, a malformed request: refuse the login. A SyntaxError is not logged, because it quotes tokens and passwords.
     console.error(`refused: ${error instanceof SyntaxError ? 'no valid JSON' : error.message}`);
   }
   response.writeHead(answer[0], { 'Content-Type': 'application/json' }).end(JSON.stringify(answer[1]));

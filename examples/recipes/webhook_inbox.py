@@ -1,5 +1,5 @@
-"""Puts signed events into an SQLite file, each once: HOOK_SECRET=whsec_… python3 webhook_inbox.py [PORT [FILE]]
-What works on them reads the table `inbox`, in its own time. HOOK_SECRET may hold several secrets, after commas."""
+"""Stores each signed event once, in an SQLite file: HOOK_SECRET=whsec_… python3 webhook_inbox.py [PORT [FILE]]
+Another program can process the table `inbox` later. HOOK_SECRET may hold several secrets, separated by commas."""
 
 import base64, hashlib, hmac, json, os, sqlite3, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +12,7 @@ if not all(len(key) >= 16 for key in KEYS):
 
 
 def is_signed(headers, body):
-    """Standard Webhooks: HMAC-SHA256 of ID, time and body. An old request is refused, so nobody can keep one and send it later."""
+    """Standard Webhooks: HMAC-SHA256 of ID, time and body. Old requests are refused, so nobody can record one and replay it."""
     identity, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not identity or not at.isdecimal() or len(at) > 12 or abs(time.time() - int(at)) > MAX_AGE_SECONDS:
         return False
@@ -23,7 +23,7 @@ def is_signed(headers, body):
 
 
 def store(events):
-    """Stores the events that are new, all or none; returns how many. They are on disk when it returns."""
+    """Stores all new events on disk, or none if it fails. Returns the number of new events."""
     database = sqlite3.connect(FILE, timeout=5)
     try:
         with database:
@@ -56,7 +56,7 @@ class Receiver(BaseHTTPRequestHandler):
             return 500, "not stored"
         except (ValueError, KeyError, TypeError, sqlite3.Error):
             return 400, "no events"
-        # A repeat changes nothing. It gets 200 all the same: svc would try again after anything else.
+        # A repeated event is not stored again, but gets 200, too: after any other status svc would send it once more.
         return 200, f"{added} new, {len(events) - added} repeated"
 
     def reply(self, status, text):

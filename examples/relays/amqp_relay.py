@@ -1,6 +1,6 @@
 """Passes events on to an AMQP 0-9-1 broker such as RabbitMQ: HOOK_SECRET=whsec_… python3 amqp_relay.py [PORT [URL [EXCHANGE]]]
-Each event becomes a persistent message with its ID as routing key. Needs python3-pika. An exchange has no offsets: the reply
-says how many messages were confirmed."""
+Each event becomes a persistent message; the routing key is the event's ID. Needs python3-pika. An exchange has no offsets, so
+the reply has numbers from 1 up to the number of confirmed messages."""
 
 import json
 import pika
@@ -15,7 +15,7 @@ def publish(events):
         connection = pika.BlockingConnection(pika.URLParameters(URL))
         try:
             channel = connection.channel()
-            # From here on basic_publish returns once all queues of a message have it on disk, and raises if there is none.
+            # Then basic_publish returns only when all queues of the message have it on disk. It raises an error if there is no queue.
             channel.confirm_delivery()
             channel.exchange_declare(EXCHANGE, "topic", durable=True)
             for event in events:

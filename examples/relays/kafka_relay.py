@@ -15,7 +15,7 @@ producer = None
 def publish(events):
     global producer
     try:
-        # All replicas in sync have a message before its future is done; what is sent again follows nothing newer.
+        # A future is done when all in-sync replicas have the message. Retries cannot overtake later messages.
         producer = producer or KafkaProducer(bootstrap_servers=SERVERS, acks="all", retries=5, max_in_flight_requests_per_connection=1)
         futures = [producer.send(TOPIC, json.dumps(event).encode(), str(event["data"].get("path", "")).encode()) for event in events]
         producer.flush(TIMEOUT_SECONDS)

@@ -1,5 +1,5 @@
 """Passes events on to NATS JetStream: HOOK_SECRET=whsec_… python3 nats_relay.py [PORT [HOST:PORT [SUBJECT]]]
-Each event becomes a message of SUBJECT.ID (svc.events.40017), which a stream must keep. Needs Python alone."""
+Each event becomes a message with the subject SUBJECT.ID (svc.events.40017). A stream must store this subject. Needs only Python."""
 
 import json, secrets, socket
 from relay import BrokerAway, argument, serve
@@ -10,12 +10,12 @@ SUBJECT = argument(3, "svc.events")
 
 
 def publish(events):
-    """JetStream says where a message stands, by a message to our inbox, once it is stored."""
+    """When JetStream has stored a message, it sends the message's sequence number to our inbox."""
     inbox = f"_INBOX.{secrets.token_hex(12)}"
     with socket.create_connection((HOST, int(PORT)), TIMEOUT_SECONDS) as connection, connection.makefile("rb") as lines:
         connection.sendall(f'CONNECT {{"verbose":false,"headers":true,"no_responders":true}}\r\nSUB {inbox}.* 1\r\n'.encode())
         for number, event in enumerate(events):
-            # JetStream knows a repeat by this ID, within the stream's duplicate window, and keeps it once.
+            # By this ID, JetStream detects a repeated event within the stream's duplicate window, and stores it only once.
             head, text = f"NATS/1.0\r\nNats-Msg-Id: {event['uuid']}\r\n\r\n".encode(), json.dumps(event).encode()
             line = f"HPUB {SUBJECT}.{event['id']} {inbox}.{number} {len(head)} {len(head) + len(text)}\r\n"
             connection.sendall(line.encode() + head + text + b"\r\n")

@@ -1,5 +1,5 @@
-"""The half that all relays share: takes signed events over HTTP, and answers 200 once the broker has them.
-HOOK_SECRET has the secrets of `signing_secret`, with commas between them; PORT is the first argument of each relay."""
+"""The part that all relays share: receives signed events over HTTP, and answers 200 when the broker has stored them.
+HOOK_SECRET has the secrets of `signing_secret`, separated by commas; PORT is the first argument of each relay."""
 
 import base64, hashlib, hmac, json, os, sys, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -8,7 +8,7 @@ MAX_BODY, MAX_AGE_SECONDS = 16 * 1024 * 1024, 300
 
 
 class BrokerAway(Exception):
-    """The broker is away, or does not take an event."""
+    """The broker is unavailable, or refuses an event."""
 
 
 def argument(number, default):
@@ -16,7 +16,7 @@ def argument(number, default):
 
 
 def is_signed(keys, headers, body):
-    """Standard Webhooks: HMAC-SHA256 of ID, time and body. An old request is refused, so nobody can keep one and send it later."""
+    """Standard Webhooks: HMAC-SHA256 of ID, time and body. Old requests are refused, so nobody can record one and replay it."""
     identity, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not identity or not at.isdecimal() or len(at) > 12 or abs(time.time() - int(at)) > MAX_AGE_SECONDS:
         return False
@@ -26,7 +26,7 @@ def is_signed(keys, headers, body):
 
 
 def serve(publish):
-    """`publish` takes the events of a request, and returns the place of each in the broker once the broker has stored them all."""
+    """`publish` gets the events of a request. When the broker has stored all of them, it returns the offset of each in the broker."""
     keys = [base64.b64decode(secret.strip().removeprefix("whsec_"), validate=True) for secret in os.environ["HOOK_SECRET"].split(",")]
     if not all(len(key) >= 16 for key in keys):
         sys.exit("HOOK_SECRET is too short")
@@ -48,7 +48,7 @@ def serve(publish):
                 return 200, json.dumps({"offsets": publish(json.loads(body)["events"])})
             except (ValueError, KeyError, TypeError):
                 return 400, "no events"
-            except (BrokerAway, OSError) as error:  # svc tries again; a 503 with Retry-After would discard the events
+            except (BrokerAway, OSError) as error:  # after 500 svc tries again; after 503 with Retry-After it would discard the events
                 return 500, f"not stored: {error}"
 
         def reply(self, status, text):

@@ -1,4 +1,4 @@
-// A back-end that looks at each upload and answers with a receipt: node backend.mjs [PORT]. Files named *.exe get no receipt.
+// A back-end that checks each upload and answers with a receipt: node backend.mjs [PORT]. Files named *.exe are refused.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -12,7 +12,7 @@ const server = createServer(async (request, response) => {
     response.writeHead(422, 'Not taken').end();
     return;
   }
-  // On the same machine the file itself can be read; elsewhere it is fetched from the service.
+  // This works on the same machine. On another machine, download the file from the service.
   const digest = createHash('sha256')
     .update(await readFile(data.real_path))
     .digest('hex');

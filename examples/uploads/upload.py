@@ -1,5 +1,5 @@
-"""Uploads a file, and goes on where it was after a break: python3 upload.py FILE https://HOST/home/NAME [SECONDS]
-~/.netrc has user and password. FILE.upload keeps the path to go on at, for the next call, too."""
+"""Uploads a file, and continues after an interruption: python3 upload.py FILE https://HOST/home/NAME [SECONDS]
+~/.netrc has user and password. FILE.upload stores the path of the upload, also for the next start of this script."""
 import base64, http.client, netrc, pathlib, sys, time, urllib.parse
 
 file, url, place = pathlib.Path(sys.argv[1]), urllib.parse.urlsplit(sys.argv[2]), pathlib.Path(sys.argv[1] + ".upload")
@@ -13,7 +13,7 @@ def call(method, path, body=None, **fields):
     connection.request(method, path, body, {"Authorization": basic, **headers})
     reply = connection.getresponse()
     if method == "PUT" and 400 <= reply.status < 500: sys.exit(f"{url.geturl()}: {reply.status} {reply.reason}")
-    if method == "HEAD" and reply.status in (200, 404, 405, 410): place.unlink()  # over, or its path came in half
+    if method == "HEAD" and reply.status in (200, 404, 405, 410): place.unlink()  # ended, or the stored path is cut off
     if reply.status >= 400: raise OSError(f"{reply.status} {reply.reason}")
     return reply.headers
 
@@ -28,7 +28,7 @@ while True:
             content.seek(int(told["Upload-Offset"]))
             call("PATCH", place.read_text(), content, Upload_Offset=told["Upload-Offset"], Upload_Complete="?1",
                  Content_Type="application/partial-upload")
-    except (OSError, http.client.HTTPException, TypeError) as fault:  # TypeError: a header that did not come
+    except (OSError, http.client.HTTPException, TypeError) as fault:  # TypeError: a header is missing
         print(f"{url.geturl()}: {fault}", file=sys.stderr)
         time.sleep(float((sys.argv + ["5"])[3]))
 place.unlink()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Uploads a file, and goes on where it was after a break: sh upload.sh FILE https://HOST/home/NAME [SECONDS]
-# ~/.netrc has user and password. FILE.upload keeps the URL to go on at, for the next call, too. Needs curl 7.83.
+# Uploads a file, and continues after an interruption: sh upload.sh FILE https://HOST/home/NAME [SECONDS]
+# ~/.netrc has user and password. FILE.upload stores the URL of the upload, also for the next start. Needs curl 7.83.
 set -f
 file=$1 url=$2 pause=${3:-5} place=$1.upload
 told='%{http_code} %header{upload-complete} %header{upload-offset} %header{location}'

@@ -1,5 +1,5 @@
-// A receiver of webhooks with nothing but Node.js: node receiver.mjs [PORT]. It checks signatures, tells doubles apart by
-// the event's UUID, and answers fast; what takes long belongs behind the answer.
+// A webhook receiver that needs only Node.js: node receiver.mjs [PORT]. It checks signatures, and skips events whose UUID it has
+// seen before. It answers fast: do slow work after the answer.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -7,7 +7,7 @@ const secret = process.env.HOOK_SECRET ?? 'whsec_bm90LWEtc2VjcmV0LW9ubHktYW4tZXh
 const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
 const seen = new Set();
 
-// Standard Webhooks: HMAC-SHA256 of id, time and body; not older than five minutes, so that nobody can play it again later.
+// Standard Webhooks: HMAC-SHA256 of ID, time and body. A request older than five minutes is refused, so nobody can replay it later.
 function isSigned(headers, body) {
   const id = headers['webhook-id'];
   const time = Number(headers['webhook-timestamp']);
@@ -22,7 +22,7 @@ function isSigned(headers, body) {
 function crm(request, body) {
   if (!isSigned(request.headers, body)) return 401;
   for (const event of JSON.parse(body).events) {
-    // At least once: the same event may come again.
+    // Events are delivered at least once, so the same event may arrive again.
     if (seen.has(event.uuid)) continue;
     seen.add(event.uuid);
     console.log(`crm: ${event.id} ${event.data.path} by ${event.account.name}`);

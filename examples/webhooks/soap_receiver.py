@@ -1,4 +1,4 @@
-"""A receiver of SOAP events with nothing but Python: python3 soap_receiver.py [PORT]."""
+"""A receiver of SOAP events that needs only Python: python3 soap_receiver.py [PORT]"""
 
 import sys
 import xml.etree.ElementTree as ElementTree

@@ -83,7 +83,7 @@ tests:
         alertname: SvcInspectionsFail
         exp_alerts:
           - exp_labels: {severity: ticket, inspection: virus}
-            exp_annotations: {summary: 'The inspection virus fails, so that uploads are held or refused.'}
+            exp_annotations: {summary: 'The inspection virus fails, so uploads are held or refused.'}
       - {eval_time: 40m, alertname: SvcHeldUploadsWait, exp_alerts: []}
       - eval_time: 55m
         alertname: SvcHeldUploadsWait

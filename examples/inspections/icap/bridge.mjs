@@ -18,7 +18,7 @@ async function readVerdict(socket, file) {
   }
   const found = /^X-(?:Infection-Found|Virus-ID|Violations-Found):\s*(.*)$/im.exec(head)?.[1];
   if (found !== undefined) return [422, found];
-  // 204: nothing to change. A server that changes the file, or answers before its end, has not accepted it.
+  // 204 means that the file need not be changed. If the server changes the file or answers before its end, the file is not accepted.
   return file.readableEnded && /^ICAP\/1\.\d 204 [\s\S]*\r\n\r\n/.test(head) ? [204] : [502, head.split('\r\n', 1)[0]];
 }
 
@@ -37,7 +37,7 @@ async function inspect(file) {
 }
 
 const server = createServer(async (incoming, outgoing) => {
-  const isTest = incoming.headers.inspection === undefined; // svc asks without a file when it starts
+  const isTest = incoming.headers.inspection === undefined; // when svc starts, it sends a request without a file
   const [status, message] = isTest ? [204] : await inspect(incoming).catch((error) => [502, error.message]);
   outgoing.writeHead(status, { 'content-type': 'application/json' }).end(message && JSON.stringify({ message }));
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An inspection that holds every file for a person. It reads no content: python3 quarantine.py [PORT]"""
+"""An inspection that holds every file for a person, without reading it: python3 quarantine.py [PORT]"""
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

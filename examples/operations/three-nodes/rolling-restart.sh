@@ -1,6 +1,6 @@
 #!/bin/sh
-# Restarts the three nodes one after the other; each is ready again before the next one ends. Needs svc: SVC, else
-# what npm installed or what was built in the folder above.
+# Restarts the three nodes one after the other. Each is ready again before the next one is stopped. The command svc is $SVC
+# or, if that is not set, the one that npm installed or that was built in the parent folder.
 set -eu
 svc=${SVC:-}
 [ -n "$svc" ] || for svc in ../node_modules/.bin/svc ../dist/svc.mjs; do [ ! -x "$svc" ] || break; done
