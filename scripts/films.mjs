@@ -1,6 +1,6 @@
 // Creates films and sounds for tests and for the pictures of the documentation.
 
-/** Returns a film of some frames as WebM, recorded by the browser itself. @param draw statements that draw the `frame` into `context` */
+/** Returns a film of some frames as WebM, recorded by the browser. @param draw statements that draw frame number `frame` into `context` */
 export async function recordFilm(page, width, height, draw) {
   const base64 = await page.evaluate(`(async () => {
     const canvas = Object.assign(document.createElement('canvas'), { width: ${width}, height: ${height} });
@@ -10,7 +10,7 @@ export async function recordFilm(page, width, height, draw) {
     recorder.ondataavailable = ({ data }) => data.size > 0 && parts.push(data);
     const ended = new Promise((resolve) => (recorder.onstop = resolve));
     recorder.start(100);
-    // On a busy machine the recorder begins late.
+    // On a busy machine, the recorder may begin late, so more frames are drawn until it has data.
     for (let frame = 0; frame < 20 || (parts.length === 0 && frame < 1000); frame++) {
       ${draw}
       await new Promise((resolve) => requestAnimationFrame(resolve));

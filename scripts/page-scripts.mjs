@@ -1,6 +1,6 @@
 // Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts. A part is a module that
-// `page.js` loads on demand with `import()`. Parts import shared modules from `page.js`, so that each module exists only once. Modules that
-// only parts share become a separate file.
+// `page.js` loads on demand with `import()`. If a part needs a module that is in `page.js`, it imports the module from there, so that each
+// module exists only once. Modules that several parts share, but not `page.js`, become separate files.
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -20,8 +20,8 @@ const commonOptions = {
 /**
  * @param {string} main path of the entry module of the first script
  * @param {import('esbuild').Plugin[]} plugins for imports that are not JavaScript
- * @returns the scripts by file name, which import each other by relative path; and esbuild's lists of inputs, of all scripts together and
- *   of each script
+ * @returns the scripts by file name, which import each other by relative path, and esbuild's lists of inputs: one for all scripts together,
+ *   and one for each script
  */
 export async function pageScripts(main, plugins) {
   const folder = resolve(main, '..');
@@ -35,7 +35,7 @@ export async function pageScripts(main, plugins) {
   const first = await build({ ...options, entryPoints: [main], plugins: [partsApart, ...plugins] });
   const modules = new Set(Object.keys(first.metafile.inputs).map((path) => resolve(folder, path)));
   const both = [...parts].filter((path) => modules.has(path));
-  if (both.length > 0) throw new Error(`The first script holds what it asks for later: ${both}.`);
+  if (both.length > 0) throw new Error(`The first script contains modules that it loads on demand: ${both}.`);
 
   const shared = new Set();
   const fromFirst = onImport('from-first', (path) => {
@@ -45,7 +45,7 @@ export async function pageScripts(main, plugins) {
   });
   const later = await build({
     ...options,
-    // Sorted, because the imports are found in a different order each time.
+    // Sorted, because esbuild finds the imports in a different order each time.
     entryPoints: [...parts].sort(),
     entryNames: '[name]',
     splitting: true,
@@ -63,7 +63,7 @@ export async function pageScripts(main, plugins) {
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
-/** A plugin that exports only the whole object of a JSON file. esbuild would export each key, too, and a file of texts would be a third larger. */
+/** Exports a JSON file only as a whole. By default esbuild also exports each key, which makes a file of texts a third larger. */
 const wholeTexts = {
   name: 'whole-texts',
   setup(build) {
@@ -71,7 +71,7 @@ const wholeTexts = {
   },
 };
 
-/** Returns a plugin that does not bundle an import if `choose` returns a URL for it. The browser then loads that URL. */
+/** Returns a plugin that calls `choose` for each import. If it returns a URL, the import is not bundled, and the browser loads the URL. */
 function onImport(name, choose) {
   return {
     name,
@@ -84,14 +84,14 @@ function onImport(name, choose) {
   };
 }
 
-/** @returns the names that each module exports itself, by its path */
+/** @returns the names that each module exports, by the module's path */
 async function exportsOf(paths) {
   const { metafile } = await build({ ...commonOptions, bundle: false, entryPoints: paths, outdir: '.', logLevel: 'error' });
   return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
 }
 
 /**
- * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and the part that imports it
+ * Checks that exported names are unique. If two modules export the same name, `page.js` exports neither, and a part that imports this name
  * cannot start.
  * @param modules exported names by module path, for the modules of the first script that parts use
  */
@@ -100,7 +100,7 @@ function assertExported(files, exports, modules) {
   for (const [path, names] of modules)
     for (const name of names) {
       const other = owners.get(name);
-      if (other !== undefined) throw new Error(`${other} and ${path} both export ${name}, and parts of the script ask for it: rename one.`);
+      if (other !== undefined) throw new Error(`${other} and ${path} both export ${name}, which a part imports: rename one.`);
       owners.set(name, path);
     }
   for (const [file, text] of Object.entries(files)) {

@@ -3,7 +3,7 @@ import { gzipSync } from 'fflate';
 import { scriptStarts, style } from './bundle-options.mjs';
 import { pageScripts } from './page-scripts.mjs';
 
-/** The purposes of the script's parts, in the order of the table. Parts that are not listed are shared by several others. */
+/** The purposes of the script's parts, in the order of the table. `shared` stands for all parts that several others share. */
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',
@@ -27,7 +27,7 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 /** Returns the purpose of a file. The names of shared files change with their content. */
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
-  // It also shows members of archives.
+  // The part with the text preview has another file name, because the preview of archives uses it, too.
   if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-preview.js';
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
 }
@@ -48,7 +48,7 @@ export async function pageWeights(styleText) {
   const libraries = new Map();
   for (const [file, text] of Object.entries(files)) {
     const purpose = purposeOf(file, inputsOf[file]);
-    if (!(purpose in purposes)) throw new Error(`The weights do not say what ${file} is for.`);
+    if (!(purpose in purposes)) throw new Error(`page-weights.mjs has no purpose for ${file}.`);
     const bytes = packedBytes(text);
     const before = weights.get(purpose) ?? 0;
     weights.set(purpose, purpose === 'language' ? Math.max(before, bytes) : before + bytes);

@@ -1,6 +1,6 @@
-// Patches packages: for faults that are not fixed upstream yet, and to remove large parts that svc does not use. The patches are
-// scripts/patches/PACKAGE/*.diff (a `+` in PACKAGE stands for `/`). They are applied to the bundled files in the order of their names, and
-// never to node_modules. A build fails if a patch does not fit, so that no release lacks it.
+// Patches packages, to mend faults that are not yet fixed upstream, and to remove large parts that svc does not use. The patches are
+// scripts/patches/PACKAGE/*.diff (a `+` in PACKAGE stands for `/`). They are applied in the order of their names, to the files in the
+// bundle and never to node_modules. If a patch does not apply, the build fails, so that no release lacks a patch.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const folder = new URL('./patches/', import.meta.url);
@@ -31,7 +31,7 @@ export function parseDiff(diff) {
 }
 
 /**
- * Applies hunks to a text. Text and line numbers must match exactly.
+ * Applies hunks to a text. Lines and line numbers must match exactly.
  *
  * @throws Error, which names the first line that does not match
  */
@@ -48,7 +48,7 @@ export function applyHunks(text, hunks) {
   return lines.join('\n');
 }
 
-/** Returns all patches with package, name of the diff, file in the package, and hunks. */
+/** Returns all changes of all patches, each with the package, the name of the diff, the file in the package, and the hunks. */
 function allPatches() {
   return readdirSync(folder).flatMap((own) =>
     readdirSync(new URL(`${own}/`, folder))
@@ -62,7 +62,8 @@ function allPatches() {
 }
 
 /**
- * The patches that were applied in this process. A bundle may contain another bundle in compressed form, the worker for password hashes.
+ * The patches that were applied in this process, to the main bundle or to the worker for password hashes. The main bundle contains the
+ * worker as a separate, compressed bundle.
  */
 const applied = new Set();
 
@@ -95,7 +96,7 @@ export function patchedPackages(all) {
       build.onEnd(({ errors }) => {
         const unused = patches.map(({ diff, file }) => `${diff} (${file})`).filter((name) => !applied.has(name));
         if (!all || errors.length > 0 || unused.length === 0) return undefined;
-        return { errors: [{ text: `nothing of what these patch is bundled: ${unused.join(', ')}` }] };
+        return { errors: [{ text: `these patches change no file in the bundle: ${unused.join(', ')}` }] };
       });
     },
   };

@@ -1,9 +1,10 @@
-// Runs the tests. It bundles test/**/*.test.ts with one call of esbuild, with shared code in chunks, then runs `node --test`.
+// Runs the tests: bundles test/**/*.test.ts with one call of esbuild, with shared code in chunks, then runs `node --test`. First it builds
+// dist/svc.mjs, if a source is newer.
 //   node scripts/test.mjs [FILTER…] [--all | --long] [--name PATTERN] [--times] [--binary] [--update-golden]
-// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run only with --all, with
-// --long, which runs no other files, or if no other file matches the filter (`crash/power-cut`). With --binary, processes of svc are the
-// binary of this machine, which is built first. --times prints the time of each file. --update-golden writes the expected parts of
-// test/golden. If a source is newer than dist/svc.mjs, that is built first.
+// FILTER is a part of a test file's path. Files named *.long.test.ts (kills, faults of nodes, large files, load) run in three cases: with
+// --all; with --long, which runs only them; and if no other file matches the filter (`crash/power-cut`). --binary first builds the binary
+// of this machine, and uses it for processes of svc. --times prints the time of each file. --update-golden writes the expected parts of
+// test/golden.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -40,22 +41,22 @@ const { values: options, positionals: filters } = parseArgs({
   },
 });
 
-/** Maximum number of failing files that are tried again. More failures are not an accident. */
+/** Maximum number of failed files that are run again. If more files fail, the cause is not a busy machine. */
 const maxRetried = 3;
 
-/** Number of concurrent test processes. It is higher than the number of cores, because tests wait most of the time. */
+/** Number of concurrent test processes. It may exceed the number of cores, because tests wait most of the time. */
 const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 6);
 
 /** Maximum number of test files that run in one process, one after the other. */
 const maxTogether = 10;
 
-/** Free space in bytes from which the folders of tests are in memory. */
+/** Free memory in bytes that is necessary to keep the folders of tests in memory. */
 const memoryBytes = 4 * 1024 ** 3;
 
 /**
- * Features of Chromium that are turned off. Two of them took almost half of the CPU time of browser tests: pages for the address bar, which
- * each window loads, and a process that waits for the next page. Chromium obeys only one such list, so this one repeats the features that
- * Playwright turns off.
+ * Features of Chromium that are turned off. Two features took almost half of the CPU time of browser tests: pages for the address bar,
+ * which each window loads, and a spare process for the next page. Chromium obeys only one such list, so the list also contains the features
+ * that Playwright turns off.
  */
 const disabledFeatures = [
   'WebUIOmniboxPopup',
@@ -150,7 +151,7 @@ for (const [program, debianPackage] of Object.entries(programs)) {
 const isLong = (path) => path.endsWith('.long.test.ts');
 const everyTest = filesBelow('test', '.test.ts');
 
-/** Returns the tests that match a filter. Long ones are included only if they are requested, or if no other file matches. */
+/** Returns the tests that match a filter. Long tests are included only if they are requested, or if no other file matches. */
 function testsOf(filter) {
   const found = everyTest.filter((path) => path.includes(filter));
   const wanted = found.filter((path) => options.all || isLong(path) === Boolean(options.long));
@@ -162,7 +163,7 @@ if (tests.length === 0) {
   console.error(`no test file matches ${filters.join(' ')}`);
   process.exit(1);
 }
-// A long run uses its own folder, so that another run does not remove its bundles.
+// A long run has its own folder (SVC_TEST_OUTDIR), so that another run does not remove its bundles.
 const outdir = process.env.SVC_TEST_OUTDIR ?? '.cache/test';
 rmSync(outdir, { recursive: true, force: true });
 mkdirSync(outdir, { recursive: true });
@@ -172,7 +173,7 @@ await build({
   outdir,
   outbase: 'test',
   outExtension: { '.js': '.mjs' },
-  // Without chunks, each file contained all sources. Loading took twice the time, and writing took half a minute.
+  // Without chunks, each file would contain all sources. Then loading takes twice as long, and writing takes half a minute.
   splitting: true,
   chunkNames: 'chunks/[hash]',
   sourcemap: 'linked',
@@ -196,7 +197,7 @@ const args = [
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 /** The short files, in the order in which they start. */
 let queue = [];
-/** Scripts that run a single file in its own process, by the file. */
+/** Scripts that run a single test file in a separate process, by the path of the test file. */
 const ownProcess = new Map();
 const testQueue = new URL('./test-queue.mjs', import.meta.url).href;
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
@@ -209,14 +210,14 @@ const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
-// A file that fails together with others, perhaps for lack of time, is run again alone and is named. If it fails alone, it has failed.
+// A file may fail together with others because the machine is busy. So it is run again, alone, and reported as flaky if it passes.
 if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
-  console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
+  console.log(`\nfailed together with other files, now run again alone: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
   if (status === 0) flaky.push(...failed);
 }
 for (const { path, runs } of countFlaky('.cache/flaky.json', tests, flaky)) {
-  console.log(`flaky: ${path} passed alone only, in ${runs} ${runs === 1 ? 'run' : 'runs in a row'}; mend it`);
+  console.log(`flaky: ${path} passed only alone, in ${runs} ${runs === 1 ? 'run' : 'runs in a row'}; fix it`);
   if (runs >= tooManyRuns && process.env.CI === 'true') status = 1;
 }
 await browser?.close();
@@ -241,8 +242,8 @@ function processesOf(paths) {
 }
 
 /**
- * Returns the script that runs one file in its own process. `node --test` runs scripts in the order of their names, so `alone-` comes
- * before `queue-`.
+ * Returns the script that runs one test file in a separate process. `node --test` runs scripts in the order of their names, so these
+ * scripts (`alone-…`) start before those of the queue (`queue-…`).
  */
 function ownProcessOf(path) {
   const known = ownProcess.get(path);
@@ -255,8 +256,8 @@ function ownProcessOf(path) {
 }
 
 /**
- * Returns whether a process ended in the middle of a file. In that case, the failed path is that of the process's script, or no process has
- * run the file.
+ * Returns whether a process ended in the middle of a file. In this case, node:test reports the script of the process as failed, or no
+ * process has run the file.
  */
 function endedWith(path) {
   const own = ownProcess.get(path);
@@ -282,8 +283,8 @@ function printTimes(wallMs) {
 }
 
 /**
- * Orders files so that those of different folders alternate. Files of one folder need the same resource, such as the browser or Redis, so
- * few of them run at once.
+ * Orders files so that files of different folders alternate. Files of one folder need the same resource, such as the browser or Redis. In
+ * this order, few of them run at the same time.
  */
 function inTurn(paths) {
   const counts = new Map();
@@ -317,9 +318,9 @@ async function run(files, atOnce) {
 }
 
 /**
- * Returns the folder of short tests. It is in memory if there is enough room: with six processes, waiting for syncs of the disk took a
- * third of their time. Tests about disks request one, and long tests have all folders on it (`runAlone`). The folder is removed when this
- * process ends.
+ * Returns the folder for the temporary folders of short tests. It is in memory if there is enough space, because on disk six processes wait
+ * for syncs in a third of their time. Tests of disks use a folder on disk (SVC_TEST_DISK), and so do long tests (`runAlone`). The folder is
+ * removed when this process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';
@@ -327,7 +328,7 @@ function foldersInMemory() {
   const { bavail, bsize } = statfsSync(memory);
   if (bavail * bsize < memoryBytes) return tmpdir();
   const folder = mkdtempSync(join(memory, 'svc-tests-'));
-  // Servers of tests also run as other accounts.
+  // Some tests run servers under other accounts.
   chmodSync(folder, 0o1777);
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));

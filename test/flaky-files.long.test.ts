@@ -44,7 +44,7 @@ test('a file that passes alone only is printed as flaky, and fails CI in the sec
     });
     return { status, flaky: /^flaky: .*$/m.exec(stdout)?.[0] };
   };
-  const told = (runs: string) => `flaky: test/flaky.test.ts passed alone only, in ${runs}; mend it`;
+  const told = (runs: string) => `flaky: test/flaky.test.ts passed only alone, in ${runs}; fix it`;
   assert.deepEqual(run('true'), { status: 0, flaky: told('1 run') });
   assert.deepEqual(run('true'), { status: 1, flaky: told('2 runs in a row') });
   assert.deepEqual(run(''), { status: 0, flaky: told('3 runs in a row') }, 'a developer is told alone');

@@ -1,10 +1,10 @@
-// Checks whether requests cost more CPU than before. Continuous integration runs it, so that no change makes svc slower unnoticed. It runs
-// short rounds of a few workloads, alternating with the build of the commit that baseline.json names, so that the machine and other
-// programs on it matter little. A clone without that commit fetches it. A workload that costs too much is measured once more before it
-// fails.
+// Checks whether requests cost more CPU than before. Continuous integration runs it, so that no change makes svc slower unnoticed. It
+// compares this build with the build of the commit in baseline.json, which is fetched if the clone does not have it. Short rounds of a few
+// workloads alternate between the two builds, so that the machine and other programs have little influence. If a workload costs too much,
+// it is measured once more before the check fails.
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
-//   --against uses another commit as the baseline, to find the change that costs more; --smoke builds nothing and compares the build with
-//   itself; --write makes HEAD the baseline
+//   --against uses another commit as the baseline, to find the change that costs more; --smoke compares this build with itself;
+//   --write makes HEAD the baseline
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { table } from './support/table.mjs';
 process.chdir(new URL('../..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { against, smoke: { type: 'boolean' }, write: { type: 'boolean' } } });
 const baselinePath = 'scripts/bench/baseline.json';
-/** Maximum ratio of a request's CPU time to that of the baseline. On a busy machine, smaller differences cannot be detected. */
+/** Maximum CPU time of a request relative to the baseline. On a busy machine, smaller differences cannot be detected. */
 const highestRatio = 1.35;
 
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' });
@@ -29,7 +29,7 @@ if (options.write) {
   process.exit();
 }
 
-/** Returns the build to compare with. */
+/** Returns the build of the baseline. */
 function formerBuild(commit) {
   if (options.smoke) return executable;
   const isHere = () => git('cat-file', '-e', `${commit}^{commit}`).status === 0;
@@ -66,7 +66,7 @@ try {
   clear();
 }
 
-/** Measures some workloads. @returns for each of them, the ratio of a request's CPU time to that of the baseline */
+/** Measures some workloads. @returns for each workload, the CPU time of a request relative to the baseline */
 async function measured(some, [mine, before]) {
   const turns = new Rounds({ rounds: options.smoke ? 1 : 3, isWarm: options.smoke });
   for (const name of some) await turns.measure({ [name]: '/s' }, [mine, before], workloads[name]);
@@ -91,6 +91,6 @@ async function judge(servers) {
     ),
   );
   if (options.smoke || tooMuch().length === 0) return;
-  console.error(`guard: costs more than it did: ${tooMuch().join(', ')}`);
+  console.error(`guard: requests cost more CPU than in the baseline: ${tooMuch().join(', ')}`);
   process.exitCode = 1;
 }

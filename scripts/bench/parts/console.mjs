@@ -1,5 +1,6 @@
-// Measures how a console slows the file service: GETs without a console, with one that nobody uses, and with ten live tails. A single
-// process is measured, because two processes of the same build differ by more than that. Reloads turn the console on and off alternately.
+// Measures how much a console slows down the file service: GETs without a console, with a console that nobody uses, and with ten live
+// tails. All are measured in one process, because two processes of the same build differ by more than that. Reloads turn the console on
+// and off.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -11,7 +12,7 @@ import { basic, hashOf, svc, userName } from '../support/peers.mjs';
 
 const tails = 10;
 
-/** Opens live tails of all events. @returns a function that ends them, and returns the number of events that each of them received */
+/** Opens live tails of all events. @returns a function that ends them and returns the median number of events that a tail received */
 async function follow(url) {
   const readers = await Promise.all(
     Array.from(
@@ -59,14 +60,14 @@ export default async function consolePart({ seconds, folder, group }) {
   };
   const states = [
     { name: 'no console', enter: async () => turn(false) },
-    { name: 'a console, nobody looks', enter: async () => turn(true) },
+    { name: 'a console without users', enter: async () => turn(true) },
     { name: `a console, ${tails} live tails`, enter: () => follow(`http://127.0.0.1:${port}`) },
   ];
   const action = async ({ enter }) => {
     const [server] = await group.all([peer]);
     const leave = await enter();
     const found = await throughput(server, { path: server.at('small'), connections: 32, seconds, folder });
-    return leave ? { ...found, note: `${Math.round(leave() / seconds).toLocaleString('en')} events/s told` } : found;
+    return leave ? { ...found, note: `${Math.round(leave() / seconds).toLocaleString('en')} events/s received` } : found;
   };
   const workload = { name: 'GET 1 KiB, 32 connections', unit: '/s', on: () => states, action };
   return { each: 'CPU of svc for each request', rounds: 9, workloads: [workload] };

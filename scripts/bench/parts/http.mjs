@@ -6,7 +6,7 @@ import { costOfSessions, memoryOfConnections } from '../support/connections.mjs'
 import { bulk, throughput, timed } from '../support/load.mjs';
 import { hashOf, svc, userName } from '../support/peers.mjs';
 
-// The properties that rclone requests. rclone is the most common client on machines without a desktop.
+// The properties that rclone requests, which is the most common client on machines without a desktop.
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
 const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
@@ -21,7 +21,7 @@ export default function http(bench) {
   const sessionRequests = `GET 1 KiB, 64 connections, while ${sessions.toLocaleString('en')} sessions are open`;
   // An account may have 1,000 sessions.
   const users = Array.from({ length: 20 }, (_, index) => `user${index}`);
-  // A server keeps memory that it has once allocated, so each round has its own server.
+  // A server does not return memory that it has allocated, so each round starts a new server.
   const connections = (kind, path, count) => (server) =>
     group.withFresh(server.peer, (fresh) => memoryOfConnections(fresh, { kind, path: fresh.at(path), count }));
   const range = { range: 'bytes=1000000-1065535' };
@@ -142,14 +142,14 @@ export default function http(bench) {
           figures: {
             'start to the first reply': 'ms',
             'start to the first page': 'ms',
-            'memory at rest (RSS), a page was asked for': 'MiB',
+            'memory at rest (RSS), after one page': 'MiB',
           },
           on: () => builds.map((build) => ({ name: build.name, peer: svc(build) })),
           action: ({ peer }) =>
             group.withFresh(peer, async ({ startMs, pageMs, idleMiB }) => ({
               'start to the first reply': { value: startMs },
               'start to the first page': { value: pageMs },
-              'memory at rest (RSS), a page was asked for': { value: idleMiB },
+              'memory at rest (RSS), after one page': { value: idleMiB },
             })),
         },
       ],

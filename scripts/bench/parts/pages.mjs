@@ -1,6 +1,6 @@
-// Measures the page of a folder with 10,000 members in Chromium, with the CPU slowed four times: when it becomes usable, and the longest
-// time for which it does not react while it is scrolled, filtered, selected and sorted. Measures the console while it follows events, too.
-// It uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
+// Measures the page of a folder with 10,000 members in Chromium, with a CPU that is slowed down four times: when the page becomes usable,
+// and the longest time for which it does not react while a user scrolls, filters, selects and sorts. Also measures the console while it
+// follows events. Uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -15,9 +15,9 @@ const executablePath = '/usr/bin/chromium';
 
 /** The measured times, in milliseconds. */
 const figures = {
-  rows: 'the first rows are seen',
-  complete: 'all of the page has come',
-  interactive: 'it can be used: its script has started, no task over 50 ms any more',
+  rows: 'the first rows appear',
+  complete: 'the whole page has arrived',
+  interactive: 'it is usable: the script has started, and no task takes more than 50 ms',
   scroll: 'longest task, scrolling through 400 rows a second',
   jump: 'longest task, to the end and back',
   filter: 'longest task, filtering',
@@ -27,11 +27,11 @@ const figures = {
 
 /** The measurements of the console, on its page of events. */
 const consoleFigures = {
-  form: ['console: its form is seen', 'ms'],
-  row: ['console: the first event is seen', 'ms'],
+  form: ['console: the form appears', 'ms'],
+  row: ['console: the first event appears', 'ms'],
   kilobytes: ['console: first load, compressed', 'kB'],
   missed: ['console: frames later than 50 ms, of 10 s of a live tail', ''],
-  longest: ['console: longest task of them', 'ms'],
+  longest: ['console: longest task in these 10 s', 'ms'],
 };
 const tailedPerSecond = 100;
 const tailMs = 10_000;
@@ -50,7 +50,7 @@ async function withConsole(build) {
   return Object.assign(peer, { consolePort });
 }
 
-/** Requests a small file repeatedly. Each request causes an event. @returns a function that ends it */
+/** Requests a small file repeatedly. Each request causes an event. @returns a function that stops this */
 function askAgain(server) {
   const timer = setInterval(() => {
     void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(
@@ -117,7 +117,7 @@ async function follow(browser, server) {
   }
 }
 
-/** Opens a page with the processor slowed. @returns the time when it was loaded, and the time when it was usable */
+/** Opens a page with a slowed CPU. @returns when the first rows appeared, when the page was complete, and when it was usable */
 async function open(page, devTools, url) {
   await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowedTimes });
   const opening = await traced(page, async () => {
@@ -137,7 +137,10 @@ async function scrollFast(devTools) {
   await devTools.send('Input.synthesizeScrollGesture', gesture);
 }
 
-/** Returns a function that clicks a visible element. The driver's own search for the element would take longer than the page. */
+/**
+ * Returns a function that clicks a visible element. It finds the element beforehand, because the driver's search takes longer than the
+ * page.
+ */
 async function presser(page, selector) {
   const { x, y, width, height } = await page.locator(selector).boundingBox();
   return () => page.mouse.click(x + width / 2, y + height / 2);
@@ -153,7 +156,7 @@ async function visit(browser, server) {
     await page.locator('input[name=password]').fill(password);
     await page.locator('form[action$=login] button').click();
     await page.locator('#members').waitFor();
-    // The start of the first page must not be counted for the next one.
+    // Otherwise tasks of the first page would be counted for the next one.
     await page.waitForTimeout(1000);
     const devTools = await context.newCDPSession(page);
     const found = await open(page, devTools, `http://127.0.0.1:${server.port}/home/list/`);

@@ -29,7 +29,7 @@ export default function tls({ isSmoke, seconds, gibibyte, folder, group, builds,
   const withRsa = () => group.all(builds.map((build) => svc({ ...build, scheme: 'https', certificate: 'rsa' })));
   return {
     load: `h2load ${versionOf('h2load', '--version')}, curl, openssl`,
-    each: 'CPU of the server for each request, handshake or GiB; a certificate with ECDSA P-256 where nothing else is said',
+    each: 'CPU of the server for each request, handshake or GiB; certificates with ECDSA P-256, unless stated otherwise',
     missing: ['h2load', 'curl'].filter((program) => !isInstalled(program)),
     fill() {
       fillBig();

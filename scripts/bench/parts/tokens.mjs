@@ -1,4 +1,4 @@
-// Compares GETs with an access token with the same GETs in a session. They should need at most 1.05 times the CPU time.
+// Compares GETs with an access token with the same GETs in a session. With a token, a GET should need at most 1.05 times the CPU time.
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';
 
@@ -9,7 +9,7 @@ async function bearerOf({ port }) {
     headers: { authorization: basic, 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'bench' }),
   });
-  if (reply.status !== 201) throw new Error(`A token was not made: ${reply.status} ${await reply.text()}`);
+  if (reply.status !== 201) throw new Error(`The token was not created: ${reply.status} ${await reply.text()}`);
   const { token } = await reply.json();
   return { authorization: `Bearer ${token}` };
 }

@@ -1,4 +1,4 @@
-// Functions that all benchmarks share: working folders, and the folder of results.
+// Functions that all benchmarks share, for their working folders.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
  * @returns the reason if it cannot be mounted; otherwise undefined
  */
 function mountJournaled(image, folder) {
-  if (process.getuid() !== 0) return 'only root mounts one';
+  if (process.getuid() !== 0) return 'only root can mount one';
   const { bavail, bsize } = statfsSync(tmpdir());
   writeFileSync(image, '');
   truncateSync(image, Math.min(32 * 2 ** 30, Math.floor(bavail * 0.8) * bsize));
@@ -61,12 +61,12 @@ function mountJournaled(image, folder) {
   return undefined;
 }
 
-/** Removes folders. Retries, because programs that are about to end may still write to them. */
+/** Removes folders. It retries, because programs that are ending may still write to them. */
 export function remove(...folders) {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 }
 
-/** Empties folders, and waits until the disk has finished the writes of the previous round, so that they do not slow the next server. */
+/** Empties folders. Waits until the disk has finished the writes of the previous round, because they would slow down the next server. */
 export function empty(...folders) {
   for (const folder of folders) {
     remove(folder);
@@ -75,7 +75,7 @@ export function empty(...folders) {
   execFileSync('sync');
 }
 
-/** Writes files of the same size. Their extension is one that all servers know, because rclone opens files with unknown extensions. */
+/** Writes files of the same size. All servers know their extension; rclone would open files with unknown extensions. */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });
   for (let index = 0; index < count; index++) writeFileSync(join(folder, `file number ${index}.png`), Buffer.alloc(bytes, 'x'));

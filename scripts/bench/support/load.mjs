@@ -1,4 +1,4 @@
-// Puts load on a server and measures its cost: many small requests, large transfers, and single requests.
+// Puts load on a server and measures the cost: many small requests, large transfers, and single requests.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { cpuSeconds, versionOf } from './machine.mjs';
 
 const run = promisify(execFile);
 
-/** The tool that sends the small requests. */
+/** Name and version of the tool that sends the small requests. */
 export const loader = `wrk ${versionOf('wrk', '-v')}`;
 
 const put = `
@@ -41,7 +41,7 @@ async function withWrk(server, path, method, connections, seconds, headers, fold
   for (const [name, value] of Object.entries(headers)) args.push('-H', `${name}: ${value}`);
   const { stdout } = await run('wrk', [...args, `http://127.0.0.1:${server.port}${path}`]);
   const refused = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1];
-  if (refused !== undefined) throw new Error(`${server.name}: ${refused} replies to ${method} ${path} that are no success`);
+  if (refused !== undefined) throw new Error(`${server.name}: ${refused} replies to ${method} ${path} without success`);
   const faults = /Socket errors: connect (\d+), read (\d+)/.exec(stdout);
   if (faults && (faults[1] !== '0' || faults[2] !== '0')) throw new Error(`${server.name}: ${faults[0]}`);
   const count = Number(/(\d+) requests in/.exec(stdout)[1]);
