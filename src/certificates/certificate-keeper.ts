@@ -68,7 +68,7 @@ export class CertificateKeeper {
   }
 
   /**
-   * Gives each service without a usable certificate file a self-signed certificate, so that it can listen.
+   * If a service has no usable certificate file, creates a self-signed certificate for it, so that the service can listen.
    *
    * @throws the errors of writing
    */

@@ -133,7 +133,7 @@ function bearerChallenge({ message, details }: ServiceError): string {
 
 /**
  * Returns whether a page of the service sent the request, by a script or to load a picture. Browsers omit `Sec-Fetch-Dest` for insecure
- * origins.
+ * origins, so a header of the script and the session cookie are checked, too.
  */
 function isForPage(exchange: Exchange): boolean {
   return (

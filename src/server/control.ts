@@ -83,7 +83,7 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
-/** The kind of login that was guessed at, by the prefix of a name or address (`attemptSource`). */
+/** The kind of login that a ban refuses, by the prefix of the banned name or address (`attemptSource`). */
 const guessedAt: Readonly<Record<GuessRealm, 'console' | 'links'>> = { administrator: 'console', link: 'links' };
 
 function parseRealm(subject: string): GuessRealm | undefined {

@@ -300,7 +300,7 @@ function enabledHandlers(config: Config): string[] {
  * Opens the state that the configuration selects. Waits a short time for Redis if it is not reachable.
  *
  * @param config returns the current configuration
- * @throws like `redisLinkOf`
+ * @throws the errors of `createRedisLink`
  */
 export async function openState(
   config: () => Config,

@@ -80,7 +80,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Node.js 20 compiles its expression for IPv6 addresses on first use, which takes about as long as the rest of a listener.
+      // Node.js 20 compiles its expression for IPv6 addresses on first use, which takes about as long as creating the listener itself.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -220,7 +220,7 @@ export class OwnListeners {
   /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // End the sessions first: this step also learns which sessions other nodes have renewed. Their requests must not be cut.
+    // End the sessions first: this step also finds the sessions that other nodes have renewed, whose requests must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));

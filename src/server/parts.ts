@@ -92,7 +92,7 @@ export function configuredAccount({ methods, groups }: RequestParts, name: strin
     try {
       if (configuration) return effectiveAccount(name, configuration, groups, method);
     } catch {
-      // The account cannot be used any more. Its folders are read from its events instead.
+      // The account cannot be used any more. Its folders are then read from events.
     }
   }
   return undefined;

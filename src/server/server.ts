@@ -235,7 +235,7 @@ export class Server {
     return [listeners, this.#monitoring, consoles, certificates].flatMap((part) => part?.listening() ?? []);
   }
 
-  /** Returns a URL that logs in an administrator to the console; undefined without a console. It works once, within five minutes. */
+  /** Returns a URL that logs an administrator in to the console; undefined without a console. It works once, within five minutes. */
   consoleLink(administrator: string): string | undefined {
     return this.#running?.consoles.loginLink(administrator);
   }

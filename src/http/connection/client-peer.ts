@@ -15,8 +15,8 @@ export interface ForwardedTrust {
 }
 
 /**
- * Returns the sender of a request. That is the peer of the connection. If the peer is a trusted proxy, it is the client that the header
- * names (docs/spec/authentication.md#client-address).
+ * Returns the sender of a request: the peer of the connection or, if the peer is a trusted proxy, the client that the header names
+ * (docs/spec/authentication.md#client-address).
  */
 export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer {
   const near = nearPeer(incoming);

@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes with the current options. It is replaced when they change: Node.js cannot change all of them later. */
+  /** Makes the TLS handshakes with the current options. It is replaced when they change: Node.js cannot change some of them later. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -56,7 +56,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. The answer to a cut upload ends later than its connection. */
+  /** The requests that are being answered. If an upload is cut, its connection ends before the answer does. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 

@@ -22,8 +22,8 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page of the account that does not show a folder, such as the trash. If a form redirected the browser to the page,
- * the page shows the result of the form.
+ * Builds the reply with a page of the account, such as the trash, that does not show a folder. If a form redirected the browser to the
+ * page, the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
   const { language } = context;

@@ -46,7 +46,7 @@ export async function showHeldPage(exchange: Exchange): Promise<Response> {
   return respond(exchange, accountPage(exchange, context, { url: pageUrl, title, content }));
 }
 
-/** Answers POST of a form of the page with held uploads. The first form leads to a question; the second one withdraws the uploads. */
+/** Answers POST of a form on the page with held uploads. The first form leads to a question; the second one withdraws the uploads. */
 export async function postHeldForm(exchange: Exchange): Promise<Response> {
   const { files, account } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')

@@ -13,7 +13,7 @@ import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
 
-/** Answers GET of the page of the links that an account created (docs/spec/links.md#lists). The page needs no scripts. */
+/** Answers GET of the page with the links that an account created (docs/spec/links.md#lists). The page needs no scripts. */
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -64,7 +64,7 @@ export interface SharedActions {
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** Answers POST of a form of the page of links. The first form leads to a question; the second one revokes the links. */
+/** Answers POST of a form on the page with links. The first form leads to a question; the second one revokes the links. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const wanted = new Set(fields.getAll('selected'));

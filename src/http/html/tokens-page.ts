@@ -33,7 +33,7 @@ interface TokenActions {
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** Answers GET of the page of an account's tokens (docs/spec/tokens.md#page). The page needs no scripts. */
+/** Answers GET of the page with an account's tokens (docs/spec/tokens.md#page). The page needs no scripts. */
 export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Promise<Response> {
   return respond(exchange, tokensPage(exchange, tokens));
 }
@@ -99,7 +99,7 @@ function pathsCell({ language }: PageContext, { paths }: Grant): Html {
   return html`${paths.map((path, index) => html`${index > 0 && ', '}${bdi(path)}`)}`;
 }
 
-/** Answers POST of a form of the page of tokens. Creates a token, or asks for confirmation before it replaces or revokes tokens. */
+/** Answers POST of a form on the page with tokens. Creates a token, or asks for confirmation before it replaces or revokes tokens. */
 export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));

@@ -17,7 +17,7 @@ import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Answers GET of the page of the trash (docs/spec/files.md#trash). The page needs no scripts. */
+/** Answers GET of the trash page (docs/spec/files.md#trash). The page needs no scripts. */
 export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -47,7 +47,7 @@ ${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
   return respond(exchange, accountPage(exchange, context, { url: trashUrl, title, content }));
 }
 
-/** Answers POST of a form of the page of the trash. It restores items, or asks for confirmation before it deletes them permanently. */
+/** Answers POST of a form on the trash page. It restores items, or asks for confirmation before it deletes them permanently. */
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')

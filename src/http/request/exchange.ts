@@ -96,7 +96,7 @@ export class Exchange {
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
-  /** Set once a visitor's link has been found valid. */
+  /** Set once the link of a visitor was found to be valid. */
   visit: Visit | undefined = undefined;
   /** Headers that the protocol of the request needs in every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
@@ -245,7 +245,7 @@ export interface Visit {
    * @throws ServiceError `unavailable` if too many visitors wait
    */
   takeTurn(): Promise<() => void>;
-  /** Counts a download that includes the first byte. @throws ServiceError `gone` if the link allows no more downloads */
+  /** Counts a download. Called if the reply has the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
   /**
    * Refuses pages and lists if the link has no downloads left. Later ranges of a counted download are still sent.

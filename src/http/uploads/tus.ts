@@ -15,7 +15,7 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** Adds `Upload-Limit` to the reply to OPTIONS of URLs where uploads begin. It has the limits that apply to all accounts. */
+/** Adds `Upload-Limit` to the reply to OPTIONS of URLs where uploads begin. The header has the limits that apply to all accounts. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };

@@ -100,7 +100,7 @@ export function requestedUploadId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Headers of the request that begins an upload. They are needed at its end: conditions, and digests of the whole content. */
+/** Headers of the request that begins an upload. They are needed when it ends: conditions, and digests of the whole content. */
 const keptHeaders = [
   'if',
   'if-match',

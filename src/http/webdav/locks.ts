@@ -33,7 +33,7 @@ interface LockDiscovery {
   ofMember: (entry: Entry) => string;
 }
 
-/** Reads all locks that a PROPFIND shows, before it begins to write its reply. */
+/** Reads all locks that a PROPFIND shows. Called before the reply begins. */
 export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
   const locked = exchange.files.locksAt(path);

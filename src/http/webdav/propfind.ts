@@ -26,8 +26,8 @@ const denial = 'Properties cannot be changed.';
 
 /**
  * Refuses every PROPPATCH with 403 and event `propertiesDenied` (docs/spec/webdav.md#proppatch). With `webdav_compatibility`, the reply is
- * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), because some clients take a plain 403 for a failed
- * upload.
+ * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), because some clients report a plain 403 as a
+ * failed upload.
  */
 export async function refuseProperties(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;

@@ -49,8 +49,8 @@ export class SummedCounts {
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Returns a function that returns the errors in the journal from before the oldest node started; nodes count later errors themselves. Its
- * first call starts the search in the background.
+ * Returns a function that finds errors in the journal, from the time before the oldest node started. (Nodes count later errors themselves.)
+ * The first call of the function starts the search in the background.
  *
  * @param untilMs oldest start of a node, as Unix time in milliseconds
  * @returns the errors found so far, the newest last

@@ -57,7 +57,7 @@ export class Installation {
     this.#log = log;
   }
 
-  /** Starts to report this node to the others, and to answer their questions. */
+  /** Starts to report the state of this node to the others, and to answer their questions. */
   begin(clock: Clock): void {
     if (!this.#link) return;
     this.#link.questions.begin(this.own.uuid, this.own.answer);

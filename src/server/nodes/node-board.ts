@@ -18,7 +18,7 @@ export interface ToldNode {
 export class NodeBoard {
   readonly #texts: NodeTexts;
   readonly #log: Log;
-  /** Nodes whose last report could not be read. It is logged once for each of them. */
+  /** Nodes whose last report could not be read. That is logged once for each of them. */
   #bad = new Set<string>();
 
   constructor(texts: NodeTexts, log: Log) {

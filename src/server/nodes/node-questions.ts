@@ -47,7 +47,7 @@ export class NodeQuestions {
     this.#log = log;
   }
 
-  /** Starts to answer the questions that other nodes send to a node. */
+  /** Starts to answer the questions that other nodes send to the given node. */
   begin(node: string, answer: Answerer): void {
     this.#timer = this.#clock.every(questionsEveryMs, () => void this.#check(node, answer));
   }

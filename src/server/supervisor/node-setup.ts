@@ -8,7 +8,7 @@ import type { LogOptions } from '../../lib/log.ts';
 export interface NodeSetup {
   /** Number of the node, counted from 1. A replacement gets the same number, so it has the same data folder and name. */
   number: number;
-  /** Number of all nodes. */
+  /** Total number of nodes. */
   nodes: number;
   /** The configuration. It has no `source`, which cannot be sent in a message. */
   loaded: LoadedConfig;

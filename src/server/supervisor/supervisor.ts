@@ -20,7 +20,7 @@ import { Peer } from './peer.ts';
 /** Time in milliseconds within which a node must report its figures. If it does not, its previous figures are shown. */
 const figuresWithinMs = 2000;
 
-/** Time in milliseconds after which a node is killed if it still runs. Its own limits are added to this time. */
+/** Time in milliseconds after which a stop kills a node that still runs. The node's own limits are added to this time. */
 const endWithinMs = 5000;
 
 /** If a node ends within this time after its start, in milliseconds, it counts as unable to start. */
@@ -135,7 +135,7 @@ export class Supervisor {
     return this.#listening;
   }
 
-  /** Makes all nodes apply the current file. If the first node cannot, none of them does. Any other node that cannot is replaced. */
+  /** Makes all nodes apply the current file. If the first node cannot, none of them does. If another node cannot, that node is replaced. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -255,7 +255,7 @@ export class Supervisor {
     return this.#reload.report;
   }
 
-  /** Applies a configuration if the first node can apply it. Any other node that cannot is replaced. */
+  /** Applies a configuration if the first node can apply it. If another node cannot, that node is replaced. */
   async #apply(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);

@@ -15,8 +15,8 @@ export function orderQuery({ column, direction, folders }: ListingOrder): string
 export const rowsOfPage = 10_000;
 
 /**
- * A folder with at most this number of members gets a page with all rows. The page of a longer folder contains only the first rows; the
- * script fetches the others. The document contains only the rows near the visible part.
+ * A folder with at most this number of members gets a page with all rows. The page of a longer folder contains only the first rows. The
+ * script fetches the others, and removes rows that are far from the visible part.
  */
 export const longFolder = 500;
 

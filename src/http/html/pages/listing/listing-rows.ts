@@ -6,7 +6,7 @@ import type { PageContext } from '../page.ts';
 import { type ListingModel, orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
- * Renders the end of a listing with the number of members and of unreadable names. A very large folder also has links to its other pages,
+ * Renders the end of a listing: the numbers of members and of unreadable names. A very large folder also has links to its other pages,
  * and an empty folder has a text. If the script adds the rows, it finds their number here.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {

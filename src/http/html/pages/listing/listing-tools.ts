@@ -14,7 +14,7 @@ const maxCharacters = 1000;
 
 /**
  * The fields for the metadata of uploads. A configured key has one field; a pattern, or "any key", has a second field for the key's name.
- * They precede the file field in the form, because the service needs the metadata before the content.
+ * The fields precede the file field in the form, because the service needs the metadata before the content.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
