@@ -62,7 +62,7 @@ export function requireTokenRights(files: AccountFiles, paths: readonly VirtualP
     if (files.may(path, 'createToken')) continue;
     const isOutside = narrowings.some((narrowing) => placeIn(narrowing, path) !== 'inside');
     if (paths && (isOutside || !permissions.allowsAny(path, allRights)))
-      throw new ServiceError('unprocessable', `The account itself may nothing at "${path}", so it cannot give it.`);
+      throw new ServiceError('unprocessable', `The account itself has no rights at "${path}", so it cannot give any.`);
     throw new ServiceError('never-allowed', `The account may not create tokens for "${path}" (\`allow-create-token\`).`);
   }
 }

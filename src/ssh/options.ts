@@ -18,7 +18,7 @@ export const sshOptions = z.strictObject({
   host_key_paths: textList()
     .default([])
     .describe(
-      'Files of private host keys (OpenSSH or PEM); all nodes need the same. Default: ed25519 and RSA 3072 keys, created once in the data folder.',
+      'Files of private host keys (OpenSSH or PEM); all nodes need the same keys. Default: ed25519 and RSA 3072 keys, created once in the data folder.',
     ),
   before_login_message: optionalText().default('').describe('Text that clients see before they log in.'),
   ssh_cipher_list: cipherList
@@ -26,7 +26,9 @@ export const sshOptions = z.strictObject({
     .describe(
       'Algorithms: `secure`, `all` (older ones too), `fips`, or names of key exchanges, host keys, ciphers and MACs. If the list names no algorithm of a kind, such as MACs, those of `secure` apply.',
     ),
-  login_grace_time: number(1, 3600).default(60).describe('Seconds that a client has to log in; a running callout is not interrupted.'),
+  login_grace_time: number(1, 3600)
+    .default(60)
+    .describe('Seconds within which a client must log in; a running callout is not interrupted.'),
   max_auth_tries: integer(1, 100)
     .default(6)
     .describe('Maximum credentials that one connection may try; each key that an agent offers counts.'),
@@ -41,7 +43,9 @@ export const sshOptions = z.strictObject({
   maximum_handles: integer(1, 100_000).default(1000).describe('Maximum open files and folders of one channel.'),
   keep_alive_interval: number(1, 3600)
     .default(15)
-    .describe('Seconds of silence after which the server asks the client for an answer. Three unanswered requests end the connection.'),
+    .describe(
+      'Seconds of silence after which the server sends a keep-alive request. After three unanswered requests, the connection ends.',
+    ),
   rekey_bytes: integer(1_048_576, largestSizeBytes)
     .default(1_073_741_824)
     .describe('Transferred bytes after which keys are exchanged again.'),

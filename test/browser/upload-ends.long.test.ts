@@ -41,7 +41,7 @@ browserTest('a line that stalls, an upload that expired, a full quota: each is s
   clock.runPeriodic();
   await until('it is over', async () => (await eventsOf(server, 'expired.bin')).includes(40022));
   await proxy.comeBack();
-  await lineOf(page, 'expired.bin', 'failed').getByText('Nobody went on with the upload in time.').waitFor();
+  await lineOf(page, 'expired.bin', 'failed').getByText('The upload was not continued in time.').waitFor();
   assert.deepEqual(proxy.offsets, [0]);
   await page.getByRole('button', { name: 'Try again: expired.bin' }).click();
   await lineOf(page, 'expired.bin', 'done').waitFor();

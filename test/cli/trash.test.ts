@@ -43,7 +43,7 @@ test('svc trash lists, restores and empties what accounts deleted, in their virt
       1,
       '',
       [
-        `svc: ${b.id} (/b) is not restored: The name is taken; restore it under another one.`,
+        `svc: ${b.id} (/b) is not restored: The name is taken; restore the item under another name.`,
         `svc: the trash does not have ${'f'.repeat(32)}`,
       ],
     ],

@@ -184,7 +184,7 @@ test('operators restore and end what accounts have in their trash, with events t
   const gone = '0'.repeat(32);
   assert.deepEqual(await restore(a, b, gone), [
     { id: a, path: '/a' },
-    { id: b, error: 'The name is taken; restore it under another one.' },
+    { id: b, error: 'The name is taken; restore the item under another name.' },
     { id: gone, error: 'The item is not in the trash.' },
   ]);
   assert.equal((await server.get('/home/a')).text, 'a');

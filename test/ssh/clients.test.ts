@@ -91,7 +91,7 @@ test('scp: up, over an old file, down', async (t) => {
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
   const old = await server.openssh('scp', ['-O', 'up/a', 'alice@127.0.0.1:o']);
   assert.notEqual(old.code, 0);
-  assert.match(old.output, /takes no commands, only SFTP/);
+  assert.match(old.output, /offers no commands, only SFTP/);
 });
 
 test('rclone: copy, check with hashes, sync', async (t) => {

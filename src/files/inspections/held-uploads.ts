@@ -160,7 +160,7 @@ export class HeldUploads implements Holding {
 
   async supersede(target: string, exceptId: string | undefined): Promise<void> {
     for (const { id } of await this.store.named(target))
-      if (id !== exceptId) await this.#end(id, 'superseded', undefined, 'A newer upload of this name came.');
+      if (id !== exceptId) await this.#end(id, 'superseded', undefined, 'A newer upload with this name arrived.');
   }
 
   async list(accountUuid?: string): Promise<HeldUpload[]> {

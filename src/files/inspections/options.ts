@@ -6,35 +6,41 @@ import type { UploadLimits } from '../uploads/upload-store.ts';
 const onFailure = z.enum(['hold', 'refuse'], { error: 'must be hold or refuse' });
 
 const common = {
-  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled inspection must not be named by any group or account.'),
-  timeout: number(0.1, 3600).default(30).describe('Longest time for one request, connecting included, in seconds.'),
+  timeout: number(0.1, 3600).default(30).describe('Maximum time for one request in seconds, including the connection.'),
   answer_within: number(0, 3600)
     .default(20)
-    .describe('Seconds that a client waits, queueing included; then the upload is held, and the inspection continues.'),
-  on_failure: onFailure.default('hold').describe('The treatment of a file when the inspection fails: hold or refuse.'),
+    .describe('Seconds that a client waits, including the time in the queue; then the upload is held, and the inspection continues.'),
+  on_failure: onFailure.default('hold').describe('How a file is treated if the inspection fails: hold or refuse.'),
   maximum_size: integer(1, largestSizeBytes).optional().describe('Bytes; larger files are not sent. Default: no limit.'),
   on_larger: z
     .enum(['hold', 'refuse', 'accept'], { error: 'must be hold, refuse or accept' })
     .optional()
-    .describe('The treatment of a larger file: hold, refuse or accept; default: hold.'),
-  maximum_concurrent: integer(1, 1000).default(8).describe('Files that it inspects at once; others wait, fairly by account.'),
-  test_at_start: yesNo().default(true).describe('Ask it once when it starts, and each minute until it works.'),
+    .describe('How a larger file is treated: hold, refuse or accept; default: hold.'),
+  maximum_concurrent: integer(1, 1000)
+    .default(8)
+    .describe('Number of files that are inspected at the same time; others wait, fairly by account.'),
+  test_at_start: yesNo()
+    .default(true)
+    .describe('Whether the inspection is tested when it starts, and each minute until the test succeeds.'),
 };
 
 const httpInspection = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint.'),
   ...common,
-  url: urlList().describe('URL of the endpoint; of several the next is tried when one gives no reply.'),
+  url: urlList().describe('URL of the endpoint. If there are several, the next one is tried if one gives no reply.'),
   content: z
     .enum(['body', 'metadata', 'path'], { error: 'must be body, metadata or path' })
     .default('body')
-    .describe('What is sent: the file as body, JSON about it alone, or that JSON with the real path of the hidden file.'),
+    .describe(
+      'What is sent: body (the file as the body), metadata (only JSON about the file), or path (this JSON with the real path of the hidden file).',
+    ),
   username: optionalText().default('').describe('User name for HTTP Basic.'),
   password: optionalText().default('').describe('Password for HTTP Basic.'),
   headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
-  ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+  ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust in addition to the system's."),
 });
 export type HttpInspectionOptions = z.infer<typeof httpInspection>;
 
@@ -72,7 +78,9 @@ export type InspectionConfiguration = z.infer<typeof inspectionOptions>;
 export const heldOptions = z
   .strictObject({
     days: number(0.001, 30).default(30).describe('Days after which a held upload is discarded.'),
-    maximum_per_account: integer(1, 1_000_000).default(100).describe('Held uploads that one account may have; more are refused (429).'),
+    maximum_per_account: integer(1, 1_000_000)
+      .default(100)
+      .describe('Maximum number of held uploads of one account; more are refused (429).'),
     answer: z
       .enum(['accept', 'refuse'], { error: 'must be accept or refuse' })
       .default('accept')

@@ -34,7 +34,10 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   };
   const verify = () => {
     if (held.expected !== undefined && held.expected !== stateAt(`${dirname(contentPath)}/${baseName(path)}`))
-      throw new ServiceError('destination-exists', 'The name was taken or changed meanwhile, which the conditions of the upload exclude.');
+      throw new ServiceError(
+        'destination-exists',
+        'The conditions of the upload are no longer met: the name was taken, or its file was changed.',
+      );
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
   // If an administrator releases the upload, there is no gate, because administrators may release a file that no inspection has accepted.

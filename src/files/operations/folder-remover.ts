@@ -58,7 +58,10 @@ export function setAside(
       // If the folder was moved after the member was set aside, inspections have judged the folder without this member. So the member must
       // not return to it.
       if (into !== parent && parent.currentPath() !== place)
-        throw new ServiceError('unavailable', 'The folder was moved meanwhile; what was to leave it stays hidden until the next start.');
+        throw new ServiceError(
+          'unavailable',
+          'The folder was moved meanwhile; the item that was to be moved out of it stays hidden until the next start.',
+        );
       renameToFreeOrNumber(into.member(hidden), parent, name);
       temporaries.delete(realPath);
     },

@@ -136,7 +136,7 @@ function gone(): ServiceError {
 }
 
 function taken(): ServiceError {
-  return new ServiceError('exists', 'The name is taken; restore it under another one.');
+  return new ServiceError('exists', 'The name is taken; restore the item under another name.');
 }
 
 function missingParents(paths: AccountPaths, path: VirtualPath): VirtualPath[] {

@@ -104,7 +104,7 @@ export class BackedUpUploads implements UploadStore {
   completing = (): Promise<UploadRecord[]> => this.#store.completing();
 
   #ended(record: UploadRecord, offsetBytes: number): UploadRecord {
-    const message = 'What the nodes knew of the upload was lost with Redis.';
+    const message = 'The record of the upload was lost with Redis.';
     const data = resumedData({ ...record, offsetBytes });
     const ending = { code: 'not-found', message, how: undefined, isTold: true, data, atMs: this.#clock.nowMs() };
     return { ...record, offsetBytes, completion: undefined, outcome: undefined, ending };

@@ -42,7 +42,7 @@ export async function beginUpload(
   const hold = await uploads.hold(record.id, request.onWanted);
   if (!hold.record) {
     hold.release();
-    throw new ServiceError('unavailable', 'What was known of the upload was lost, try again.');
+    throw new ServiceError('unavailable', 'The record of the upload was lost; try again.');
   }
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
   events.emitGrouped(paths.draft(eventIds.uploadStarted, path, data));

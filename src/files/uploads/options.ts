@@ -11,7 +11,7 @@ export const uploadOptions = z
     expire_after: integer(60, longestLifeS)
       .default(86_400)
       .describe('Seconds without a request after which an unfinished resumable upload is removed.'),
-    maximum_per_account: integer(1, 1_000_000).default(1000).describe('Maximum unfinished resumable uploads of one account.'),
+    maximum_per_account: integer(1, 1_000_000).default(1000).describe('Maximum number of unfinished resumable uploads of one account.'),
   })
   .describe('Unfinished resumable uploads.');
 

@@ -188,7 +188,7 @@ export class ResumableUpload {
     const sizeBytes = writer.sizeBytes + bytes;
     const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes > lengthBytes)
-      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, {
+      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, but more arrived.`, {
         details: { overrun: true },
       });
     this.#paths.checkFileSize(sizeBytes);
@@ -279,7 +279,7 @@ export class ResumableUpload {
     await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
-      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
+      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, but ${writer.sizeBytes} arrived.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
     const data = { ...this.#eventData(), held_id: this.released && id, ...digestData(sha256 ?? this.#digestOfHeld) };
     const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);

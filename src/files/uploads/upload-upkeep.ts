@@ -88,7 +88,7 @@ export class UploadUpkeep {
       await hold.remove();
       return;
     }
-    const reason = new ServiceError('not-found', 'Nobody went on with the upload in time.');
+    const reason = new ServiceError('not-found', 'The upload was not continued in time.');
     await endUpload(files, hold, reason, { how: 'expired' });
   }
 

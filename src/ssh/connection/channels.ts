@@ -151,8 +151,8 @@ async function answer(client: SshClient, command: string | undefined): Promise<{
 }
 
 function refusal({ options }: SshClient): string {
-  const others = options.checksum_commands ? ` The commands ${Object.keys(hashes).join(', ')} of one file are the exception.` : '';
-  return `This service takes no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
+  const others = options.checksum_commands ? ` The only exceptions are ${Object.keys(hashes).join(', ')} of one file.` : '';
+  return `This service offers no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
 }
 
 /** @param path if it is undefined, the checksum of empty content is returned. rclone uses this to detect the command */
