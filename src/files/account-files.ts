@@ -84,7 +84,9 @@ export class AccountFiles {
     return entry;
   }
 
-  /** The account's own held upload for a path where nothing exists. Call `inspect` first, because it checks the permission. */
+  /**
+   * The account's own upload to a path, if it is held and nothing exists at the path. Call `inspect` first, which checks the permission.
+   */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
@@ -246,7 +248,7 @@ export class AccountFiles {
    * Gets an unfinished or recently ended upload of the account by its ID. Other requests cannot use the upload until this request releases
    * it.
    * @param onWanted called when a newer request asks for the upload; without this function, the newer request waits
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if a newer request already asks for it
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if a newer request asks for the upload
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });

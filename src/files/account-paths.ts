@@ -305,7 +305,7 @@ export class AccountPaths {
     return new SharedMembers(this.#pathData(path));
   }
 
-  /** Emits an event about a read. @param shared result of `pathMembers` @see EventDispatcher.emitGrouped */
+  /** Emits an event about a download. @param shared result of `pathMembers` @see EventDispatcher.emitGrouped */
   emitGrouped(httpId: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
     const id = this.#eventId(httpId);
     if (id === undefined) return;

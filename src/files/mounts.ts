@@ -31,7 +31,7 @@ export type Location =
   | { kind: 'real'; realPath: string; isFixed: boolean }
   /** A folder that exists only as the parent of a virtual folder. */
   | { kind: 'virtual'; isFixed: true }
-  /** A path that cannot exist, because it lies below such a folder. */
+  /** A path that cannot exist, because it is below a folder of kind `virtual`. */
   | { kind: 'nowhere'; isFixed: false };
 
 /** The tree of an account's home folder and virtual folders (docs/spec/authentication.md#virtual-folders). */

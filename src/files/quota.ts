@@ -9,9 +9,7 @@ import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.t
 import { walkTree } from './disk/walk-tree.ts';
 import type { Mounts } from './mounts.ts';
 
-/**
- * An upload is refused only if the last count is younger than this. After an older count, files may have been removed outside the service.
- */
+/** Before an upload is refused, a count that is older than this is repeated, because files may have been removed outside the service. */
 const countFreshForMs = 10_000;
 
 /** A count that is older than this is always repeated before the next upload. */

@@ -3,7 +3,7 @@ import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
-/** A running transfer of a file or an archive. Only `Transfers.list` reads its properties. */
+/** A running transfer of a file or an archive. Only `Transfers` reads its properties. */
 export interface Transfer {
   readonly direction: 'download' | 'upload';
   /** The account and the service of the transfer. */

@@ -56,7 +56,7 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
   return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
 }
 
-/** Signature algorithms that are accepted from clients. SHA-1 and DSA are not. */
+/** Signature algorithms that are accepted from clients. SHA-1 and DSA are not accepted. */
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**

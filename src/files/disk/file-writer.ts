@@ -37,12 +37,13 @@ import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, 
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Files up to this size are written synchronously, because a write into the page cache costs far less than the use of the thread pool. */
+/** Files up to this size are written synchronously, because a write into the page cache costs far less than the thread pool. */
 const atOnceBytes = 128 * 1024;
 
 /**
- * Writes a file so that its name always has either the old or the complete new content. It fills a hidden temporary file beside the target,
- * syncs it, renames it and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
+ * Writes a file so that its name always has either the old or the complete new content. The content is written into a hidden file beside
+ * the target, which is synced and renamed; then the folder is synced. The caller ends the writer with `finish`, `discard`, `suspend` or
+ * `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -215,8 +216,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError, and the errors of `options.gate`. After the error `held`, the writer has ended, and the content has another
-   *   hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;

@@ -16,7 +16,7 @@ import type { WriteTarget } from './opened.ts';
 import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Writes into an existing file that is too large to be copied first. Until it is complete, readers see a partly written file. */
+/** Writes into an existing file that is too large to be copied first. Until the content is complete, readers see a partly written file. */
 export class InPlaceWriter implements RandomWriter {
   readonly isInPlace = true;
   readonly fd: number;

@@ -84,7 +84,8 @@ export class OpenedFolder {
 
   /**
    * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half as much
-   * as access through `member`. No other code of the service uses relative paths, so the change affects nothing else.
+   * as access through `member`. No other code of the service uses relative paths, so the change of the working directory affects nothing
+   * else.
    *
    * @param action receives a function that turns a member's name into a path
    */

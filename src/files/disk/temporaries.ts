@@ -141,8 +141,8 @@ export function inodeAt(path: string): string | undefined {
 }
 
 /**
- * Records on disk which temporary files and folders exist, so that the next start after a crash finds them without a search through the
- * accounts' folders. That start removes them, or moves back those that were only set aside.
+ * Keeps a record on disk of the temporary files and folders that exist. So the next start after a crash finds them without a search through
+ * the accounts' folders. It removes them, or moves them back if they were only set aside.
  */
 export class Temporaries {
   readonly #fd: number;

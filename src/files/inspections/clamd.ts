@@ -9,8 +9,8 @@ const longestReplyCharacters = 4096;
 
 /**
  * Maximum number of attempts to send content. clamd may reply and close the connection before it has all content. If this process is still
- * writing then, the connection breaks and the reply is lost. The next attempt pauses between chunks from shortly before the position at
- * which the connection broke, so that the reply can be read.
+ * writing then, the connection breaks and the reply is lost. In the next attempt, there are pauses between the chunks, beginning shortly
+ * before the position at which the connection broke. So the reply can be read.
  */
 const maxAttempts = 6;
 

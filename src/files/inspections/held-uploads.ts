@@ -21,13 +21,13 @@ import type { Inspections } from './inspections.ts';
 import { dropIfEnded, followFolder, heldContent, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
 import type { Judged, Judgement } from './verdict.ts';
 
-/** Interval at which a process that uses the store alone looks for held uploads whose inspection is not running. */
+/** If a process uses the store alone: interval at which it looks for held uploads whose inspection is not running. */
 const resumeEveryMs = 10_000;
 
 /** Maximum number of held uploads that are inspected again at the same time. Each needs an open file. */
 const resumedAtOnce = 16;
 
-/** Duration of the lease of a process that inspects a held upload. The process renews it earlier. */
+/** Duration of the lease of a process that inspects a held upload. The process renews the lease earlier. */
 const leaseMs = 60_000;
 
 /** If the content of a new record does not appear within this time, it is treated as lost. */

@@ -180,7 +180,7 @@ export class Inspections {
   /**
    * Runs the given inspections on a file in parallel.
    *
-   * @param account UUID of the account. Files of one account wait in one queue, so that they do not delay files of others
+   * @param account UUID of the account. Files of one account wait in one queue, so that they do not delay files of other accounts
    * @param isWaitedFor whether a client waits for the result; if so, and an inspection takes too long, the file is held
    * @returns undefined if the service stops meanwhile
    */

@@ -15,7 +15,7 @@ export interface OwnHeld {
 }
 
 /**
- * Finds the account's own held upload for a path at which nothing exists. It is needed because clients inspect a file, set its time or
+ * Finds the account's own held upload for a path at which nothing exists. Clients need this, because they inspect a file, set its time or
  * rename it right after the upload. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is
  * undefined.
  */
@@ -33,7 +33,7 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 
 /**
  * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if it was
- * not inspected under that name, or if more inspections apply to the new path.
+ * not inspected under the new name, or if more inspections apply to the new path.
  *
  * @returns the error that tells the client that the file is held; undefined if there is no such upload
  * @throws ServiceError the errors of moving a file

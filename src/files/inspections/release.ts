@@ -46,7 +46,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   try {
     await upload.commit(held.expected === undefined ? undefined : verify);
   } catch (error) {
-    // The error `not-durable` means that the file has its name, so the release has succeeded.
+    // The error `not-durable` means that the file has its final name, so the release has succeeded.
     if (!isServiceError(error, 'not-durable')) throw error;
   }
   await upload.forget();

@@ -10,7 +10,7 @@ export interface Answer {
   message?: string | undefined;
   /** The body of a refusal. It is only for the journal. */
   response?: unknown;
-  /** The part of `response` that clients see if `public_error` allows it. */
+  /** The part of `response` that clients see if `public_error` allows that. */
   shown?: { message?: string; public_response?: unknown } | undefined;
 }
 

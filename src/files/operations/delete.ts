@@ -18,7 +18,7 @@ import { type Move, relocate } from './relocate.ts';
 /**
  * Deletes a file. Emits `fileRemoved` or `fileRemovalFailed`.
  *
- * @param verify called with the current entry just before the file is removed. If it throws, the file is kept
+ * @param verify called with the current entry just before the file is removed. If it throws, the file remains
  */
 export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
   const { environment, mounts } = paths;
@@ -107,7 +107,7 @@ async function emitRemoved(
 
 /** Options for deleting a folder. */
 export interface FolderDeletion {
-  /** Called with the current entry just before the first removal. If it throws, the folder is kept. */
+  /** Called with the current entry just before the first removal. If it throws, the folder remains. */
   verify?: ((current: Entry) => void) | undefined;
   /** Stops the deletion when aborted. The reason of the abort is a `ServiceError`. */
   stop?: AbortSignal | undefined;
@@ -221,8 +221,8 @@ async function moveToTrash(
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }
-    // Another node may have moved the parent folder meanwhile, and another folder may be at its former path. If so, the current path is
-    // written into the record.
+    // Another node may have moved the parent folder meanwhile. If so, the record gets the current path, because another folder may be at
+    // the former path.
     const place = currentPlace(paths, parent, name, path);
     if (place.realPath !== source.realPath) opened.correct(id, place);
     return target.realPath;

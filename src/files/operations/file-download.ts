@@ -8,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is being read. The caller calls `end` or `release` afterwards. Emits `fileOpened`, and the events of `end`. */
+/** A file that is being read. Emits `fileOpened`. Afterwards, the caller calls `end`, which emits the other events, or `release`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;

@@ -71,7 +71,7 @@ class ShownUpload implements Transfer {
   }
 }
 
-/** A running upload. The caller ends it with `commit` or `abort`. */
+/** A running upload. The caller ends the upload with `commit` or `abort`. */
 export interface FileUpload {
   /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
   write(chunks: readonly Buffer[]): Promise<void>;

@@ -179,7 +179,9 @@ function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, opti
   checkNesting(from, to);
 }
 
-/** @throws ServiceError `destination-overlaps` for a move onto itself, into itself, or onto a parent folder (RFC 4918 §9.9.4) */
+/**
+ * @throws ServiceError `destination-overlaps` if an item would be moved onto itself, into itself, or onto a parent folder (RFC 4918 §9.9.4)
+ */
 export function checkNesting(source: string, target: string): void {
   if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
   if (isWithin(target, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');

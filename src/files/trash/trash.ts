@@ -53,7 +53,7 @@ export async function writeRecord(
 }
 
 /**
- * Returns the current place of a member of an opened folder, because the folder may have been moved.
+ * Returns the current paths of a member of an opened folder. They differ from the former paths if the folder was moved.
  *
  * @param path virtual path of the member when the folder was opened
  */

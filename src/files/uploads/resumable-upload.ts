@@ -265,7 +265,7 @@ export class ResumableUpload {
     }
   }
 
-  // The outcome is kept, so that a client that lost the reply gets the same reply when it asks again.
+  // The outcome is kept. If the client lost the reply, it gets the same reply when it asks again.
   async #concludeHeld({ details }: ServiceError): Promise<void> {
     this.#stopReceiving();
     await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });

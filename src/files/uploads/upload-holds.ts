@@ -53,7 +53,7 @@ export class UploadHolds {
   /** The holds of each upload, oldest first. */
   readonly #holds = new Map<string, Hold[]>();
 
-  /** Resolves when the request has the upload. @see UploadStore.hold */
+  /** Resolves when the request holds the upload. @see UploadStore.hold */
   async take(id: string, onWanted: () => void): Promise<UploadTurn> {
     const holds = this.#holds.get(id) ?? [];
     this.#holds.set(id, holds);

@@ -119,7 +119,7 @@ export interface UploadHold {
   /** Whether a newer request asks for the upload. If so, this request must end. */
   readonly isWanted: boolean;
   /**
-   * Whether an earlier holder never released the upload, and may still have its content open. If so, `renewContent` must precede all
+   * Whether an earlier holder never released the upload, and may still have the content open. If so, `renewContent` must precede all
    * writes.
    */
   readonly isTakeover: boolean;
@@ -175,7 +175,8 @@ export interface UploadStore {
   /**
    * Restores uploads that the shared store lost, with a recorded end, so that `completing` returns them.
    *
-   * @param isStored whether the journal since `sinceMs` (Unix time in milliseconds) has the event that an upload became a file
+   * @param isStored returns whether the journal has the event `fileUploaded` of an upload; the event is not older than `sinceMs` (Unix time
+   *   in milliseconds)
    */
   endLost?(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void>;
 }
@@ -219,7 +220,7 @@ export function refuseMoreThan(maxPerAccount: number): never {
   throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished or held uploads.`);
 }
 
-/** The record of an upload that is over is kept for this time, for a client that did not get the reply. */
+/** Time for which the record of an ended upload is kept, for a client that did not get the reply. */
 export const keptWhenOverMs = 600_000;
 
 const idPattern = /^[A-Za-z0-9_-]{43}$/;

@@ -270,7 +270,7 @@ class Connection implements SftpConnection {
 
 /** The keys that a server is known to have. */
 interface KnownKeys {
-  /** Types of its keys, such as `ssh-ed25519`. */
+  /** Types of the keys, such as `ssh-ed25519`. */
   types: readonly string[];
   /** Returns whether a key is one of the server's known keys. */
   has(key: Buffer): boolean;

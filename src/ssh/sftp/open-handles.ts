@@ -25,7 +25,7 @@ function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
 /**
  * Orders the requests of one session. They take effect as if each request arrived after the reply to the previous one
  * (draft-ietf-secsh-filexfer-02 §6.1). The lock of an open file orders the requests about this file. Requests about paths run one after the
- * other. A request about a path with an open file waits for both.
+ * other. A request about a path with an open file waits for the lock of the file and for earlier requests about paths.
  */
 export class RequestOrder {
   readonly #onPaths = new Set<PathRequest>();
@@ -115,7 +115,7 @@ export abstract class ReadHandle {
   }
 }
 
-/** The open files and folders of one session, by the numbers that its client knows as handles. */
+/** The open files and folders of one session, by handle. */
 export class OpenHandles {
   readonly #client: SshClient;
   readonly #kept = new Map<Handle, { opened: OpenHandle; free: () => void }>();
@@ -157,7 +157,7 @@ export class OpenHandles {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 
-  /** Runs an action that takes several steps. Later actions with the same handles wait until it has ended. */
+  /** Runs an action that takes several steps. Later actions with the same handles wait until this action has ended. */
   async alone<Handles extends readonly Handle[], T>(
     handles: readonly [...Handles],
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,

@@ -94,7 +94,10 @@ class SftpSession {
   readonly #workload = new Workload();
   /** Called when the last running request has ended. */
   #onIdle: () => void = () => {};
-  /** READ replies are sent in order, because OpenSSH's scp silently truncates a file if a later part arrives first. */
+  /**
+   * Resolves when the newest READ has its reply. READ replies are sent in order, because OpenSSH's scp silently truncates a file if a later
+   * part arrives first.
+   */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
   /** Continues to handle received bytes; called when there may be room again. */
