@@ -36,7 +36,7 @@ export async function assertConsoleAccessible(
     await page.locator('main .panel').last().waitFor();
     await page.getByText('Loading').waitFor({ state: 'detached' });
     await look(hash);
-    // An opened part may contain further ones.
+    // An opened part may contain further parts that can be opened.
     const closed = page.locator('main details:not([open]) > summary');
     while ((await closed.count()) > 0) await closed.first().click();
     await look(`${hash}, opened`);

@@ -54,7 +54,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('preview');
   await page.keyboard.press('Escape');
   await openMenu(page);
-  // An open menu always covers a part of the page behind it, so only the menu is checked.
+  // An open menu always covers a part of the page, so only the menu is checked.
   await assertAccessible(page, 'menu', `'#menu'`);
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await look('help');
@@ -161,7 +161,7 @@ export async function assertErrorPagesAccessible(t: TestContext, colorScheme: Co
   }
 }
 
-/** Sends a form in the way the page would without scripts. */
+/** Sends a form as the browser would without scripts. */
 async function submit(page: Page, fields: Record<string, string>) {
   const replied = page.waitForResponse((reply) => reply.request().method() === 'POST');
   await page.evaluate(`((fields) => {

@@ -24,7 +24,7 @@ const files: Record<string, string | Buffer> = {
   'm.wav': silence(60),
 };
 
-/** A selector for each file that matches once it is shown. Files with `isInShort` are also checked in the normal run. */
+/** For each file, a selector that matches when the file is shown. Files with `isInShort` are also checked in the normal run. */
 const shown: readonly { name: string; ready: string; isInShort?: true }[] = [
   { name: 'a.txt', ready: 'pre' },
   { name: 'b.md', ready: '.markdown table', isInShort: true },
@@ -74,7 +74,7 @@ export async function assertPreviewsAccessible(
       await dialog.getByText('inside').waitFor();
       await look('a member of an archive');
     }
-    // Do not use Escape here, because a PDF in its frame may have the keyboard focus.
+    // Escape may have no effect here, because the frame of a PDF may have the keyboard focus.
     await dialog.getByRole('button', { name: 'Close' }).click();
     await dialog.waitFor({ state: 'detached' });
   }

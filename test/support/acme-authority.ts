@@ -15,15 +15,15 @@ export interface Lie {
   body?: unknown;
 }
 
-/** The behaviour of an authority. It may be changed while the authority runs. */
+/** The behaviour of an authority. A test may change it while the authority runs. */
 export interface Behaviour {
   /** False replies by the last part of the path: `dir`, `account`, `order`, `authorization`, `finalize`, `certificate`. */
   lies: Record<string, Lie | undefined>;
-  /** Creates the certificate for a request, as the authority `ca`. */
+  /** Creates the certificate for a request, signed by the authority `ca`. */
   issue: (authority: TestAuthority, csr: string) => string;
 }
 
-/** An authority that checks nothing and can be made to lie. For an authority that follows the RFC, use Pebble. */
+/** An authority that checks nothing and can send false replies. For an authority that follows the RFC, use Pebble (pebble.ts). */
 export class TestAuthority {
   readonly folder: string;
   readonly caPath: string;

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { randomFrom } from './random.ts';
 
 /**
- * Faults of a connection: it is cut while the client sends; only the server sees its end; the server's reply is lost, completely or from
- * some byte on.
+ * Faults of a connection: it is cut while the client sends; the server's side ends, but the client is not told; the server's reply is lost,
+ * completely or after some bytes.
  */
 const kinds = ['cut', 'end', 'swallow', 'halve'] as const;
 
@@ -28,7 +28,7 @@ export interface BadLine {
 }
 
 /**
- * Starts a proxy to a server. The first `faults` connections fail, in a way that the seed determines; later ones work.
+ * Starts a proxy to a server. The first `faults` connections fail, in a way that the seed determines; later connections work.
  *
  * @param maxBytes maximum number of the client's bytes that are passed on before a connection fails
  */
@@ -96,7 +96,7 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/** Passes on data, and then the end. `look` returns the part of each piece to pass on; undefined ends the connection. */
+/** Passes on data, and then the end. For each piece, `look` returns the part to pass on; undefined ends the connection. */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {
@@ -107,6 +107,6 @@ async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buf
     }
     to.end();
   } catch {
-    // One side has disconnected, so the other one is disconnected, too.
+    // If one side disconnects, the other side is disconnected, too.
   }
 }

@@ -8,7 +8,7 @@ const leaseMs = 50_000;
 
 type Step = { attempt: LoginAttempt; does: 'begin' | 'failed' | 'succeeded' | 'unknown' } | { waitMs: number };
 
-/** Steps of guessers: many guess at names, or two repeat a few passwords. */
+/** Steps of guessers: either many guessers try names, or two guessers repeat a few passwords. */
 function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<Step> {
   const attempts = fc
     .record({ source: fc.constantFrom(...sources), username: fc.constantFrom('alice', 'ALICE', 'bob'), password: fc.nat(passwords - 1) })
@@ -105,7 +105,7 @@ class History {
  * Asserts that bans decide as the history of attempts requires.
  *
  * @param limit number of failures until a ban
- * @param runs number of histories to try; they are the same each time
+ * @param runs number of histories to try; every run of the test tries the same ones
  */
 async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, runs: number): Promise<void> {
   const policy = { ban_after_failures: limit, ban_seconds: 40, ban_window_seconds: 90 };
@@ -115,7 +115,8 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
       const bans = new MemoryBans(clock, () => policy);
       const model = new History(policy);
       const underWay: { attempt: LoginAttempt; hasSlotUntilMs: number }[] = [];
-      // A failed check that outlasted its slot, or had none because its credentials were known, may exceed the limit.
+      // Two kinds of failed checks may exceed the limit: those that outlasted their slot, and those without a slot, because the credentials
+      // were known.
       let isBounded = true;
       for (const step of history) {
         const nowMs = clock.nowMs();
@@ -149,8 +150,8 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
   );
 }
 
-/** Checks guessers by address. */
+/** Checks bans of addresses. */
 export const assertBansOfAddresses = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b'], 3), 4, runs);
 
-/** Checks guessers by name. */
+/** Checks bans of names. */
 export const assertLimitsOfNames = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b', 'c', 'd', 'e'], 9), 12, runs);

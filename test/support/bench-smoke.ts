@@ -11,7 +11,11 @@ export function smoke(args: string[]): Promise<{ code: number | null; output: st
   });
 }
 
-/** Declares a test for each part. @param parts rows that every machine for long tests can run; the first figure of a row belongs to svc */
+/**
+ * Declares a test for each part.
+ *
+ * @param parts the rows of each part that every machine for long tests can run; the first figure of a row is that of svc
+ */
 export function testParts(parts: Readonly<Record<string, readonly string[]>>): void {
   for (const [part, workloads] of Object.entries(parts))
     test(`npm run bench -- ${part} --smoke runs on svc and on the peers that are installed`, async () => {

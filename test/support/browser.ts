@@ -17,7 +17,7 @@ export async function touch(session: CDPSession, paths: { from: [number, number]
   await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
 
-/** Matches the browsers' messages after a test has ended its server. */
+/** Matches the messages that browsers print after a test has ended its server. */
 const endOfServer = /net::ERR_CONNECTION_(RESET|REFUSED)|NS_ERROR_(CONNECTION_REFUSED|NET_RESET)/;
 
 /** Options of a test's page: its look, and its permissions. */
@@ -87,7 +87,7 @@ export async function openPage(t: TestContext, browser: Browser, { expectedError
   return Object.assign(page, { problems });
 }
 
-/** Opens a page of alice with a session that is created by a request, because the login form would take another page. */
+/** Opens a page of alice. The session is created by a request, because the login form would need another page load. */
 export async function login(page: Page, url: string, target = '/home/'): Promise<void> {
   const body = new URLSearchParams({ username: 'alice', password: testPassword }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -105,7 +105,7 @@ export async function loginByForm(page: Page, url: string, target = '/home/'): P
   await page.locator('input[name=password]').fill(testPassword);
   await page.locator('form[action$=login] button').click();
   await page.locator('#members').waitFor();
-  // The page's script runs once the page is complete. Actions of a test before that would have no effect.
+  // The page's script starts when the page is complete. Earlier actions of a test would have no effect.
   await page.waitForLoadState('load');
 }
 
@@ -137,9 +137,9 @@ interface AxeViolation {
  * @param within expression for a part
  */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
-  // The pages' policy refuses foreign scripts, but the debugger's evaluation is not subject to it.
+  // The pages' policy refuses foreign scripts, but does not apply to evaluation by the debugger.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeSource);
-  // Nearly every element passes, so these results are neither described nor sent.
+  // Passed checks are neither described nor transferred, because nearly every element passes.
   const violations = await page.evaluate<AxeViolation[]>(`axe.run(${within}, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     resultTypes: ['violations'],

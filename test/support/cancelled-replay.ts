@@ -9,7 +9,7 @@ import { startReceiver, until } from './receiver.ts';
 import { testBasic } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Number of requests that are answered before the replay is cancelled, and number of concurrent requests. */
+/** Number of concurrent requests. The replay is cancelled when the same number of requests has been answered. */
 const answered = 100;
 const atOnce = 4;
 

@@ -29,7 +29,7 @@ export interface Ended {
 export interface Running {
   child: ChildProcess;
   cwd: string;
-  /** Resolves when a line of stdout matches. @throws if the process ends before that */
+  /** Resolves when a line of stdout matches. @throws if the process ends earlier */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<Ended>;
   stdout(): string;
@@ -47,7 +47,7 @@ interface Options {
   under?: readonly string[];
 }
 
-/** Starts `svc` with arguments. It is ended with the test. */
+/** Starts `svc` with arguments. The process is ended at the end of the test. */
 export function start(t: TestContext, args: string[], options: Options): Running {
   const [first = '', ...rest] = [...(options.under ?? []), ...program, ...args];
   const child = spawn(first, rest, {
@@ -91,8 +91,8 @@ export function start(t: TestContext, args: string[], options: Options): Running
 }
 
 /**
- * Runs `svc` to its end. If it needs its own process, it gets one; all other runs share a process. Whether the executable has every command
- * is tested in cli/executable.test.ts.
+ * Runs `svc` to its end. A run gets its own process only if it needs one; all other runs share a process, which does not use the
+ * executable. cli/executable.test.ts tests that the executable has every command.
  */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   if (needsProcess(options)) return start(t, args, options).ended;
@@ -106,7 +106,7 @@ export async function run(t: TestContext, args: string[], options: Options): Pro
   return ended;
 }
 
-/** Returns whether a run needs its own process. It does if it reads stdin or concerns the process itself; for a binary, all runs do. */
+/** Returns whether a run needs its own process: if it reads stdin, if it concerns the process itself, or if the binary is tested. */
 function needsProcess({ env = {}, input, uid, under }: Options): boolean {
   return isBinary || input !== undefined || uid !== undefined || under !== undefined || 'NODE_OPTIONS' in env;
 }
@@ -117,7 +117,7 @@ export interface Mock {
   stdout(): string;
 }
 
-/** Starts `svc mock` with arguments. Several mocks share a process, and run until this process ends. Files need absolute paths. */
+/** Starts `svc mock` with arguments. All mocks share a process, and run until the test process ends. Paths of files must be absolute. */
 export async function startMock(t: TestContext, args: readonly string[], cwd: string): Promise<Mock> {
   const command = ['mock', ...args, '--port', '0'];
   learnArguments(command);

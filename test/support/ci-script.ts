@@ -6,7 +6,7 @@ import { program } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
 /**
- * Creates the project of an example as a reader would have it, with its files, and `svc` at the path where npm installs it.
+ * Creates a project with the files of an example, and with `svc` at the path where npm installs it.
  *
  * @returns its folder
  */
@@ -25,7 +25,7 @@ export interface ScriptEnd {
 }
 
 /**
- * Runs the `ci.sh` of a project in a shell without variables. It is ended with the test.
+ * Runs the `ci.sh` of a project in a shell without variables. The shell is ended at the end of the test.
  *
  * @param onOutput called with the output so far
  */
@@ -45,7 +45,7 @@ export function runCiScript(
       output += chunk;
       onOutput(output, script);
     });
-  // Wait for its exit and not for the end of its output, which processes that it left behind would hold open.
+  // Waits for the exit of the script, not for the end of its output. Processes that the script left behind would keep the output open.
   return new Promise((resolve) => script.on('exit', (code) => resolve({ code, output })));
 }
 

@@ -21,7 +21,7 @@ export interface TestRequest {
   body?: string | Buffer;
   /** `name:password`, or null for no credentials; by default those of alice. */
   user?: string | null;
-  /** Whether status 500 is expected. Otherwise it makes the test fail. */
+  /** Whether status 500 is expected. If not, a reply with 500 makes the test fail. */
   mayFail?: boolean;
   ca?: string | Buffer;
   cert?: string | Buffer;
@@ -141,7 +141,7 @@ export class Client {
   }
 }
 
-/** Maximum size, in bytes, of replies that are searched for secrets. Longer ones are files of a test. */
+/** Maximum size, in bytes, of replies that are searched for secrets. Longer replies are files of a test. */
 const maxVisited = 64 * 1024;
 
 function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {
@@ -157,8 +157,8 @@ function learnFromRequest(headers: Record<string, string | string[]>, body: stri
 }
 
 /**
- * Asserts that no reply contains the credentials that a client sent, in any encoding. A new session is returned only to the client that
- * logged in.
+ * Asserts that a reply does not contain the credentials that a client sent, in any encoding. Only the reply to a login may contain a new
+ * session.
  */
 function assertReplyHasNoSecret(what: string, status: number, { headers, rawHeaders }: IncomingMessage, text: string): void {
   const session = sessionOf(status, headers, text);

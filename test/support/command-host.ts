@@ -3,13 +3,13 @@ import { main } from '../../src/cli/main.ts';
 import type { Ended } from './child.ts';
 import type { HostedCommand, MockOutput } from './hosted-commands.ts';
 
-// A process that runs commands of svc one after the other, as if each had its own process, or several mocks at once. hosted-commands.ts
-// starts it.
+// The program of two kinds of processes, which hosted-commands.ts starts. One runs commands of svc one after the other, as if each had its
+// own process. The other runs several mocks at the same time.
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 let output = { stdout: '', stderr: '' };
-/** The function with which a mock prints. It is stored per mock, because several of them run at once. */
+/** The function with which the current mock prints. Each mock has its own, because several mocks run at the same time. */
 const printing = new AsyncLocalStorage<(text: string) => void>();
 
 for (const name of ['stdout', 'stderr'] as const) {
@@ -24,7 +24,7 @@ for (const name of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Resolves when a command has left nothing open that would keep a process from ending. */
+/** Resolves when nothing that a command opened would keep a process from ending. */
 async function untilNothingIsLeft(ownResources: number): Promise<void> {
   while (process.getActiveResourcesInfo().length > ownResources) {
     // Without `unref`, the timer itself would be one of the resources.
@@ -56,5 +56,5 @@ process.on('message', (command: HostedCommand) => {
   else runMock(command.args, command.mock);
 });
 
-// Mocks would keep this process running after its parent has ended.
+// Otherwise mocks would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** A name that would change how other texts are read, and even run code, if it were not shown as text. */
+/** A name that would run code, or change how other texts are displayed, if it were not shown as plain text. */
 export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
 
 const uuid = (number: number) => `0b5cad00-1111-4222-8333-${String(number).padStart(12, '0')}`;
@@ -340,7 +340,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#configuration', 'Configuration'],
 ];
 
-/** Makes the page receive replies of a busy installation in which all names are hostile. Requests for the login are not changed. */
+/** Replaces the replies that the page receives by those of a busy installation in which all names are hostile. The login still works. */
 export async function answerHostile(page: Page): Promise<void> {
   await page.route(/\/api\/(?!login|logout|me$)/, (route) => {
     const { pathname } = new URL(route.request().url());

@@ -22,7 +22,7 @@ export function failingReceiver(t: TestContext): Promise<Receiver> {
   });
 }
 
-/** Returns the configuration for the tasks below: a handler that stops after one failure, and bans after two failures. */
+/** Returns the configuration for the tasks below: a handler stops after one failure, and an address is banned after two failures. */
 export function workConfig(receiver?: Receiver): TestConfig {
   return {
     server: { security_policy: { ban_after_failures: 2, ban_window_seconds: 600, ban_seconds: 600 } },
@@ -52,7 +52,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.locator('#sections').getByText('Handlers').click();
   await handler.getByRole('button', { name: 'Start' }).click();
   await page.getByText('invoices was started.').waitFor();
-  // The handler delivers again. Until a delivery succeeds, earlier failures count.
+  // The handler delivers again. It still counts as failing until a delivery succeeds.
   await handler.getByText('failing, 1 of 1').waitFor();
   await at(2).put('/home/second.txt', 'two');
   await until('the second event is delivered', () => receiver.events().some(({ data }) => data.path === '/second.txt'));
@@ -63,7 +63,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.getByRole('button', { name: 'Replay one' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
   await page.getByRole('heading', { name: 'Dry run' }).waitFor();
-  // If another node than the sender replays it, the body names that node.
+  // If a node replays a request that another node sent, the body names the replaying node.
   await page.getByText(files.length === 1 ? 'as it was sent' : /as it was sent|would differ/).waitFor();
   assert.equal(receiver.requests.length, before, 'a dry run sends nothing');
   await page.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();

@@ -47,7 +47,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
   const open = replies.map((outgoing) => streams.open({ outgoing, administrator, session: undefined }, {}));
   for (const stream of open) feed.add(stream);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  // Waits until the kernel's buffers of all readers are full.
+  // Wait until the kernel's buffers of all readers are full.
   for (let tick = 0; tick < 2000 && !open.every(({ isBehind }) => isBehind); tick++) {
     clock.advance(2000 / 1000);
     for (const stream of open) if (!stream.isBehind) stream.send({ event: 'overview', data: { filler } });

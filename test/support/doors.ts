@@ -11,7 +11,7 @@ const tus = { 'tus-resumable': '1.0.0' };
 /** Returns the URL of a path below the home folder. */
 export const urlOf = (path: string) => `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 
-/** The target of a door: a name in an existing folder (`/` or `/d`). A door is a request that creates a name or changes a file. */
+/** A door is a request that creates a name or changes a file. This is its target: a name in an existing folder (`/` or `/d`). */
 export interface DoorTarget {
   folder: string;
   name: string;
@@ -59,7 +59,7 @@ export function completeDraft(client: Client, url: string, headers: Record<strin
 }
 
 /**
- * All HTTP requests that create a name or store the content `new` under it. `/spare` is a file, which only MOVE removes.
+ * All HTTP requests that create a name or store the content `new` under a name. `/spare` is a file that only MOVE removes.
  */
 export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget) => Promise<TestReply>>> = {
   PUT: (client, at) => client.send('PUT', urlOf(pathOf(at)), { body: 'new', headers: at.headers ?? {} }),

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 
-/** Time in milliseconds below which work is harmless, however it grows. Inputs have a maximum size, and this is measured near it. */
+/** Work that takes less than this time, in milliseconds, is harmless even if it grows fast: the inputs have nearly their maximum size. */
 const harmlessMs = 20;
 
-/** Ratio of the sizes of the larger and the smaller input, which was doubled three times. */
+/** Size of the larger input relative to the smaller one, which was doubled three times. */
 const growth = 8;
 
-/** Factor by which the work may exceed linear growth. With quadratic growth it would be eight times as much. */
+/** Factor by which the work may exceed linear growth. With quadratic growth, this factor would be eight. */
 const tolerance = 2.5;
 
 /**
- * Further growth for a second check. Effects such as caches and garbage end after a part of the range; quadratic work becomes sixteen times
- * as much.
+ * Factor by which a second check enlarges the input further. Effects of caches and garbage collection do not continue to grow, but
+ * quadratic work becomes sixteen times as much.
  */
 const furtherGrowth = 4;
 
-/** Time in milliseconds below which the largest accepted input delays nobody, if larger inputs are refused. */
+/** If larger inputs are refused, the largest accepted input may take this time, in milliseconds, because it delays nobody much. */
 const stallMs = 100;
 
-/** Returns the minimum CPU time of this process over several calls, in milliseconds. Other programs of the machine do not count. */
+/** Returns the minimum CPU time of several calls, in milliseconds. Other programs of the machine do not affect it. */
 async function leastMs(work: () => unknown, calls: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let call = 0; call < calls; call++) {
@@ -49,7 +49,7 @@ export async function assertLinear<T>(what: string, make: (size: number) => T, w
   }
   const larger = make(size * furtherGrowth);
   const largerMs = await leastMs(() => work(larger), 2);
-  // The smaller input is measured again, because the machine may be faster now than before.
+  // The smaller input is measured again, because the machine may have become faster meanwhile.
   largeMs = Math.min(largeMs, await leastMs(() => work(large), 3));
   if (largerMs < largeMs ? largeMs < stallMs : largerMs <= furtherGrowth * tolerance * largeMs) return;
   assert.fail(

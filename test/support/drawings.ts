@@ -22,7 +22,7 @@ const tenTimes = (part: string) => part.repeat(10);
 const rect = '<rect width="9" height="9"/>';
 const many = (part: string, count: number) => part.repeat(count);
 
-/** Drawings of a few bytes or kilobytes that a browser would draw for minutes or for ever. */
+/** Drawings of a few bytes or kilobytes for which a browser would need minutes, or would never finish. */
 const attacks: Record<string, string> = {
   'copies of copies': svg(
     `<defs><g id="l0">${rect}</g>${levels((level, inner) => `<g id="l${level}">${tenTimes(`<use href="#${inner}"/>`)}</g>`)}</defs><use href="#l9"/>`,
@@ -81,7 +81,7 @@ const attacks: Record<string, string> = {
   'a drawing of six megabytes': svg(`<!--${many('x', 6_000_000)}-->${rect}`),
 };
 
-/** Drawings of the kind that drawing programs create, and drawings whose unusual parts have no effect in pictures. */
+/** Harmless drawings: such as drawing programs create, and drawings whose unusual parts have no effect in pictures. */
 const drawable: Record<string, string> = {
   'copies as maps have them': svg(`<defs><g id="a 1">${many(rect, 20)}</g></defs>${many('<use xlink:href="#a 1"/>', 500)}`),
   'a style as Illustrator writes it': svg(
@@ -100,10 +100,10 @@ const drawable: Record<string, string> = {
   'a picture inside': svg(`<image width="9" height="9" href="data:image/png;base64,${base64(pngHead(30, 30))}"/>`),
 };
 
-/** The drawings that are also tried in the normal run. */
+/** The drawings that the normal run also tries. */
 const few = ['copies of copies', 'patterns by a style', 'a filter for each', 'a style as Illustrator writes it', 'what is elsewhere'];
 
-/** Opens drawings that cost more than a browser can draw, and drawings of drawing programs, in the viewer and in a document. */
+/** Opens drawings that are too expensive for a browser, and harmless drawings, in the viewer and in a document. */
 export async function assertDrawingsBounded(t: TestContext, { areAll }: { areAll: boolean }): Promise<void> {
   const server = await startServer(t);
   const names = (drawings: Record<string, string>) =>

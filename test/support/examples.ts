@@ -7,7 +7,7 @@ import { temporaryFolder } from './temp.ts';
 
 export const examples = join(process.env.SVC_ROOT ?? '.', 'examples');
 
-/** Creates a copy of an example that serves on a free port. */
+/** Copies an example, and changes the copy so that it serves on a free port. */
 export function copyOf(t: TestContext, name: string): string {
   const folder = temporaryFolder(t);
   cpSync(join(examples, name), folder, { recursive: true });
@@ -16,7 +16,7 @@ export function copyOf(t: TestContext, name: string): string {
   return folder;
 }
 
-/** Starts a program of an example on a free port. Returns it with its output. */
+/** Starts a program of an example on a free port. Returns the process and its output. */
 export async function program(
   t: TestContext,
   cwd: string,

@@ -4,8 +4,8 @@ import type { Exchange } from '../../src/http/request/exchange.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 
 /**
- * Returns an exchange that has only the parts of a request that parsers of headers and bodies read. With it, tests can call them without a
- * server.
+ * Returns an exchange that has only those parts of a request that parsers of headers and bodies read. With such an exchange, tests can call
+ * the parsers without a server.
  */
 export function exchangeOf(request: {
   method?: string;

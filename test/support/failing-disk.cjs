@@ -1,6 +1,7 @@
-// Loaded before svc (NODE_OPTIONS=--require): calls to the file system fail with EIO while the file that FAILING_DISK names has a line
-// `FUNCTION PART`, for paths, or paths of descriptors, that contain PART (`$` is the end of each). With `stall FUNCTION PART` the whole
-// process sleeps there until the file is gone; it has made FAILING_DISK.stalled then.
+// Loaded before svc (NODE_OPTIONS=--require). Makes calls to the file system fail. FAILING_DISK is the path of a control file. If it has a
+// line `FUNCTION PART`, calls of the function fail with EIO if the path, or the path of the descriptor, contains PART (`$` in PART stands
+// for the end of the path). With a line `stall FUNCTION PART`, such a call creates FAILING_DISK.stalled, and then the whole process sleeps
+// until the line or the control file is removed.
 const fs = require('node:fs');
 const { syncBuiltinESMExports } = require('node:module');
 
@@ -44,7 +45,7 @@ for (const name of functions) {
     if (name.endsWith('Sync')) throw fault(name);
     setImmediate(rest.at(-1), fault(name));
   };
-  // Those with several results have a promise of their own.
+  // Functions with several results have a custom promisified form, which is a property.
   Object.defineProperties(fs[name], Object.getOwnPropertyDescriptors(call));
 }
 

@@ -10,10 +10,10 @@ import { append, part, sha256, uploads } from './draft-uploads.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 
-/** The state of a file, as far as its client knows: it exists, it does not, or unknown, because no reply arrived. */
+/** The state of a file from the view of its client: it exists, it does not exist, or unknown, because no reply arrived. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
-/** Time in milliseconds after which a node that has not answered is not asked again. */
+/** Time limit of a node's reply in milliseconds. After it, the client uses another node. */
 export const patienceMs = 4000;
 
 const pieceBytes = 300_000;
@@ -27,7 +27,7 @@ export function contentOf(name: string, bytes: number): Buffer {
 /** Thrown if there is no reply, or none that answers the request. The client then tries again, later or at another node. */
 class NotNow extends Error {}
 
-/** Works on its own files at several nodes, even if they fail, and records the reply about each file. */
+/** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
 abstract class FaultedClient {
   /** Files by name. A file whose state is `done` must have this content. */
   readonly told = new Map<string, { fate: Fate; content: Buffer }>();
@@ -109,7 +109,7 @@ abstract class FaultedClient {
       const reply = await this.ask(method, target, headers, body);
       if (reply.status < 300 || isUnsynced(reply)) return 'done';
       // Possible statuses: 401 if the account cannot be looked up, 412 if an earlier attempt succeeded, 500 if a disk fails. A failed sync
-      // of a folder is not reported in this way.
+      // of a folder does not cause an error status.
       assert.ok([401, 412, 423, 429, 500, 503].includes(reply.status), `${method} ${target}: ${reply.status} ${reply.text}`);
       await sleep(30);
       return 'refused';
@@ -124,7 +124,7 @@ function isUnsynced({ status, text }: WatchedReply): boolean {
   return status >= 400 && /"durable": ?false/.test(text);
 }
 
-/** Writes, replaces, renames and removes files. Each name is used only once, because a request without a reply may still be executed. */
+/** Writes, replaces, renames and removes files. Each name is used only once, because a request without a reply may be executed later. */
 export class ChangingClient extends FaultedClient {
   protected async once(name: string): Promise<void> {
     const first = contentOf(name, 200_000);
@@ -159,7 +159,7 @@ type Protocol = 'draft' | 'tus';
 /** Uploads files in pieces, each with its digest, and continues at the offset that the service reports. */
 export class DigestClient extends FaultedClient {
   readonly protocol: Protocol;
-  /** Uploads whose records were lost together with the data of Redis. */
+  /** Uploads that the service lost together with the data of Redis. */
   readonly forgotten = new Set<string>();
 
   constructor(folder: string, ports: readonly number[], name: string, user: string, protocol: Protocol) {
@@ -179,7 +179,7 @@ export class DigestClient extends FaultedClient {
         return;
       } catch (error) {
         if (!(error instanceof NotNow)) throw error;
-        // Without a URL, nobody knows of the upload.
+        // Without its URL, the client cannot continue the upload.
         if (state.url === '') return;
         assert.ok(performance.now() < endMs, `${name}: it came to no end in three minutes: ${error.message}`);
         await sleep(50);
@@ -236,7 +236,7 @@ function later({ status, text }: WatchedReply, name: string): void {
   if ([401, 429, 500, 503].includes(status)) throw new NotNow(`${name}: ${status} ${text}`);
 }
 
-/** Uploads files over SFTP, with their pieces out of order. Each name is used only once. */
+/** Uploads files over SFTP, in pieces that are out of order. Each name is used only once. */
 export class SftpFaultedClient extends FaultedClient {
   /** Start time of each upload, on the clock of `performance`. */
   readonly begunMs = new Map<string, number>();

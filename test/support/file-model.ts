@@ -27,14 +27,14 @@ export interface Operation {
   content: string;
 }
 
-/** The reply that the service must give, and the events that it must emit for the operation's path. */
+/** The required reply of the service, and the events that it must emit for the operation's path. */
 export interface Expected {
   status: number;
   events: number[];
   body?: string;
 }
 
-/** The rights of an account. If a prefix contains a path, its rights apply; otherwise the general ones do. */
+/** The rights of an account. If a path is below a prefix, the rights of the prefix apply, otherwise the general rights. */
 export interface Rights {
   general: readonly Right[];
   below: Readonly<Record<string, readonly Right[]>>;
@@ -108,7 +108,7 @@ export class FileModel {
     }
   }
 
-  /** Folder commands answer 200 or 422 for any fault. If the folder does not exist, clients with a right to it get 404. */
+  /** A folder command answers 200, or 422 for any fault. If the folder does not exist, clients with a right to it get 404. */
   #asCommand({ account, path }: Operation, action: () => Expected): Expected {
     const folder = parentOf(path);
     const rights = allRights.filter((right) => right !== 'rename');

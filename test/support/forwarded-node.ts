@@ -17,15 +17,15 @@ const keys = { stream: '{svc}:journal', marker: '{svc}:marker', counter: '{svc}:
 /** An event that affects a node, its connection to Redis, or Redis itself. */
 export type Mishap =
   | { kind: 'append'; count: number }
-  /** The connection breaks at a later command, before or after its execution. */
+  /** The connection breaks at a later command, before or after the command is executed. */
   | { kind: 'cut'; isDone: boolean; after: number }
   | { kind: 'pass'; seconds: number }
   | { kind: 'restart' }
-  /** FLUSHALL, which no connection reports. Another node may notice it first. */
+  /** FLUSHALL. The connection does not report it, and another node may notice it first. */
   | { kind: 'empty'; isMarked: boolean }
   /** Redis is killed and loses its last second. */
   | { kind: 'kill' }
-  /** The handlers deliver a share of the events in the stream. */
+  /** The handlers deliver some of the events in the stream. */
   | { kind: 'deliver'; share: number };
 
 interface Block {
@@ -178,7 +178,7 @@ export class ForwardedNode {
   async drain(): Promise<void> {
     // After this time, any fault has been noticed.
     await this.pass(1500);
-    // It must stay quiet for several rounds, because the last checkpoint may look like the end while a forwarder waits to ask Redis again.
+    // Nothing may happen for several rounds. A single quiet round may only mean that a forwarder waits before it asks Redis again.
     let quietRounds = 0;
     for (let round = 0; round < 1000; round++) {
       await this.pass(500);
@@ -207,7 +207,10 @@ export class ForwardedNode {
     );
   }
 
-  /** Asserts that an emptied Redis gets the undelivered events again, and events that were sent together with the first of them. */
+  /**
+   * Asserts that an emptied Redis gets the undelivered events again. It may also get events that were sent together with the first of
+   * these.
+   */
   async checkEmptied(): Promise<void> {
     await this.drain();
     await this.pass(3000);
@@ -229,7 +232,7 @@ export class ForwardedNode {
     await this.#local.close();
   }
 
-  // A killed process leaves only the data that it has written.
+  // After a kill, there is only the data that the process has written.
   async #restart(): Promise<void> {
     this.#link.isOver = true;
     this.#link.isReady = false;
@@ -258,7 +261,7 @@ export class ForwardedNode {
   async #deliver(share: number): Promise<void> {
     const entries = await this.#entries();
     const last = entries[Math.floor(entries.length * share) - 1];
-    // Handlers continue at their own positions, even if these are before the data that Redis still has.
+    // Handlers continue at their own positions, even if these are older than the data that Redis still has.
     if (!last || Number(last.text) < this.#delivered) return;
     this.#delivered = Number(last.text) + 1;
     this.#deliveredTo = positionAfter(parseStreamId(last.id));

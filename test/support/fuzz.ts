@@ -6,17 +6,17 @@ import { ServiceError } from '../../src/lib/errors.ts';
 /** Number of cases of one property. `npm run fuzz` increases it. */
 const cases = Number(process.env.SVC_FUZZ_CASES ?? 400);
 
-/** A seed that every run uses, so that a fault that was found once is found again. */
+/** A seed that every run uses, so that each run finds the same faults again. */
 const fixedSeed = 20_261;
 
-/** A second seed, which is random. `SVC_FUZZ_SEED` repeats a run. */
+/** A second, random seed. To repeat a run, set `SVC_FUZZ_SEED` to its seed. */
 const randomSeed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /**
  * Checks a property, half of the cases with the fixed seed and half with a random one. Prints the number of cases.
  *
- * @param options.share factor for the number of cases; properties that are cheap to check get more
- * @param options.most maximum number of cases, if more would take long and find nothing new
+ * @param options.share factor for the number of cases; it is larger for properties that are cheap to check
+ * @param options.most maximum number of cases, for properties where more cases take long and find nothing new
  * @param options.each number of cases in one value
  */
 export async function fuzz<T>(
@@ -51,10 +51,10 @@ export function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
 }
 
-// These are much cheaper than fast-check's own strings of this kind. They include lone surrogates.
+// Much cheaper to create than fast-check's own strings of this kind. They include lone surrogates.
 const codePoint = fc.oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0x10ffff));
 
-/** Returns texts that begin like one of `seeds` and are then damaged: cut, repeated, spliced with others, or with inserted characters. */
+/** Returns damaged forms of the texts `seeds`: cut, repeated, spliced with others, or with inserted characters. */
 export function damaged(seeds: readonly string[]): fc.Arbitrary<string> {
   const odd = ['', '\r\n', ...'\0\n \t"\'<>&%;,:={}[]\\/\u{1f600}\ufeff'];
   const piece = fc.oneof(

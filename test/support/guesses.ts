@@ -2,7 +2,7 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { Client, TestReply, TestRequest } from './client.ts';
 import { testPassword } from './secrets.ts';
 
-/** Returns a Basic request of a client at an address, as a proxy on this machine reports it. */
+/** Returns a request with Basic authentication. Its forwarded header, as from a proxy on this machine, has the client's address. */
 export function from(address: string, user: string, more: TestRequest = {}): TestRequest {
   return { ...more, user, headers: { accept: 'application/json', 'x-forwarded-for': address, ...more.headers } };
 }
@@ -10,7 +10,7 @@ export function from(address: string, user: string, more: TestRequest = {}): Tes
 /**
  * Sends many different wrong passwords of an account at once, and one other request in the middle.
  *
- * @returns the replies to the guesses and to that one
+ * @returns the replies to the guesses, and the reply to the other request
  */
 export async function guessAtOnce(
   clients: readonly Client[],

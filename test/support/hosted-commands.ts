@@ -8,7 +8,7 @@ export interface HostedCommand {
   args: string[];
   cwd: string;
   env: NodeJS.ProcessEnv;
-  /** Number among the mocks of this host, which run at once; undefined for a command that ends by itself. */
+  /** Number of a mock, because this host runs several mocks at the same time; undefined for a command that ends by itself. */
   mock?: number;
 }
 
@@ -25,7 +25,7 @@ let before: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs a command of `svc` in a process that the tests share, because loading the program takes most of the time. Commands run one after the
- * other. If a command leaves something open, it does not end here, either.
+ * other. As in its own process, a command does not end while something that it opened is still open.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
   const ended = before.then(() => ask(command));
@@ -57,13 +57,13 @@ let mockHost: ChildProcess | undefined;
 let mocks = 0;
 let silentMocks = 0;
 
-/** Runs a mock of `svc` in a process that all mocks share, until this process ends. @param onText called with its output */
+/** Runs a mock of `svc` in a process that all mocks share, until the test process ends. @param onText called with the mock's output */
 export function startHostedMock(command: HostedCommand, onText: (text: string) => void): void {
   mockHost ??= startHost().setMaxListeners(0);
   const host = mockHost;
   const mock = mocks++;
   let isSilent = true;
-  // Until the mock listens, this process must wait for it.
+  // Until the mock listens, the test process must not end.
   if (silentMocks++ === 0) host.ref();
   host.on('message', (output: MockOutput) => {
     if (output.mock !== mock) return;
@@ -85,7 +85,7 @@ function startHost(): ChildProcess {
   errors.on('data', (text) => {
     otherOutput += text;
   });
-  // It ends when the channel closes, which happens with this process. It must not keep this process running.
+  // The host ends when its channel closes, which happens when the test process ends. It must not keep the test process running.
   errors.unref();
   started.channel?.unref();
   return started;

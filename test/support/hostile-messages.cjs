@@ -1,4 +1,5 @@
-// Loaded into supervisor and nodes by --require: before each message between them goes every message that must change nothing.
+// Loaded into the supervisor and the nodes by --require. Before each message between them, it sends hostile messages, which must have no
+// effect.
 const childProcess = require('node:child_process');
 
 const long = 'x'.repeat(1_000_000);
@@ -26,7 +27,7 @@ const hostileMessages = [
 ];
 module.exports = { hostileMessages };
 
-/** Has a process send them beside its own; messages of node:cluster are objects. */
+/** Makes a process send the hostile messages before each of its own messages, which are arrays. Messages of node:cluster are objects. */
 function precede(sender) {
   const send = sender.send.bind(sender);
   sender.send = (message, ...rest) => {

@@ -7,7 +7,7 @@ export function frame(type: number, flags: number, stream: number, payload?: Buf
 
 export function requestFrame(stream: number, fields: readonly (readonly [string, string])[]): Buffer;
 
-/** What is sent again and again by those who flood. */
+/** A hostile action that a flooding client repeats. */
 export type Act = 'requests' | 'small' | 'resets' | 'settings' | 'pings';
 
 export interface RawHttp2 {
@@ -18,7 +18,7 @@ export interface RawHttp2 {
   resets: { stream: number; code: number }[];
   isOver: boolean;
   write(...frames: Buffer[]): void;
-  /** Number and first frame of a request within the session. */
+  /** Returns a request in the session: the number of its stream, and its first frame. */
   get(path: string): [stream: number, frame: Buffer];
   giveUp(path: string): void;
   cutShort(path: string, authorization: string, content: string): void;

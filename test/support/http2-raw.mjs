@@ -1,4 +1,4 @@
-// Speaks HTTP/2 frame by frame, because a library does not allow the actions of a hostile client.
+// Sends and reads HTTP/2 frame by frame, because a library does not allow the actions of a hostile client.
 import { connect } from 'node:tls';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
@@ -55,8 +55,9 @@ export function requestFrame(stream, fields) {
 /**
  * Connects and exchanges settings.
  *
- * @returns a connection that writes frames. `cutShort` resets an upload and `giveUp` a download, both with NO_ERROR. `goaway` is the code
- * with which the other side ended it, `resets` are the reset streams with their codes, `replies200` is the number of replies with 200
+ * @returns a connection that writes frames. `cutShort` resets an upload, and `giveUp` a download, both with NO_ERROR. `goaway` is the code
+ * with which the other side ended the connection. `resets` has the reset streams with their codes. `replies200` is the number of replies
+ * with 200
  */
 export function connectRaw(url, ca, session) {
   const { port } = new URL(url);

@@ -18,13 +18,13 @@ interface Reply {
 }
 
 /**
- * An endpoint of `type: http`. The content decides: `bad` is refused, `odd` is held, `fail` gets 500, and `wait` is not answered until
- * `answerAll`.
+ * An endpoint for inspections of `type: http`. Its answer depends on the content: it refuses `bad`, holds `odd`, answers 500 to `fail`, and
+ * does not answer `wait` until `answerAll` is called.
  */
 export interface TestInspector {
   url: string;
   requests: Inspected[];
-  /** Decides instead of the content. */
+  /** If set, it determines the answers instead of the content. */
   decide: ((inspected: Inspected) => Reply | undefined) | undefined;
   /** Answers the waiting requests with a status. */
   answerWaiting(status: number): void;

@@ -8,7 +8,7 @@ import { login, openBrowser } from './browser.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
 import { startUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts';
 
-/** A page that uploads files over a connection which fails when the test wants it. */
+/** A page that uploads files over a connection that a test can interrupt. */
 export interface UploadSetting {
   server: TestServer;
   proxy: UnreliableProxy;
@@ -56,7 +56,7 @@ export function lineOf(page: Page, name: string, state = '') {
   return page.locator(`.queue li${state && `.${state}`}`, { hasText: name });
 }
 
-/** Asserts that an upload is complete, was reported once, and left nothing else behind. */
+/** Asserts that an upload is complete, that it has one event, and that no temporary file is left. */
 export async function assertUploaded(server: TestServer, name: string, content: Buffer): Promise<void> {
   assert.ok(readFileSync(join(server.home, name)).equals(content), `${name} has the exact bytes`);
   assert.deepEqual(await eventsOf(server, name), [40021, 40017], name);
@@ -69,7 +69,7 @@ export function assertNeverAnew(offsets: readonly number[]): void {
   for (const [index, offset] of offsets.entries()) assert.ok(index === 0 || offset > (offsets[index - 1] ?? 0), offsets.join(' '));
 }
 
-/** Returns the events about the uploads of a file, except those about requests that broke off. */
+/** Returns the events about the uploads of a file, except those about interrupted requests. */
 export async function eventsOf(server: TestServer, name: string): Promise<number[]> {
   const events = (await server.events()).filter(({ data }) => data.path === `/${name}`).map(({ id }) => Number(id));
   return events.filter((id) => [40017, 40021, 40022, 40069].includes(id));

@@ -13,10 +13,10 @@ import { startReceiver, until } from './receiver.ts';
 import { testPassword } from './secrets.ts';
 import { startServer, type TestServer } from './server.ts';
 
-/** Duration, in milliseconds, of authentication, and of the back-end's answer to an upload. */
+/** Time in milliseconds that authentication takes. The back-end's answer to an upload takes the same time. */
 const slowMs = 30;
 
-/** Latest time, in milliseconds, at which clients disconnect. A request has then had time for everything that it waits for. */
+/** Latest time, in milliseconds, at which clients disconnect. By then a request has passed every wait. */
 const lastMs = 2 * slowMs + 120;
 
 interface Leaving {
@@ -40,7 +40,7 @@ const whole = (body: string) => ({ body, announced: body.length });
 const propfind = '<propfind xmlns="DAV:"><allprop/></propfind>';
 const command = '{"commands":[{"command":"create-folder","target":"FILE"}]}';
 
-/** Requests to every handler that waits for something. `FILE` is replaced by a unique name. */
+/** Requests that together cover every place where the service waits. `FILE` is replaced by a unique name. */
 const requests: Record<string, Leaving> = {
   'a PUT that comes to its end': { method: 'PUT', path: '/home/FILE', ...whole('hello') },
   'a PUT in the middle': { method: 'PUT', path: '/home/FILE', body: 'hello', announced: 100_000 },
@@ -123,11 +123,11 @@ function overHttp1(server: TestServer, request: Leaving, name: string, afterMs: 
       socket.write(`${method} ${path.replaceAll('FILE', name)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       socket.write(isChunked ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
       await sleep(afterMs);
-      // Half of the clients cut the connection, the others end it properly.
+      // Half of the clients reset the connection; the others end it properly.
       if (users % 2 === 0) socket.destroy();
       else socket.end();
     });
-    // A reply that is not read is the slowest possible one.
+    // For the service, a reply that is not read is the slowest possible reply.
     socket.pause();
     socket.on('error', () => {});
     socket.on('close', () => resolve());
@@ -153,7 +153,7 @@ async function overHttp2(server: TestServer, ca: string, request: Leaving, name:
   session.destroy();
 }
 
-/** Returns the number of uploads that began and have not ended, in any way. */
+/** Returns the number of uploads that have begun, but have neither completed nor failed. */
 async function openUploads(server: TestServer): Promise<number> {
   const ids = (await server.events()).map((event) => Number(event.id));
   const count = (...wanted: number[]) => ids.filter((id) => wanted.includes(id)).length;
@@ -169,7 +169,7 @@ async function assertNothingIsLeft(server: TestServer, what: string): Promise<vo
 /**
  * Makes clients disconnect at all moments of every request. Asserts that no descriptor, temporary file or unfinished upload is left.
  *
- * @param stepMs time between these moments, in milliseconds
+ * @param stepMs time between two such moments, in milliseconds
  */
 export async function leaveAtAllMoments(t: TestContext, stepMs: number): Promise<void> {
   const server = await startSlowServer(t);

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-// Runs in a separate thread, so that it can act between any two system calls of the service.
+// Runs in a separate thread, so that it can swap between any two system calls of the service.
 const swap = `
 const { renameSync, symlinkSync, unlinkSync } = require('node:fs');
 const { folder, aside, outside, durationMs } = require('node:worker_threads').workerData;
@@ -16,7 +16,7 @@ while (Date.now() < end) {
 /** The folder and the link that are swapped. */
 export interface Swapping {
   folder: string;
-  /** Path of the folder while the link has its name. */
+  /** Path of the folder while the link has the folder's name. */
   aside: string;
   /** Target of the link. */
   outside: string;

@@ -36,10 +36,10 @@ export async function startLive(t: TestContext, args: string[] = []): Promise<Li
   return { running, urls: { plain, tls, monitor }, cert, pids: () => [pid, ...childrenOf(pid)].filter(isRunning) };
 }
 
-/** A file that no fuzzed request names. Some of those requests are valid and write files. */
+/** A file that no fuzzed request names. (Some fuzzed requests are valid and write files.) */
 const witness = 'home/witness';
 
-/** Asserts that the processes of `before` still run and answer, and had no internal error. */
+/** Asserts that the processes `before` still run and answer, and that no internal error occurred in them. */
 export async function assertWhole({ running, urls, pids }: Live, before: readonly number[]): Promise<void> {
   assert.deepEqual(pids(), before);
   assert.equal((await new Client(urls.plain).get(`/${witness}`)).text, 'hello, world');

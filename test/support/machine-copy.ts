@@ -13,8 +13,8 @@ export interface MachineCopy {
 }
 
 /**
- * Creates a copy of this machine without Node.js. It is an overlay in the mount namespace of each script, and `folder` is mounted at
- * `/mnt`. It lasts as long as the test. Undefined, with a printed reason, if this machine does not allow it.
+ * Creates a copy of this machine's files without Node.js: an overlay in the mount namespace of each script, with `folder` mounted at
+ * `/mnt`. The copy is removed at the end of the test. Returns undefined, and prints the reason, if this machine does not allow it.
  */
 export function machineCopy(t: TestContext, folder: string): MachineCopy | undefined {
   const place = temporaryFolder(t);

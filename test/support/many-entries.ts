@@ -3,7 +3,7 @@ const entries = (count: number, entry: (index: number) => [string, unknown]) =>
 const http = (more: Record<string, unknown>) => ({ type: 'http', ...more });
 const url = 'https://x.example/';
 
-/** Configurations with `count` entries, all of which are wrong in one way. */
+/** Configurations with `count` entries, all of which have the same error. */
 export const configurations: Record<string, (count: number) => Record<string, unknown>> = {
   'unknown options of services': (count) => ({ services: entries(count, (index) => [`s${index}`, http({ port: index + 1, colour: 1 })]) }),
   'services without a type': (count) => ({ services: entries(count, (index) => [`s${index}`, { port: 'x' }]) }),

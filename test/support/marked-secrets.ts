@@ -10,7 +10,7 @@ import { cheapHash } from './passwords.ts';
 import { startReceiver, until } from './receiver.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** The secrets of the scenario. Each has its own mark, which only its receiver may ever see. */
+/** The secrets of the scenario. Each contains a unique text, which only the receiver of the secret may get. */
 export const secrets = {
   password: 'Marker-Password-1',
   nextPassword: 'Marker-Password-2',
@@ -75,7 +75,7 @@ export async function configure(folder: string, calloutUrl: string, hookUrl: str
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(config));
 }
 
-/** Returns the heap snapshot in a folder once it is complete. A busy machine needs some time to write one. */
+/** Waits until the heap snapshot in a folder is complete, and returns it. On a busy machine, this takes some time. */
 async function heapWrittenTo(folder: string): Promise<string> {
   for (let waited = 0; waited < 200; waited++) {
     await sleep(200);
@@ -142,8 +142,8 @@ async function act(client: Client): Promise<{ replies: string; sessions: string[
 async function assertNoSecretInHeap(server: ChildProcess, snapshots: string, sessions: readonly string[]): Promise<void> {
   server.kill('SIGUSR2');
   const heap = await heapWrittenTo(snapshots);
-  // Secrets that the service sends to others must be in its memory, and so in this file. It is removed, so that it is not searched at the
-  // end.
+  // Secrets that the service sends to others must be in its memory, and so in the snapshot. Therefore the snapshot is removed before the
+  // search at the end of the test.
   rmSync(snapshots, { recursive: true });
   assert.ok(heap.includes('SVC_HTTP_SESSION'), 'the heap has texts');
   assertNoSecret(heap, 'the heap', [secrets.password, secrets.nextPassword, secrets.wrongPassword]);
@@ -174,7 +174,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   );
   assert.ok(hook.requests.some(({ headers }) => JSON.stringify(headers).includes(secrets.hookHeader)));
 
-  // A configuration that is refused is the most likely cause of an error message that shows too much.
+  // An error message is most likely to show a secret when a configuration is refused.
   const good = readFileSync(join(folder, 'svc.config.json'), 'utf8');
   writeFileSync(join(folder, 'svc.config.json'), good.replace('"timeout":5', '"timeout":"${env:MARKED}"'));
   server.child.kill('SIGHUP');
@@ -189,7 +189,7 @@ export async function assertSecretsStayHidden(t: TestContext, options: { withHea
   assertNoSecret(replies, 'a reply');
   const written = filesBelow(join(folder, 'data'));
   assert.ok(written.some((path) => path.includes('journal')) && written.some((path) => path.includes('deliveries')), `${written}`);
-  // Secrets that the owner puts into the bodies of deliveries are recorded with them.
+  // If the configuration puts secrets into the bodies of deliveries, the records of deliveries contain them.
   const inFiles = Object.values(secrets).filter((secret) => secret !== secrets.environment);
   for (const path of written) {
     const text = readFileSync(path, 'latin1');

@@ -1,4 +1,4 @@
-/** A field of a form. With a file name, it is a file. */
+/** A field of a form. If it has a file name, it is a file. */
 export type FormPart = [name: string, value: string | Buffer, fileName?: string];
 
 export const formBoundary = 'b0undary';

@@ -11,7 +11,7 @@ import { testPassword } from './secrets.ts';
 import { makeKey } from './ssh.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** Number of bytes that is larger than the buffers of sockets. */
+/** A size in bytes that exceeds the buffers of sockets. */
 export const largeBytes = 64 * 1024 * 1024;
 
 export const rounds = 20;

@@ -24,7 +24,7 @@ export interface NodeProcess {
 
 type Section = Record<string, unknown>;
 
-/** Options of nodes that are added to or replace the usual ones. */
+/** Options that are added to the usual options of nodes, or replace them. */
 interface More {
   server?: Section;
   web?: Section;
@@ -36,7 +36,7 @@ interface More {
   env?: (name: string) => Record<string, string>;
 }
 
-/** Starts a node for each URL of Redis. All of them serve one folder and deliver uploads to one webhook. */
+/** Starts a node for each URL of Redis. All nodes serve one folder, and deliver events of uploads to one webhook. */
 export async function startNodes(
   t: TestContext,
   folder: string,

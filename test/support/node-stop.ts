@@ -11,7 +11,7 @@ import { startSupervised } from './supervised.ts';
 /**
  * Stops two nodes during a download. Asserts that the download is completed, unless a second signal arrives, and that nothing is left.
  *
- * @param kind `term`: SIGTERM, `twice`: two of them, `group`: SIGINT to all processes, as Ctrl-C does
+ * @param kind `term`: SIGTERM; `twice`: SIGTERM twice; `group`: SIGINT to all processes, as with Ctrl-C
  */
 export async function assertStop(t: TestContext, kind: 'term' | 'twice' | 'group'): Promise<void> {
   const svc = await startSupervised(t, 2);

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** Returns the files below a folder that this process has open, including deleted ones, by their names in the folder. Needs Linux. */
+/** Returns the names, relative to a folder, of the files in it that this process has open, including deleted files. Needs Linux. */
 export function openBelow(folder: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

@@ -35,7 +35,7 @@ const general = new Set([
   'x-request-id',
 ]);
 
-/** Parsed documents, which all tests of a process share. */
+/** Parsed documents. All tests of a process share them. */
 const descriptions = new Map<string, ReturnType<typeof describe>>();
 
 function describe(yaml: string) {
@@ -58,7 +58,7 @@ export class Contract {
 
   /**
    * @param yaml the document that the service sent
-   * @param everyReply headers of every reply of the service; the document need not name them
+   * @param everyReply headers that every reply of the service has; the document need not name them
    */
   constructor(yaml: string, everyReply: readonly string[] = []) {
     const described = descriptions.get(yaml) ?? describe(yaml);
@@ -148,7 +148,7 @@ export class Contract {
       if (this.#undescribed.has(header)) continue;
       const reference = described.get(header);
       assert.ok(reference !== undefined, `${name}: the header ${header} is not described`);
-      // Header values are texts. If the description says number, they are converted.
+      // Header values are texts. If the description requires a number, they are converted.
       const { type } = this.#at<{ schema: { type?: string } }>(reference).schema;
       const typed = /^\d+$/.test(String(value)) && type !== 'string' ? Number(value) : String(value);
       this.#assertValid(`${name}, header ${header}`, `${reference.slice(1)}/schema`, typed);

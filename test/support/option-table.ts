@@ -29,7 +29,7 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
-/** Returns values for the options of tokens and links. @param right a further valid member @param wrong an invalid member */
+/** Returns values for the options `tokens` and `links`. @param right a further valid member @param wrong an invalid member */
 function grants(right: string, wrong: string): [string[], string[]] {
   return [
     ['{}', '{enabled: no}', '{maximum: 5, maximum_days: "30"}', `{${right}}`],

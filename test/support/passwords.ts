@@ -1,7 +1,7 @@
 import { hashPassword } from '../../src/accounts/passwords.ts';
 
 /**
- * Returns a hash that costs almost nothing. With the cost of real hashes, a test would spend most of its time on verifying its own
+ * Returns a hash that costs almost nothing. If hashes had the usual cost, a test would spend most of its time on the verification of
  * passwords.
  */
 export function cheapHash(password: string): Promise<string> {

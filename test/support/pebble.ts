@@ -11,14 +11,14 @@ import { temporaryFolder } from './temp.ts';
 
 /** An ACME authority for tests (Let's Encrypt's Pebble), with a DNS that resolves every name to 127.0.0.1. */
 export interface Pebble {
-  /** URL of its directory. */
+  /** URL of the authority's directory. */
   directory: string;
-  /** Certificate of the authority that signed its own certificate. */
+  /** Certificate of the CA that signed the TLS certificate of the directory. */
   caPath: string;
-  /** Ports that it connects to for `http-01` and for `tls-alpn-01`. */
+  /** Ports to which the authority connects for `http-01` and for `tls-alpn-01`. */
   httpPort: number;
   tlsPort: number;
-  /** Returns the root of the certificates that it issues, as PEM. */
+  /** Returns the root of the certificates that the authority issues, as PEM. */
   root(): Promise<string>;
   stop(): void;
 }

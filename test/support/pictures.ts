@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** Returns the beginning of a PNG. Its size need not be true. */
+/** Returns the beginning of a PNG, with any size in its header. */
 export function pngHead(width: number, height: number): Buffer {
   const size = Buffer.alloc(8);
   size.writeUInt32BE(width);
@@ -33,7 +33,7 @@ interface CameraPicture {
   isLittle: boolean;
 }
 
-/** Returns the beginning of a JPEG up to its size. Like those of cameras, it has a thumbnail in its Exif part. */
+/** Returns the beginning of a JPEG, up to its size. As in files of cameras, the Exif part has a thumbnail. */
 export function jpegWithThumbnail({ width, height, orientation, thumbnail, isLittle }: CameraPicture): Buffer {
   const tiff = Buffer.alloc(62);
   const write16 = (value: number, at: number) => (isLittle ? tiff.writeUInt16LE(value, at) : tiff.writeUInt16BE(value, at));

@@ -1,4 +1,4 @@
-// Loaded before svc (NODE_OPTIONS=--require, which a binary heeds too): plants faults of the program in it, as nobody knows a real one.
+// Loaded before svc (NODE_OPTIONS=--require, which also works with a binary). Plants faults in the program, because no real fault is known.
 const { Hash } = require('node:crypto');
 const fs = require('node:fs');
 const { OutgoingMessage, ServerResponse } = require('node:http');
@@ -8,34 +8,34 @@ const { dirname, join } = require('node:path');
 const planted = (where) => new TypeError(`planted ${where}`);
 const holds = (value, text) => (Buffer.isBuffer(value) ? value : Buffer.from(String(value))).includes(text);
 
-// Of no request.
+// A fault outside any request.
 process.on('SIGUSR2', () => {
   if (process.env.PLANTED === 'rejection') void Promise.reject(planted('rejection'));
   else throw planted('signal');
 });
 
-// In the journal writer: the event of a path with this name.
+// A fault in the journal writer, when it writes an event of a path with this name.
 const { writeSync } = fs;
 fs.writeSync = (fd, bytes, ...rest) => {
   if (holds(bytes, '/planted-journal')) throw planted('journal');
   return writeSync(fd, bytes, ...rest);
 };
 
-// In a listener of a request's body.
+// A fault in a listener of a request's body.
 const { update } = Hash.prototype;
 Hash.prototype.update = function (data, ...rest) {
   if (holds(data, 'planted-chunk')) throw planted('chunk');
   return update.call(this, data, ...rest);
 };
 
-// Where a reply is written: no reply is possible at all.
+// A fault where a reply is written, so that no reply is possible.
 const { writeHead } = ServerResponse.prototype;
 ServerResponse.prototype.writeHead = function (status, headers, ...rest) {
   if (this.req.headers['x-request-id'] === 'planted-head') throw planted('head');
   return writeHead.call(this, status, headers, ...rest);
 };
 
-// In a listener of a reply's end.
+// A fault in a listener of a reply's end.
 const { get } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'headersSent');
 Object.defineProperty(OutgoingMessage.prototype, 'headersSent', {
   get() {
@@ -44,7 +44,8 @@ Object.defineProperty(OutgoingMessage.prototype, 'headersSent', {
   },
 });
 
-// In the disk: the names of a folder that has a member `planted-sync` cannot be synced, nor a journal that has the upload of `planted-lines`.
+// Faults of the disk. A folder with a member `planted-sync` cannot be synced, nor can a journal with an event of the upload
+// `planted-lines`.
 const { close, fsync, fsyncSync, fdatasync } = fs;
 const isPlanted = (fd) => fs.existsSync(join(fs.readlinkSync(`/proc/self/fd/${fd}`), 'planted-sync'));
 const isPlantedJournal = (fd) => {
@@ -57,7 +58,8 @@ fs.fsyncSync = (fd) => {
   if (isPlanted(fd)) throw eio('fsync');
   fsyncSync(fd);
 };
-// It is slow with the content of uploads beside a member `planted-slow`: its syncs and what frees it.
+// In a folder with a member `planted-slow`, the disk is slow with the content of uploads, when it is synced and when it is closed and
+// freed.
 const isSlow = (fd) => {
   const [path] = fs.readlinkSync(`/proc/self/fd/${fd}`).split(' (deleted)');
   return /\.(?:part|kept)$/.test(path) && fs.existsSync(join(dirname(path), 'planted-slow'));

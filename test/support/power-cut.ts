@@ -7,9 +7,9 @@ interface Inode {
   isFolder: boolean;
 }
 
-/** A change that may or may not survive a power cut, unless a sync made it durable. */
+/** A change. Until a sync makes it durable, it may or may not survive a power cut. */
 export interface Change {
-  /** Places in the trace: `at`, where the change was made, and `lastsFrom`, where it becomes durable. */
+  /** Positions in the trace: `at` is where the change was made, `lastsFrom` is where it becomes durable. */
   at: number;
   lastsFrom: number;
   what: string;
@@ -36,18 +36,19 @@ interface DiskState {
 }
 
 /**
- * The disk below one folder, as the system calls of one process changed it. It relies only on the promises of POSIX. Content is on disk
- * after fsync or fdatasync of its file, and a name after fsync of its folder. Everything else may be written in any order. A rename is done
- * completely or not at all. So after a power cut, any set of unsynced changes may be on disk (as in ALICE: Pillai et al., OSDI 2014).
+ * A model of the disk below one folder, which the system calls of one process change. It relies only on the promises of POSIX: content is
+ * on disk after fsync or fdatasync of its file, and a name after fsync of its folder. Everything else may be written in any order. A rename
+ * is done completely or not at all. So after a power cut, any set of unsynced changes may be on disk (as in ALICE: Pillai et al., OSDI
+ * 2014).
  */
 export class TracedDisk {
   readonly #root: Inode = { isFolder: true };
   readonly #path: string;
   readonly #changes: Change[] = [];
-  /** The disk as the process sees it. */
+  /** The state of the disk that the process sees. */
   readonly #now: DiskState = { entries: new Map([[this.#root, new Map()]]), contents: new Map() };
   readonly #descriptors = new Map<number, Descriptor>();
-  /** Place in the trace at which a reply was sent, and its status. */
+  /** Positions in the trace at which replies were sent, with their statuses. */
   readonly answers: { at: number; status: number }[] = [];
 
   /** @param path path of the folder, which is empty when the process starts */
@@ -56,13 +57,13 @@ export class TracedDisk {
     for (const call of calls) this.#take(call);
   }
 
-  /** Returns the places, from a given one on, where a power cut can make a difference. */
+  /** Returns the positions, from a given one on, at which a power cut can make a difference. */
   cuts(from: number): number[] {
     const places = [...this.#changes.flatMap(({ at, lastsFrom }) => [at, lastsFrom]), ...this.answers.map(({ at }) => at)];
     return [...new Set(places)].filter((at) => at >= from && at !== Number.POSITIVE_INFINITY).sort((a, b) => a - b);
   }
 
-  /** Returns the changes that a power cut at a place may lose. */
+  /** Returns the changes that a power cut at a position may lose. */
   unsyncedAt(cut: number): Change[] {
     return this.#changes.filter(({ at, lastsFrom }) => at <= cut && lastsFrom > cut);
   }
@@ -180,7 +181,7 @@ export class TracedDisk {
     add(target, { inode, offset, bytes: data.subarray(0, written) });
   }
 
-  // Only changes that were made before the sync began are certain to be part of it.
+  // The sync is certain to include only changes that were made before it began.
   #sync(inode: Inode, from: number, to: number): void {
     for (const change of this.#changes) {
       if (change.at >= from || change.lastsFrom <= to) continue;

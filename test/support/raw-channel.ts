@@ -39,7 +39,7 @@ export interface ChannelAnswers {
   settled(): Promise<void>;
 }
 
-/** Counts replies in place of the client, which would take unknown channels for an error. */
+/** Counts replies instead of the client, which would treat replies on unknown channels as an error. */
 export function countAnswers(client: unknown): ChannelAnswers {
   const protocol = protocolOf(client);
   let onPong: () => void = () => {};
@@ -62,7 +62,7 @@ export function countAnswers(client: unknown): ChannelAnswers {
   return answers;
 }
 
-/** A channel with the SFTP subsystem. The test chooses its window, which is never enlarged. */
+/** A channel with the SFTP subsystem. The test chooses the size of its window, which is never enlarged. */
 export interface RawChannel {
   send(type: number, build?: (fields: FieldWriter) => unknown): void;
   /** Returns the next reply that has not been returned yet. */
@@ -70,7 +70,7 @@ export interface RawChannel {
   close(): void;
 }
 
-/** Opens a channel that the client does not know about. @param id the client's number for it, which it must not use itself */
+/** Opens a channel that the client of ssh2 does not know about. @param id client's number of the channel, which ssh2 must not use itself */
 export async function openRawChannel(client: unknown, id: number, windowBytes: number, packetBytes = 32_768): Promise<RawChannel> {
   const protocol = protocolOf(client);
   const before = { ...protocol._handlers };

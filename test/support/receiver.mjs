@@ -1,5 +1,6 @@
-// Runs webhook receivers for tests, all in one process. receiver.ts starts it and tells it which receivers begin, release and stop.
-// The n-th request of a receiver gets the n-th answer of its script. Later ones get `otherwise`, or with `repeat` the script again.
+// Runs all webhook receivers of a test process in one process. receiver.ts starts it, and sends it messages that start a receiver, answer
+// its held requests, or stop it. The n-th request to a receiver gets the n-th answer of its script. Further requests get `otherwise` or,
+// with `repeat`, the answers of the script again.
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 
@@ -77,7 +78,7 @@ function start(number, { script = [], repeat = false, otherwise = {}, tls, port 
   receivers.set(number, { server, sockets, held });
 }
 
-/** Cuts all connections, as if a process ended. */
+/** Cuts all connections of a receiver, as if its process ended. */
 function stop(number) {
   const { server, sockets } = receivers.get(number);
   receivers.delete(number);
@@ -91,5 +92,5 @@ process.on('message', ({ receiver, options, action }) => {
   else for (const reply of receivers.get(receiver).held.splice(0)) reply();
 });
 
-// Receivers would keep this process running after its parent has ended.
+// Otherwise receivers would keep this process running after its parent has ended.
 process.once('disconnect', () => process.exit());

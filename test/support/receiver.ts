@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 
-/** The answer of a receiver to a request. By default it is 200 without a body. */
+/** The answer of a receiver to a request. The default is 200 without a body. */
 export interface Answer {
   status?: number;
   reason?: string;
   headers?: Record<string, string>;
   body?: string;
   delayMs?: number;
-  /** Whether the request is not answered until `release` is called. */
+  /** Whether the receiver does not answer until `release` is called. */
   isHeld?: boolean;
   fault?: 'reset' | 'close' | 'hang' | 'garbage' | 'short' | 'header-only' | 'endless';
 }
@@ -22,7 +22,7 @@ export interface Received {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Time when it had arrived completely, as Unix time in milliseconds. */
+  /** Time when the request had arrived completely, as Unix time in milliseconds. */
   atMs: number;
 }
 
@@ -58,7 +58,7 @@ let host: ChildProcess | undefined;
 let started = 0;
 let running = 0;
 
-/** Starts a receiver, which is ended with the test. All receivers of a test process share one process. */
+/** Starts a receiver, which is stopped at the end of the test. All receivers of a test process share one process. */
 export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
   host ??= startHost();
   const to = host;
@@ -121,13 +121,14 @@ function startHost(): ChildProcess {
   child.once('exit', () => {
     host = undefined;
   });
-  // It ends when the channel closes, which happens with this process. It must not keep this process running.
+  // The process of the receivers ends when its channel closes, which happens when the test process ends. It must not keep the test process
+  // running.
   child.channel?.unref();
   child.unref();
   return child;
 }
 
-/** Waits until a condition holds. Fails after half a minute, and names the condition. */
+/** Waits until a condition is true. After half a minute it fails with the name of the condition. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
   // The pause grows, because the check may be expensive. For example, it may read a journal each time.

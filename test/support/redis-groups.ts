@@ -17,7 +17,7 @@ export interface SentinelGroup {
 }
 
 export interface GroupOptions {
-  /** Options of the servers with data. */
+  /** Options of the Redis servers. */
   redis?: string[];
   /** Options of the Sentinels: those of the program, and lines of the configuration. */
   sentinel?: string[];
@@ -25,7 +25,7 @@ export interface GroupOptions {
   how?: Pick<RedisOptions, 'cli' | 'listen'>;
 }
 
-/** Starts a primary, a replica and three Sentinels. They consider a server down after a second. */
+/** Starts a primary, a replica and three Sentinels, which consider a server down after a second. */
 export async function startSentinelGroup(
   t: Ending,
   { redis = [], sentinel = [], lines = [], how = {} }: GroupOptions = {},
@@ -35,7 +35,7 @@ export async function startSentinelGroup(
   const replica = await startRedis(t, [...redis, ...replicaOptions], { ...how, isFresh: true });
   await until('the replica follows', async () => /master_link_status:up/.test(await replica.command('INFO replication')));
   await markAsUsed(primary.command);
-  // They are configured to know each other, because discovery takes up to ten seconds.
+  // The configuration tells the Sentinels about each other, because discovery takes up to ten seconds.
   const ids = [0, 1, 2].map((index) => String(index).repeat(40));
   const ports = [await freePort(), await freePort(), await freePort()];
   const configuration = (own: number) =>
@@ -61,7 +61,7 @@ export async function startSentinelGroup(
   return { address, url: `redis+sentinel://${address}`, primary, replica, sentinels };
 }
 
-/** Waits until the replica has all data that its primary has now. (WAIT would wait only for the writes of its own connection.) */
+/** Waits until the replica has all data that its primary has now. (The command WAIT only waits for writes of its own connection.) */
 export async function untilReplicated(primary: TestRedis): Promise<void> {
   const offsets = async () => {
     const info = await primary.command('INFO replication');
@@ -77,13 +77,13 @@ export interface Cluster {
   address: string;
   url: string;
   nodes: TestRedis[];
-  /** Returns the server that has the keys of an installation. */
+  /** Returns the server that holds the keys of an installation. */
   owner(prefix?: string): Promise<TestRedis>;
   /** Adds a replica of a server. */
   addReplica(of: TestRedis): Promise<TestRedis>;
 }
 
-// The bus of a cluster listens at the port plus 10,000, which must not be in the system's range of dynamic ports, either.
+// The bus of a cluster listens at the port plus 10,000. This port must not be in the system's range of dynamic ports, either.
 async function clusterPort(): Promise<number> {
   for (;;) {
     const port = await freePort();
@@ -91,7 +91,7 @@ async function clusterPort(): Promise<number> {
   }
 }
 
-/** Starts a cluster of three servers. They consider another one down after a second. */
+/** Starts a cluster of three servers, which consider another server down after a second. */
 export async function startCluster(t: Ending, { redis = [], how = {} }: Pick<GroupOptions, 'redis' | 'how'> = {}): Promise<Cluster> {
   const folder = temporaryFolder(t);
   const cli = how.cli ?? [];

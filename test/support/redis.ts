@@ -47,8 +47,8 @@ export const longSessions = {
 };
 
 /**
- * Returns the login to an account whose UUID equals its name. The fingerprints belong to the account's passwords, of which the first was
- * used.
+ * Returns the data of a login to an account whose UUID equals its name. The fingerprints are those of the account's passwords; the login
+ * used the first of them.
  */
 export function loginOf(name: string, fingerprints = ['first']): Identity {
   return { name, uuid: name, method: { uuid: 'm', type: 'application' }, proof: { type: 'password', fingerprints: [...fingerprints] } };
@@ -65,7 +65,7 @@ export function sessionsOn(t: Ending, link: RedisLink): RedisSessions {
 export interface TestRedis {
   port: number;
   url: string;
-  /** Sends one inline command on a separate connection. Resolves with the raw reply. */
+  /** Sends one inline command on a separate connection, and returns the raw reply. */
   command(line: string): Promise<string>;
   /** Kills Redis with SIGKILL. Data that was appended to its file within the last second may be lost. */
   kill(): Promise<void>;
@@ -77,8 +77,8 @@ export interface TestRedis {
 }
 
 /**
- * Returns a free port. It is below the system's range of dynamic ports (ip_local_port_range in ip(7)), because a port of that range may be
- * used by another process's connection before the test listens on it.
+ * Returns a free port below the system's range of dynamic ports (ip_local_port_range in ip(7)). Otherwise a connection of another process
+ * might take the port before the test listens on it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -87,7 +87,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Returns whether nobody listens on a port. */
+/** Returns whether a port is free. */
 export function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {
@@ -96,25 +96,25 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Makes nodes believe that other nodes have used this Redis since its start. They then do not wait for those nodes. */
+/** Makes Redis look as if nodes had used it since its start, so that a node does not wait for other nodes. */
 export async function markAsUsed(command: TestRedis['command']): Promise<void> {
   const runId = /run_id:(\w+)/.exec(await command('INFO server'))?.[1];
   await command(`SET {svc}:run ${runId}`);
 }
 
 export interface RedisOptions {
-  /** Whether no node has used it yet. */
+  /** Whether Redis looks as if no node has used it yet. */
   isFresh?: boolean;
   /** Options of `redis-cli`, for a Redis that requires credentials or TLS. */
   cli?: string[];
-  /** Returns the options with which it listens. By default it uses a plain port. */
+  /** Returns the options with which Redis listens; by default on a port without TLS. */
   listen?: (port: number) => string[];
   /** Configuration of a Sentinel. With it, the server is a Sentinel. */
   sentinel?: string;
   port?: number;
 }
 
-/** Starts a Redis on a free port. It is ended with the test. */
+/** Starts a Redis on a free port. It is stopped at the end of the test. */
 export async function startRedis(t: Ending, options: string[] = [], how: RedisOptions = {}): Promise<TestRedis> {
   const { listen = (own: number) => ['--port', String(own)], cli, sentinel } = how;
   const folder = temporaryFolder(t);
@@ -163,7 +163,7 @@ async function viaCli(folder: string, args: string[], line: string): Promise<str
   return output;
 }
 
-/** Time in milliseconds in which the links of a test notice a change. They check every half second. */
+/** Time in milliseconds in which the links of a test notice a change, because they check every half second. */
 const settleMs = 700;
 
 /** Opens a link to a Redis, which is closed with the test. @param settleMs time that nodes wait for each other after a loss */
@@ -175,7 +175,7 @@ export async function linkTo(t: Ending, url: string, options: Partial<RedisLinkO
   return link;
 }
 
-/** Starts a proxy to a port that can be cut. Bytes are then neither forwarded nor refused, as in a broken network. */
+/** Starts a proxy to a port. A test can cut it: bytes are then neither forwarded nor refused, as in a broken network. */
 export async function startProxy(t: TestContext, target: number): Promise<{ port: number; cut(): void; mend(): void }> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;

@@ -3,14 +3,14 @@ import type { TestContext } from 'node:test';
 import { isInstalled } from '../../scripts/installed.mjs';
 
 /**
- * Returns whether a foreign program is installed. Without it the test is skipped with a printed reason. In CI it fails, because nothing may
- * be skipped there.
+ * Returns whether a foreign program is installed. If not, the test is skipped and the reason is printed. In CI the test fails instead,
+ * because no test may be skipped there.
  */
 export function hasProgram(t: TestContext, program: string): boolean {
   return isThere(t, program, isInstalled(program));
 }
 
-/** Does the same as `hasProgram` for a library or scripts, by checking whether a file or folder of the package exists. */
+/** Like `hasProgram`, for a library or scripts: checks whether a file or folder of the package exists. */
 export function hasPackage(t: TestContext, debianPackage: string, path: string): boolean {
   return isThere(t, debianPackage, existsSync(path));
 }

@@ -35,7 +35,7 @@ async function untilAccepting(port: number): Promise<void> {
   }
 }
 
-/** The command that writes a configuration. Its port may be taken on this machine. */
+/** The command that writes a configuration, whose port may be taken on this machine. */
 const init = 'svc init 2> /dev/null';
 
 interface TourShell {
@@ -47,18 +47,18 @@ interface TourShell {
 }
 
 /**
- * Starts a shell as a reader has it: `svc` is installed, and stdout and stderr are one output. It is ended with the test, including
- * everything that runs in it.
+ * Starts a shell like that of a reader: `svc` is installed, and stdout and stderr are one output. At the end of the test, the shell and
+ * everything that runs in it are ended.
  */
 async function tourShell(t: TestContext): Promise<TourShell> {
   const ports = new Map<string, string>();
   for (const shown of ['8080', '9000', '9001', '2222']) ports.set(shown, String(await freePort()));
   const cwd = temporaryFolder(t);
-  // `svc` is the built executable. `exec` keeps the process ID, so that the shell can end the process.
+  // `svc` is a script that runs the built executable with `exec`. So the process ID stays the same, and the shell can end the process.
   const tools = temporaryFolder(t);
   writeFileSync(join(tools, 'svc'), `#!/bin/sh\nexec ${program.join(' ')} "$@"\n`, { mode: 0o755 });
   const { SVC_CONFIG: _, ...env } = process.env;
-  // A binary must not need Node.js. So if the test is allowed to, it hides Node.js from the tour.
+  // A binary must not need Node.js. So for a binary, Node.js is hidden from the tour, if the test has the privileges for this.
   const withoutNode = 'mount --bind /bin/false "$(readlink -f "$(command -v node)")" && exec bash --norc';
   const isHidden = isBinary && process.getuid?.() === 0;
   const shell = spawn(isHidden ? 'unshare' : 'bash', isHidden ? ['--mount', 'bash', '-c', withoutNode] : ['--norc'], {
@@ -66,7 +66,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
     env: { ...env, NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` },
     detached: true,
   });
-  // The whole process group is killed, because the servers of a failed tour must not outlive it.
+  // The whole process group is killed, because the servers of a failed tour must not continue to run.
   t.after(() => {
     try {
       process.kill(-(shell.pid as number), 'SIGKILL');
@@ -77,7 +77,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   return { shell, cwd, ports, withPorts };
 }
 
-/** Pastes all commands of a page into a shell at once. @returns the folder, once the last command has ended */
+/** Pastes all commands of a page into a shell at once, and waits until the last one has ended. @returns the folder */
 export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
   if (!hasProgram(t, 'curl')) return undefined;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -96,7 +96,7 @@ export async function pasteTour(t: TestContext, file: string): Promise<string | 
   return cwd;
 }
 
-/** Types the commands of a page into a shell. Asserts that they print what the page says. */
+/** Types the commands of a page into a shell. Asserts that their output is that on the page. */
 export async function runTour(t: TestContext, file: string, heading?: string): Promise<void> {
   if (!hasProgram(t, 'curl')) return;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -110,7 +110,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
     output = '';
     const isServer = command.endsWith('&');
     const real = withPorts(command);
-    // The first tour misspells an option for the starter's port, so this command is not changed.
+    // In the first tour, a command misspells an option on purpose. Its port is not changed.
     const typed = command.includes('prot: 8080') ? command : real;
     shell.stdin.write(`${typed}\n${isServer ? '' : `echo "done ${index}"\n`}`);
     if (isServer && expected.trim() === '') {

@@ -6,7 +6,7 @@ import { authorization } from '../../src/webhooks/forward/s3-target.ts';
 
 export const s3Keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 
-/** A storage that supports the part of S3 which uploads need, and checks every signature and checksum. */
+/** A storage with the part of S3 that uploads need. It checks every signature and checksum. */
 export interface Storage {
   endpoint: string;
   objects: Map<string, Buffer>;
@@ -110,7 +110,7 @@ function answer(storage: Storage, region: string, request: IncomingMessage, resp
   refuse(400, 'InvalidRequest');
 }
 
-/** Returns why a signature is not valid; undefined for a valid one. */
+/** Returns the reason why a signature is not valid, or undefined if it is valid. */
 export function signatureFault(
   { method = '', headers }: IncomingMessage,
   path: string,

@@ -3,16 +3,18 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { findSecrets, learnFromText, learnSecret, rememberSecrets } from './secrets.ts';
 
-/** Files that the test or its clients write and that must contain secrets. Everything else in a test's folder is searched. */
+/** Files in which the test or its clients write secrets on purpose. All other files in a test's folder are searched for secrets. */
 const exempt: readonly { name: RegExp; reason: string }[] = [
   { name: /(^|\/)[\w.-]*config[\w.-]*\.(json|ya?ml)$/, reason: 'the configuration holds the passwords that the service sends to others' },
   { name: /\.(pem|key)$/, reason: 'the test makes keys for the service' },
 ];
 
-/** Maximum size, in bytes, of files that are searched. Larger ones are content that a test created, except for files in the data folder. */
+/**
+ * Maximum size, in bytes, of files that are searched. Larger files are content of a test; but files in the data folder are all searched.
+ */
 const maxBytes = 16 * 1024 * 1024;
 
-/** A test, or all tests of a file. Everything that is started in it ends with it. */
+/** A test, or all tests of a file. Everything that is started in it is stopped at its end. */
 export interface Ending {
   after(end: () => unknown): void;
 }
@@ -29,8 +31,8 @@ const watchedTests = new WeakMap<Ending, Watched>();
 let running = 0;
 
 /**
- * The service of a test must not show a secret anywhere: in its log, its stdout and stderr, or in any file that it writes. At the end of
- * the test, before its folders are removed, everything that was registered here is searched, and a secret makes the test fail.
+ * The service of a test must not show a secret anywhere: in its log, on stdout and stderr, or in any file that it writes. At the end of the
+ * test, before its folders are removed, all registered outputs and folders are searched. If they contain a secret, the test fails.
  */
 function watched(t: Ending): Watched {
   const before = watchedTests.get(t);
@@ -57,7 +59,7 @@ function watched(t: Ending): Watched {
 }
 
 /**
- * Makes a test fail at its end. A hook that throws prevents later hooks, which then could not end their resources, so this one comes last.
+ * Makes a test fail at its end. If a hook throws, later hooks do not run and cannot release their resources. So this hook is the last one.
  */
 export function failAtEnd(t: Ending, fault: unknown): void {
   t.after(() => {
@@ -65,23 +67,27 @@ export function failAtEnd(t: Ending, fault: unknown): void {
   });
 }
 
-/** Registers a folder that is searched and removed at the end of the test, after everything was stopped. */
+/** Registers a folder. At the end of the test, after everything was stopped, it is searched and removed. */
 export function watchFolder(t: Ending, folder: string): void {
   watched(t).folders.push(folder);
 }
 
-/** Registers a function that stops something at the end of the test. The outputs are searched after that. */
+/** Registers a function that stops something at the end of the test, before the outputs are searched. */
 export function watchOutput(t: Ending, stop: () => unknown, outputs: Watched['texts']): void {
   watched(t).stops.push(stop);
   watched(t).texts.push(...outputs);
 }
 
-/** Allows secrets in a place that needs them. @param place matches the name of an output, or a path below a test's folder */
+/**
+ * Allows secrets in an output or file that must contain them.
+ *
+ * @param place matches the name of an output, or a path below a test's folder
+ */
 export function allowSecrets(t: Ending, place: RegExp, _reason: string): void {
   watched(t).allowed.push(place);
 }
 
-/** Returns the secrets that a test has shown so far; for the tests of this file. */
+/** Returns the secrets that the service of a test has shown so far. Used by the tests of this module. */
 export function secretsShown(t: Ending): string[] {
   return lookThrough(watched(t));
 }

@@ -1,5 +1,5 @@
 /**
- * The default password of accounts in tests. It is not a word that occurs elsewhere, so if it is found anywhere, the service has shown it
+ * The default password of accounts in tests. It occurs nowhere else. So if it is found in an output, the service has shown it
  * (test/support/secret-watch.ts).
  */
 export const testPassword = 'marker-Wq7Zt4Kp';
@@ -18,7 +18,7 @@ export function basicOf(user: string): string {
 /** Minimum length, in characters, of a secret that is searched for. Shorter texts occur in files by chance. */
 const shortestSecret = 8;
 
-/** Maximum number of secrets that are searched for. A long run creates thousands of sessions and passwords. */
+/** Maximum number of secrets that are searched for, because a long run creates thousands of sessions and passwords. */
 const maxSecrets = 200;
 
 const known = new Map<string, string>([[testPassword, 'the password of the tests']]);
@@ -31,7 +31,7 @@ export function learnSecret(secret: string | undefined, what: string): void {
   if (known.size > maxSecrets) known.delete([...known.keys()][1] as string);
 }
 
-/** @returns a function that forgets the secrets learned since this call, because one test's secrets may be ordinary words in another */
+/** @returns a function that forgets the secrets learned since this call, because another test may use the same words without secrecy */
 export function rememberSecrets(): () => void {
   const before = new Set(known.keys());
   return () => {
@@ -52,8 +52,8 @@ const secretMember =
   /["']?\b(password|passwordd|current_password|new_password|signing_secret|secret|session|api_key)["']?\s*[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"'{}[\],&]+))/g;
 
 /**
- * Learns the secrets in the text of a configuration, a form or a JSON body. These are values of members with typical names, and credentials
- * in URLs. Password hashes and references to variables and files are not secrets.
+ * Learns the secrets in the text of a configuration, a form or a JSON body: values of members with typical names (such as `password`), and
+ * credentials in URLs. Password hashes, and references to variables and files, are not secrets.
  */
 export function learnFromText(text: string, where: string): void {
   for (const [, name, quoted, apostrophes, plain] of text.matchAll(secretMember)) {
@@ -114,7 +114,7 @@ export function formsOf(secret: string): Form[] {
     { coding: 'in hex', text: bytes.toString('hex').toUpperCase() },
   ];
   for (const offset of [0, 1, 2]) {
-    // Use only the characters that no neighbouring byte influences.
+    // Use only those base64 characters that do not depend on neighbouring bytes.
     const whole = Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
       .replace(/=+$/, '');

@@ -17,7 +17,7 @@ import { temporaryFolder } from './temp.ts';
 /** A running server for one test. */
 export interface TestServer extends Client {
   service: Server;
-  /** The test's own folder. */
+  /** The folder of the test. */
   folder: string;
   /** Home folder of the account `alice`. */
   home: string;
@@ -34,7 +34,7 @@ const testPasswordHash = cheapHash(testPassword);
 
 type Section = Record<string, unknown>;
 
-/** Sections of a configuration. The default is a folder for `alice` (password `testPassword`) over http. */
+/** Sections of a configuration. By default there is a folder for `alice` (password `testPassword`) over http. */
 export interface TestConfig {
   server?: Section;
   group?: Section;
@@ -76,14 +76,14 @@ export async function testSections(folder: string, config: TestConfig) {
 }
 
 /**
- * Writes the configuration of a test for `svc serve` to its folder. Without a configuration, the start would hash a password at full cost.
+ * Writes a configuration for `svc serve` to a test's folder. If there were no configuration, the start would hash a password at full cost.
  */
 export async function writeConfig(folder: string, config: TestConfig = {}): Promise<void> {
   mkdirSync(join(folder, 'home'), { recursive: true });
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify(await testSections(folder, config)));
 }
 
-/** Starts a server in this process on a free port. It is stopped with the test. */
+/** Starts a server in this process, on a free port. It is stopped at the end of the test. */
 export async function startServer(t: TestContext, config: TestConfig = {}, clock: Clock = systemClock): Promise<TestServer> {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'home'));

@@ -56,7 +56,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
       const client = { port: Number(port), isOver: () => isOver, onConfirmed: resolve };
       uploading = [...versions].map(([name, of]) => overwrite(t, client, name, of));
     });
-    // Counted from the first complete upload, this is a different moment each time.
+    // The time is counted from the first complete upload, so the kill comes at a different moment of an upload each time.
     await sleep((round * 137) % 700);
     isOver = true;
     server.child.kill('SIGKILL');
@@ -73,7 +73,7 @@ export async function killDuringUploads(t: TestContext, { rounds, clients }: { r
   return confirmed;
 }
 
-/** Asserts that no file is torn. The next round begins with the current content. */
+/** Asserts that each file has one complete version. The next round begins with the current versions. */
 function assertWhole(folder: string, versions: ReadonlyMap<string, Versions>, when: string): void {
   const hidden = readdirSync(folder).filter((name) => name.startsWith('.'));
   assert.deepEqual(hidden, [], `${when}: nothing is left behind`);
@@ -98,7 +98,7 @@ async function overwrite(
   of: Versions,
 ): Promise<void> {
   let login: SftpLogin | undefined;
-  // The number of connections of one address that may log in at once is limited.
+  // The server limits the number of simultaneous logins from one address.
   while (!login && !isOver()) login = await loginSftp(t, port).catch(() => sleep(100).then(() => undefined));
   if (!login) return;
   const { sftp, ended } = login;

@@ -18,7 +18,7 @@ export type SftpReply =
   | { kind: 'name'; id: number; items: { name: string; longName: string; attributes: Attributes }[] }
   | { kind: 'extended'; id: number; fields: FieldReader };
 
-/** Reads a reply. It begins with the type and has no length. */
+/** Reads a reply, which begins with its type. The length in front of it has been removed. */
 export function readReply(bytes: Buffer): SftpReply {
   const fields = new FieldReader(bytes);
   const type = fields.byte();

@@ -110,7 +110,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
 /** An SFTP session over a stream in memory, with a client that sends raw packets. */
 export interface TestSession extends TestFiles {
   client: RawSftp;
-  /** The session's end of the stream. */
+  /** The server's side of the stream. */
   channel: SshChannel;
   /** Resolves when the session has ended. */
   served: Promise<void>;
@@ -185,7 +185,7 @@ function streamPair(): [Duplex, Duplex] {
   return [a, b];
 }
 
-/** A client that sends raw SFTP packets. It can have many requests waiting. */
+/** A client that sends raw SFTP packets. It may send many requests before it reads replies. */
 export class RawSftp {
   readonly stream: Duplex;
   #received = Buffer.alloc(0);
@@ -289,7 +289,7 @@ export class RawSftp {
     return names.sort();
   }
 
-  /** Uploads a file in the way most clients do. */
+  /** Uploads a file with the requests that most clients send. */
   async put(path: string, content: Buffer | string): Promise<void> {
     const handle = await this.open(path, 2 | 8 | 16);
     const codes = [await this.write(handle, 0, content), await this.close(handle)];

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../src/lib/clock.ts';
 
-/** The system's clock, with jumps that a test can make. Its timers are not affected. */
+/** The system's clock, which a test can make jump. The jumps do not affect its timers. */
 export class ShiftedClock implements Clock {
   #aheadMs = 0;
   readonly after = systemClock.after;
@@ -20,7 +20,7 @@ export class ShiftedClock implements Clock {
   }
 }
 
-/** A clock with jumps whose periodic work a test can run, too. */
+/** A clock that a test can make jump. The test can also run its periodic work. */
 export class SteppedClock extends ShiftedClock {
   readonly #periodic = new Set<() => void>();
   override readonly every = (periodMs: number, action: () => void): Timer => {

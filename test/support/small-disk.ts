@@ -8,7 +8,7 @@ import type { Client } from './client.ts';
 import { watchOutput } from './secret-watch.ts';
 
 /**
- * Mounts a small file system (tmpfs), which needs root. Without root the test is skipped with a printed reason; in CI it fails.
+ * Mounts a small file system (tmpfs), which needs root. Without root the test is skipped and the reason is printed; in CI the test fails.
  */
 export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'svc-disk-'));
@@ -20,14 +20,14 @@ export function smallDisk(t: TestContext, sizeKib: number): string | undefined {
     execFileSync('umount', ['-l', disk]);
     rmdirSync(disk);
   };
-  // This runs after the server that uses the disk was stopped.
+  // This hook runs after the server that uses the disk was stopped.
   watchOutput(t, unmount, []);
   return disk;
 }
 
 /**
- * Creates a home folder with a folder `d` that the operating system does not allow to be removed completely. For root, a disk is mounted
- * there, because a mode does not stop root. Call this before the server starts, so that it is undone after the server has stopped.
+ * Creates a home folder with a folder `d` that cannot be removed completely. If the test runs as root, a disk is mounted in `d`, because a
+ * file mode does not stop root. Call this before the server starts, so that it is undone after the server has stopped.
  *
  * @returns undefined if it cannot be created; in that case the test is skipped
  */
@@ -53,7 +53,8 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
 }
 
 /**
- * Creates a home folder with another file system at `mounted`. Call it before the server starts, so that it is removed later.
+ * Creates a home folder with another file system at `mounted`. Call this before the server starts, so that the disk is unmounted after the
+ * server has stopped.
  *
  * @returns undefined without root
  */

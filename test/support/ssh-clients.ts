@@ -8,7 +8,7 @@ import { hasProgram } from './requires.ts';
 import type { SshTestServer } from './ssh.ts';
 import { tree } from './tree.ts';
 
-/** Content of a file that needs several requests of any client. */
+/** Content of a file for which every client needs several requests. */
 export const large = randomBytes(300_000).toString('hex');
 
 /** Returns the tree below a folder. Large contents are replaced by their SHA-256. */
@@ -77,7 +77,7 @@ export function resticOn(server: SshTestServer): (...args: string[]) => Promise<
   return (...args) => succeeds(server, 'restic', [...options, ...args], { RESTIC_PASSWORD: 'of-this-test-only' });
 }
 
-/** Writes a configuration with the remote `svc`. @returns its file name in the client's folder */
+/** Writes a configuration of rclone with the remote `svc`. @returns name of the file in the client's folder */
 export function rcloneConfig(server: SshTestServer): string {
   const config = `[svc]\ntype = sftp\nhost = 127.0.0.1\nport = ${server.sshPort}\nuser = alice\nkey_file = ${server.key}\n`;
   writeFileSync(join(server.clientFolder, 'rclone.conf'), config);
@@ -90,7 +90,7 @@ export async function rcloneInfo(server: SshTestServer, ...checks: string[]): Pr
   return output.split('// svc\n')[1] ?? output;
 }
 
-/** The expected result of `rcloneInfo`, without the names that no file can have. */
+/** The expected result of `rcloneInfo`, without names that are never possible. */
 export const namesAndStreams = `maxFileLength = 255 // for 1 byte unicode characters
 maxFileLength = 127 // for 2 byte unicode characters
 maxFileLength = 85 // for 3 byte unicode characters

@@ -92,7 +92,7 @@ export async function startManInTheMiddle(
   return (listener.address() as AddressInfo).port;
 }
 
-/** Modes of encryption: those that the attack of CVE-2023-48795 concerns, and one whose MAC does not depend on a sequence number. */
+/** Modes of encryption: those that are vulnerable to CVE-2023-48795, and one whose MAC does not depend on a sequence number. */
 export const modes = {
   'chacha20-poly1305': { cipher: ['chacha20-poly1305@openssh.com'], mac: [], blockBytes: 8, tagBytes: 16 },
   'aes128-ctr, encrypt-then-MAC': { cipher: ['aes128-ctr'], mac: ['hmac-sha2-256-etm@openssh.com'], blockBytes: 16, tagBytes: 32 },
@@ -136,5 +136,5 @@ export function ssh2LogsIn(
   });
 }
 
-/** Clients that wait for deleted packets are cut off soon. Clients that are not attacked can log in at the same time. */
+/** Options of the service: clients that wait for deleted packets are soon cut off, and other clients can log in at the same time. */
 export const limits = { login_grace_time: 3, maximum_unauthenticated_connections_per_address: 100 };

@@ -16,7 +16,7 @@ export interface SshTestServer extends TestServer {
   clientFolder: string;
   /** Path of a private key with which `alice` may log in. */
   key: string;
-  /** Runs one of OpenSSH's programs with `options` for its `-o`. `password` is the answer when it asks for a password. */
+  /** Runs one of OpenSSH's programs. `options` are passed with `-o`. If the program asks for a password, it gets `password`. */
   openssh(program: string, args: readonly string[], how?: OpensshOptions): Promise<ProgramEnd>;
 }
 
@@ -24,11 +24,11 @@ interface OpensshOptions {
   options?: readonly string[];
   password?: string;
   input?: string;
-  /** Path of a private key to use in place of `key`. */
+  /** Path of a private key to use instead of `key`. */
   identity?: string;
 }
 
-/** Creates an Ed25519 key in OpenSSH's format without its programs. @returns path of the private key; the public one is at `.pub` */
+/** Creates an Ed25519 key in OpenSSH's format, without OpenSSH's programs. @returns path of the private key; the public one is at `.pub` */
 export function makeKey(folder: string, name: string): string {
   const path = join(folder, name);
   writeFileSync(path, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
@@ -112,7 +112,7 @@ interface ClientOfSsh2 {
 }
 
 /**
- * Logs in with the client of ssh2, which follows instructions that OpenSSH would refuse.
+ * Logs in with the client of ssh2, which can make attempts that OpenSSH would refuse to make.
  *
  * @returns the client if it logged in; otherwise the number of attempts that were refused before the connection ended
  */

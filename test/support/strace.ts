@@ -1,16 +1,16 @@
 /** A system call that succeeded, as `strace -f -y -xx` wrote it. Strings are raw bytes. */
 export interface SystemCall {
   name: string;
-  /** Arguments: a string's bytes, or the text of anything else, for example `25</tmp/x>`. */
+  /** Arguments: the bytes of a string, or the text of any other argument, for example `25</tmp/x>`. */
   args: (Buffer | string)[];
   result: number;
-  /** Places in the log at which the call began and ended. */
+  /** Positions in the log at which the call began and ended. */
   from: number;
   to: number;
 }
 
 /**
- * Reads a log of strace. If calls of other threads interrupt a call, it is on two lines.
+ * Reads a log of strace. If another thread makes a call meanwhile, a call takes two lines.
  *
  * @throws Error if a string was cut, because `-s` was too small
  */

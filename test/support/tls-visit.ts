@@ -22,7 +22,7 @@ interface Visited {
   chain: Buffer[];
 }
 
-/** Requests the home folder on a separate connection, with no credentials other than those of TLS. */
+/** Requests the home folder on a separate connection, with only the credentials of TLS. */
 export function visit(url: string, { session, ...options }: Visit = {}): Promise<Visited> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

@@ -5,7 +5,7 @@ import type { Client, TestReply, TestRequest } from './client.ts';
 export interface TestToken {
   id: string;
   token: string;
-  /** Options of requests that use it as a bearer token. */
+  /** Options of requests that send the token as a bearer token. */
   as: TestRequest;
 }
 

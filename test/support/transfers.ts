@@ -18,7 +18,7 @@ export interface Shown {
   started: string;
 }
 
-/** Clients that send the head of a request. After that they read and send only as much as a test wants. */
+/** Clients that send the head of a request. After that, a test controls how much they read and send. */
 export class HeldClients {
   readonly #port: number;
   readonly #sockets = new Set<Socket>();

@@ -14,7 +14,7 @@ abstract class UploadingClient {
   readonly #done: string[] = [];
   #running: Promise<void> | undefined;
   #isLast = false;
-  /** Rejects if a fault happens that cannot be caused by a kill. */
+  /** Rejects if there is a fault that a kill cannot cause. */
   readonly failed: Promise<never>;
   #fail: (reason: unknown) => void = () => {};
 
@@ -32,7 +32,7 @@ abstract class UploadingClient {
     this.#running = this.#upload().catch((error) => this.#fail(error));
   }
 
-  /** @returns the names of all files, once the last one is complete */
+  /** Waits until the last file is complete. @returns the names of all files */
   async finish(): Promise<string[]> {
     this.#isLast = true;
     await Promise.race([this.#running, this.failed]);
@@ -53,16 +53,16 @@ abstract class UploadingClient {
     }
   }
 
-  /** Resolves once a file is complete, even if processes are killed meanwhile. */
+  /** Uploads a file until it is complete, even if processes are killed meanwhile. */
   protected abstract upload(name: string, content: Buffer): Promise<void>;
 }
 
 const pieceBytes = 400_000;
 
-/** Time in milliseconds after which a node that has not answered is not asked again. */
+/** Time limit of a node's reply in milliseconds. After it, the client uses the next node. */
 const patienceMs = 3000;
 
-/** A client that remembers the replies, and switches to the next node if one does not answer. */
+/** A client that remembers the replies, and switches to the next node if a node does not answer. */
 export class AttentiveClient extends UploadingClient {
   readonly #ports: number[];
 
@@ -136,7 +136,7 @@ export class ScriptClient extends UploadingClient {
     const file = join(this.folder, name);
     const isWhole = () => existsSync(join(this.folder, 'home', name)) && !existsSync(`${file}.upload`);
     writeFileSync(file, content);
-    // If it was killed after its upload was complete, nothing is left to do.
+    // If the script was killed after its upload was complete, nothing is left to do.
     while (!isWhole()) {
       this.#run = startUploadScript(this.#script, this.folder, file, `${this.url}/home/${name}`);
       const { code, stderr } = await this.#run.ended;

@@ -34,7 +34,7 @@ export function uploadByTus(content: Buffer, options: Partial<UploadOptions> & {
 interface Done {
   name: string;
   content: Buffer;
-  /** Number of requests with which its client tried to begin an upload. Each of them may or may not have reached the server. */
+  /** Number of requests with which the client tried to begin an upload. Some of them may not have reached the server. */
   creations: number;
 }
 
@@ -45,7 +45,7 @@ interface Case {
   bytes: number;
 }
 
-/** Uploads over connections that fail as seeds determine, and checks the results. */
+/** Uploads over connections whose faults are determined by seeds, and checks the results. */
 export class UploadsOverBadLines {
   readonly #t: TestContext;
   readonly #server: TestServer;
@@ -108,7 +108,7 @@ export class UploadsOverBadLines {
     }
     for (const { name, content, creations } of this.#done) {
       const count = (id: number) => counts.get(`${id} /${name}`) ?? 0;
-      // For an empty file, the creation also completes the upload. A client that did not get the reply creates another one.
+      // For an empty file, the creation also completes the upload. If the client does not get the reply, it creates another upload.
       const maxEnds = content.length === 0 ? creations : 1;
       assert.ok(count(40017) >= 1 && count(40017) <= maxEnds, `${name}: ${count(40017)} ended`);
       assert.equal(count(40022), 0, name);

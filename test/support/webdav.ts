@@ -20,7 +20,7 @@ const parser = new XMLParser({
   parseTagValue: false,
 });
 
-/** Reads a multistatus body as a client does: namespaces are found by their declarations, not by the prefixes. */
+/** Reads a multistatus body as a client does: it resolves namespaces by their declarations, not by fixed prefixes. */
 export function parseMultistatus(text: string): DavResponse[] {
   const [root] = (parser.parse(text, true) as Node[]).filter((node) => !('?xml' in node));
   assert.ok(root, text);

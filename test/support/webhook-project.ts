@@ -37,7 +37,7 @@ export function upload(t: TestContext, cwd: string, ...names: string[]): Promise
 }
 
 /**
- * Does the same as `upload`, but stops the service once `settled` resolves. After a failed delivery, a stop leaves waiting events behind.
+ * Like `upload`, but stops the service when `settled` resolves. After a failed delivery, events still wait when the service stops.
  */
 export async function uploadThen(t: TestContext, cwd: string, names: string[], settled: () => Promise<void>): Promise<void> {
   const { loaded } = loadConfigFile(join(cwd, 'svc.config.yaml'), {});

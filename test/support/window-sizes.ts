@@ -36,7 +36,10 @@ export async function assertBarsInSight(t: TestContext, viewport: ViewportSize):
   assert.ok(bottom - top < 70, 'the tools take one row');
 }
 
-/** Uploads files and selects one. Asserts that the panel of uploads and the action bar do not overlap, and hide no row permanently. */
+/**
+ * Uploads files and selects one. Asserts that the panel of uploads and the action bar do not overlap, and that every row can be made
+ * visible.
+ */
 export async function assertPanelApart(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   for (let index = 10; index < 50; index++) writeFileSync(join(server.home, `f${index}.txt`), 'x');

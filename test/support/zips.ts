@@ -13,7 +13,7 @@ export function zipWith(path: string): { bad: string | null; names: string[]; co
   return JSON.parse(execFileSync('python3', ['-c', readZip, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }));
 }
 
-/** A member of an archive that a test creates. The values given here are written to its records, even if they are false. */
+/** A member of an archive that a test creates. The given values are written to the archive, even if they are false. */
 export interface MadeMember {
   name: string | Buffer;
   content: Buffer;
@@ -21,7 +21,7 @@ export interface MadeMember {
   flags?: number;
   sizeBytes?: number;
   crc?: number;
-  /** Offset of its local header, as the directory states it. */
+  /** Offset of the member's local header in the directory. */
   offset?: number;
   extra?: Buffer;
 }
@@ -31,7 +31,7 @@ interface MadeZip {
   comment?: string;
   /** Whether all values are in the records of ZIP64. */
   isLarge?: boolean;
-  /** Number of members that the end record states. */
+  /** Number of members in the end record. */
   count?: number;
 }
 
