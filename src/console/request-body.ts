@@ -21,7 +21,7 @@ export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): P
   const issue = error?.issues[0];
   if (!issue) return data as T;
   const named = issue.code === 'unrecognized_keys' ? issue.keys[0] : issue.path.join('.');
-  const fault = issue.code === 'unrecognized_keys' ? 'is not a member of the request' : 'is missing, or not as it must be';
+  const fault = issue.code === 'unrecognized_keys' ? 'is not a member of the request' : 'is missing or not valid';
   throw new ServiceError('bad-request', `"${named}" ${fault}.`);
 }
 

@@ -109,16 +109,16 @@ const statuses: Readonly<Record<string, number>> = {
 async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {
   const name = incoming.url?.slice('/orders/'.length) ?? '';
   const carryOut = Object.hasOwn(orders, name) ? orders[name] : undefined;
-  if (!carryOut) throw new ServiceError('not-found', `There is no order "${name}".`);
+  if (!carryOut) throw new ServiceError('not-found', `There is no request "${name}".`);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxOrderBytes) throw new ServiceError('bad-request', 'The order is too large.');
+    if (bytes > maxOrderBytes) throw new ServiceError('bad-request', 'The request is too large.');
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  if (!isJson(text)) throw new ServiceError('bad-request', 'The order is not JSON.');
+  if (!isJson(text)) throw new ServiceError('bad-request', 'The request is not JSON.');
   return carryOut(JSON.parse(text));
 }
 

@@ -114,5 +114,5 @@ browserTest('an archive of a million members shows the first at once, and more o
   await page.keyboard.press('Escape');
   await stage.waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'none.zip' }).click();
-  await stage.getByText('it is no ZIP archive').waitFor();
+  await stage.getByText('it is not a ZIP archive').waitFor();
 });

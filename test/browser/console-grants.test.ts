@@ -26,7 +26,7 @@ browserTest('an operator sees tokens and links of all accounts or of one, and re
   await signIn(page, console.url, '#accounts');
   await page.getByRole('searchbox').fill('bob');
   await page.getByRole('button', { name: 'Search' }).click();
-  await page.getByText('No token is in force.').waitFor();
+  await page.getByText('There are no valid tokens.').waitFor();
   await page.getByRole('searchbox').fill('alice');
   await page.getByRole('button', { name: 'Search' }).click();
   for (const [words, question] of [

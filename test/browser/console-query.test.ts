@@ -62,7 +62,7 @@ browserTest(
     await page.goto(`${console.url}/#events?status=broken`);
     await page.getByRole('alert').getByText('There is no status "broken"').waitFor();
     await page.goto(`${console.url}/#events?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z`);
-    await page.getByRole('alert').getByText('The end must be later than the begin.').waitFor();
+    await page.getByRole('alert').getByText('The end must be later than the beginning.').waitFor();
     assert.deepEqual(
       asked.filter((path) => path === '/api/events'),
       [],

@@ -86,7 +86,7 @@ browserTest('a folder is shown without a page load, and Back finds it as it was 
 
   rmSync(join(server.home, 'Reports #1?'), { recursive: true });
   await page.getByRole('link', { name: 'Reports' }).click();
-  await page.getByText('That did not work: The file or folder is not there any more.').waitFor();
+  await page.getByText('That did not work: The file or folder no longer exists.').waitFor();
   assert.equal(await heading(page), 'Files');
   assert.ok(await isMarked(page));
 });

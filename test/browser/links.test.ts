@@ -116,7 +116,7 @@ browserTest(
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await page.getByText('One link was revoked.').waitFor();
     await visitor.reload();
-    await visitor.getByText('This link is over').waitFor();
+    await visitor.getByText('This link has ended').waitFor();
     await assertAccessible(visitor, 'a link that is over');
   },
 );

@@ -16,7 +16,7 @@ browserTest('new folders and renaming: names that cannot be, what is new is in s
   for (const name of ['..', '.', '   ', 'a/b']) {
     await dialog.getByLabel('Name of the new folder').fill(name);
     await page.keyboard.press('Enter');
-    await dialog.getByText('This name is not possible.').waitFor();
+    await dialog.getByText('This name is not allowed.').waitFor();
     await dialog.getByLabel('Name of the new folder').fill('IMG_5.bin');
     await page.keyboard.press('Enter');
     await dialog.getByText('This name is taken already.').waitFor();

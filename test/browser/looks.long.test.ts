@@ -194,7 +194,7 @@ browserTest('on a phone a preview has all of the window, and its text nearly all
   const lines = await page.locator('.stage pre .lines').first().boundingBox();
   assert.ok(text && lines && text.width > 270 && lines.width > text.width - 8, `${text?.width}, ${lines?.width}`);
   await page.keyboard.press('ArrowRight');
-  const message = page.locator('.stage').getByText('it is no ZIP archive');
+  const message = page.locator('.stage').getByText('it is not a ZIP archive');
   await message.waitFor();
   const padding = await page.evaluate<string>(`getComputedStyle(document.querySelector('.stage [role=alert]')).paddingLeft`);
   assert.ok(Number.parseFloat(padding) >= 16, 'it keeps away from the edge');

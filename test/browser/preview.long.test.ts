@@ -99,7 +99,7 @@ browserTest(
     for (const name of programs) await shows(name, `content of ${name}`);
     await shows('latin1.txt', 'Grüße');
     await shows('windows.txt', 'Äpfel');
-    await shows('film.ts', 'This file is no text.');
+    await shows('film.ts', 'This file is not a text file.');
 
     assert.ok(!(await server.eventIds()).includes(40005), 'nobody asks about a file before reading it');
     await page.getByRole('link', { name: 'a.js' }).click();

@@ -115,7 +115,7 @@ browserTest('results have the tools and the actions of a folder, and show what b
   await page.getByRole('button', { name: 'New folder' }).click();
   await ask.getByLabel('Name of the new folder').fill('new');
   await page.keyboard.press('Enter');
-  await page.getByText('Made the folder new in Files').waitFor();
+  await page.getByText('Created the folder new in Files').waitFor();
   assert.ok(existsSync(join(server.home, 'new')));
 });
 

@@ -55,7 +55,7 @@ browserTest(
     await page.waitForURL('**/home/a/report%20x/');
     await page.getByRole('searchbox').fill('nothing');
     await page.keyboard.press('Enter');
-    await page.getByText('Nothing below this folder has this in its name.').waitFor();
+    await page.getByText('No name below this folder contains this.').waitFor();
   },
 );
 

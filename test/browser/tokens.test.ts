@@ -37,7 +37,7 @@ browserTest('an account makes a token on its page, copies it, replaces it and re
   assert.ok(!(await page.content()).includes(first), 'it is shown once');
   await assertAccessible(page, 'the list of access tokens');
   await page.getByRole('button', { name: 'Replace: nightly build' }).click();
-  await page.getByLabel('The former one stays valid').selectOption({ label: 'for one hour' });
+  await page.getByLabel('The old token stays valid').selectOption({ label: 'for one hour' });
   await assertAccessible(page, 'the question before a token is replaced');
   await page.getByRole('button', { name: 'Replace' }).click();
   const second = await secret.inputValue();

@@ -211,7 +211,7 @@ browserTest('names with markup, pictures that are none, gone or too large, and d
     await route.continue();
   });
   await open('gone.png');
-  await dialog.getByText('The file or folder is not there any more.').waitFor();
+  await dialog.getByText('The file or folder no longer exists.').waitFor();
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   assert.equal(wide, 0);
   await page.goto(`${server.url}/home/bad/?preview=never`);

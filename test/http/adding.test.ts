@@ -187,7 +187,7 @@ test('the page says that files can only be added and for how long they stay, and
   const permissions = [['allow-full-control'], ['/in*', ...adding]];
   const page = await pageOf({ permissions, on_name_taken: 'number', retain: { days: 1 } });
   assert.deepEqual(wordsOf(page), ['look read write', 'number']);
-  assert.match(page, /Files can be added here, not replaced\. New files stay as they are for 1 day\./);
+  assert.match(page, /Files can be added here, not replaced\. New files cannot be changed for 1 day\./);
   const all = await pageOf({ permissions: [['allow-full-control']] });
   assert.match(wordsOf(all)?.[0] ?? '', /\bwrite overwrite\b/);
   assert.doesNotMatch(all, /can be added here|stay as they are/);

@@ -126,7 +126,7 @@ test('revoked by REST: 410 at once, told, and no longer in the list; a token sec
   assert.equal((await server.send('DELETE', `/home/__svc__/links/${link.id}`)).status, 404);
   const over = await visit(server, 'GET', link.at, { headers: page });
   assert.equal(over.status, 410);
-  assert.match(over.text, /This link is over/);
+  assert.match(over.text, /This link has ended/);
   assert.doesNotMatch(over.text, /a\.txt|alice/);
   assert.equal((await visit(server, 'GET', `${link.at}a.txt`)).status, 410);
   assert.deepEqual((await server.send('GET', '/home/__svc__/links')).json(), { links: [] });

@@ -45,7 +45,12 @@ test('the page that changes the password says first what a new one needs', async
     user: null,
     headers: { ...html, cookie: `SVC_HTTP_SESSION=${session}` },
   });
-  const rules = ['at least 12 characters', 'a digit', 'a character that is no letter and no digit', 'to differ from your last 3 passwords'];
+  const rules = [
+    'at least 12 characters',
+    'a digit',
+    'a character that is neither a letter nor a digit',
+    'to differ from your last 3 passwords',
+  ];
   assert.deepEqual([...page.text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, rule]) => rule).slice(-rules.length), rules);
   assert.ok(page.text.indexOf('at least 12') < page.text.indexOf('id="current"'));
 });

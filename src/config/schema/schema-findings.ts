@@ -83,7 +83,7 @@ function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[]
   if (isHidden(source, source.locate([...path, key], 'key'))) {
     const message = 'unknown option, whose name is not shown: it may be the end of the secret before it';
     const finding = findingAt(source, [...path, key], 'unknown-option', message, 'key');
-    return { ...finding, path: pathText(path), hint: 'texts with ", " stand in quotes' };
+    return { ...finding, path: pathText(path), hint: 'put a text that contains ", " in quotes' };
   }
   const finding = findingAt(source, [...path, key], 'unknown-option', `unknown option "${key}"`, 'key');
   return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };

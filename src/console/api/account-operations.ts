@@ -69,7 +69,7 @@ export const accountOperations: Record<string, Operation> = {
     id: 'restoreTrash',
     summary: 'Restore items from the trash to their original places, as `svc trash restore`.',
     body: restoreOrder,
-    reply: ['What became of each.', restoreResults],
+    reply: ['The outcome for each item.', restoreResults],
     refusals: [400],
   },
   ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
@@ -93,7 +93,7 @@ export const accountOperations: Record<string, Operation> = {
 /** An operation with which reviewers decide about held uploads. */
 function heldAction(id: string, summary: string, body: z.ZodType): Operation {
   const description = 'The role `reviewer` is enough. Items that failed have an `error`.';
-  return { id, summary, description, body, reply: ['What became of each.', heldResults] };
+  return { id, summary, description, body, reply: ['The outcome for each item.', heldResults] };
 }
 
 /** The operations on tokens or links. */

@@ -117,7 +117,9 @@ function describeItems(items: readonly Item[]): string {
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
-export const discardOrder = heldOrder.extend({ reason: z.string().optional().describe('For the event, and for who sent the file.') });
+export const discardOrder = heldOrder.extend({
+  reason: z.string().optional().describe('Recorded in the event; the sender of the file sees it, too.'),
+});
 export const heldResults = z.object({
   results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why it was not done; absent when it was.') })),
 });

@@ -30,7 +30,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
   };
   const limit = parameters.number('limit', { usual: 50, max: 500 });
   const page = await newestDeliveries(service.sources.deliveries.records, filter, { limit, cursor: parameters.text('cursor') });
-  if (!page) throw new ServiceError('bad-request', '"cursor" must be what "next" of a page before says.');
+  if (!page) throw new ServiceError('bad-request', '"cursor" must be the "next" of the previous page.');
   return answerJson(c, { deliveries: page.deliveries.map(shownDelivery), next: page.next ?? null });
 }
 

@@ -56,7 +56,7 @@ export class Parameters {
     const value = this.#values[name];
     const [first, ...others] = Array.isArray(value) ? value : [value];
     if (first === undefined) return undefined;
-    if (typeof first !== 'string' || others.length > 0) throw badRequest(`"${name}" must be one text.`);
+    if (typeof first !== 'string' || others.length > 0) throw badRequest(`"${name}" must be a single string.`);
     return first;
   }
 
@@ -74,7 +74,7 @@ export class Parameters {
     const value = this.#values[name];
     if (value === undefined) return undefined;
     const items = (Array.isArray(value) ? value : [value]).flatMap((item) => {
-      if (typeof item !== 'string') throw badRequest(`"${name}" must be a list of texts.`);
+      if (typeof item !== 'string') throw badRequest(`"${name}" must be a list of strings.`);
       return split(item);
     });
     if (items.length > max) throw badRequest(`"${name}" has more than ${max} items.`);
@@ -84,7 +84,7 @@ export class Parameters {
   oneOf<T extends string>(name: string, known: readonly T[]): T[] | undefined {
     return this.codes(name, known.length)?.map((text) => {
       const item = known.find((candidate) => candidate === text);
-      if (item === undefined) throw badRequest(`"${name}" must be of ${known.join(', ')}.`);
+      if (item === undefined) throw badRequest(`"${name}" must be one of ${known.join(', ')}.`);
       return item;
     });
   }
@@ -117,7 +117,7 @@ export class Parameters {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const position = parsePosition(text);
-    if (!position) throw badRequest(`"${name}" must be a place of the journal as replies have it.`);
+    if (!position) throw badRequest(`"${name}" must be a position of the journal, as in replies.`);
     return position;
   }
 

@@ -34,7 +34,7 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
     const { role } = exchange.administrator;
     const isReview = exchange.path.startsWith('/api/held/') && mayReview(exchange.administrator);
     if (role !== 'operator' && !isReview)
-      throw new ServiceError('forbidden', `The role ${role} does not change this; it needs the role operator.`);
+      throw new ServiceError('forbidden', `The role ${role} may not change this; the role operator is needed.`);
     exchange.service.events.assertWritable();
   }
   return next();
