@@ -199,7 +199,7 @@ for (const javaScriptEnabled of [true, false]) {
     if (javaScriptEnabled) await opener.click();
     await page.getByLabel('Search this folder').fill('nowhere');
     await page.keyboard.press('Enter');
-    await page.getByText('Nothing below this folder').waitFor();
+    await page.getByText('No name below this folder').waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'a search that finds nothing');
   });
 }
