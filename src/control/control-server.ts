@@ -137,7 +137,7 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
     throw new ServiceError('method-not-allowed', `Only GET and DELETE${restore ? ' and POST' : ''} are supported here.`);
   const selection = parseSelection(searchParams);
   if (method === 'POST') {
-    if (!selection.ids) throw new ServiceError('bad-request', 'Name what to restore by id.');
+    if (!selection.ids) throw new ServiceError('bad-request', 'Name the items to restore by their ids.');
     return (await restore?.(await selectedItems(collection, selection))) ?? [];
   }
   if (method === 'GET') return selectedItems(collection, selection);

@@ -59,9 +59,9 @@ export const failure = z.object({
   id: text,
   uuid: text,
   message: text,
-  kind: text.default('').describe('The same for all errors of the kind.'),
+  kind: text.default('').describe('A key that all errors of the kind share.'),
   count: count.default(1).describe('Number of errors of the kind since the start of the node, or in the journal from before the start.'),
-  first: time.or(z.literal('')).default('').describe('Time of the first of them; empty if unknown.'),
+  first: time.or(z.literal('')).default('').describe('Time of the first error of the kind; empty if unknown.'),
 });
 
 /** A replay and its progress. */
@@ -78,6 +78,11 @@ export const replay = z.object({
   details: text.describe('Reason why the replay failed as a whole, or was stopped.'),
   requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
   handlers: count.default(0).describe('Number of event handlers that the requests go to.'),
-  seconds_left: z.number().nonnegative().nullable().default(null).describe('At the current rate; null while it is unknown.'),
+  seconds_left: z
+    .number()
+    .nonnegative()
+    .nullable()
+    .default(null)
+    .describe('Remaining time at the current rate; null while the rate is unknown.'),
   results_left_out: count.describe('Number of results that are not listed; the records of deliveries have them.'),
 });

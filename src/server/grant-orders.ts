@@ -75,7 +75,7 @@ export class OperatorGrants {
       },
       'end-grants': async (given) => {
         const { kind, by, ids, account, all } = read(orders.end, given);
-        if (!ids && account === undefined && !all) throw new ServiceError('bad-request', 'Name what to revoke.');
+        if (!ids && account === undefined && !all) throw new ServiceError('bad-request', 'Name the tokens or links to revoke.');
         const wanted = ids ?? (await this.list(kind, account)).map(({ id }) => id);
         return (await this.end(kind, wanted, by)).map(shownGrant);
       },

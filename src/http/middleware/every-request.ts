@@ -55,7 +55,7 @@ function checkHead(exchange: Exchange): void {
   const isCoded = coding !== undefined && (incoming.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
   // Node.js drops data that follows an upgrade request in the same packet, so the connection cannot be used again.
   if (isCoded || upgrade !== undefined) outgoing.setHeader('connection', 'close');
-  if (isCoded) throw new ServiceError('bad-request', 'The only transfer coding here is "chunked", in HTTP/1.1.');
+  if (isCoded) throw new ServiceError('bad-request', 'The only supported transfer coding is "chunked", and only in HTTP/1.1.');
   checkHttp1Head(incoming, exchange);
 }
 
