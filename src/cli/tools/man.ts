@@ -34,17 +34,17 @@ function manPage(program: Command): string {
     '.SH FILES',
     '.TP',
     roff('svc.config.yaml, svc.config.yml, svc.config.json, .svcrc, .svcrc.yaml, .svcrc.json, package.json'),
-    roff('The configuration, searched only in the current folder.'),
+    roff('Names of the configuration file. It is searched only in the current folder.'),
   ].join('\n');
 }
 
 /** The environment variables that commands read, with their descriptions. */
 const environment: readonly (readonly [string, string])[] = [
-  ['SVC_CONFIG', 'Configuration file, as --config.'],
+  ['SVC_CONFIG', 'Configuration file, like --config.'],
   ['SVC_PASSWORD', 'Password of the account that svc serve creates without a configuration.'],
-  ['SVC_LOG_LEVEL', 'As --log-level of svc serve.'],
-  ['SVC_LOG_FORMAT', 'As --log-format of svc serve.'],
-  ['SVC_DEBUG', 'As --debug, unless it is empty or 0.'],
+  ['SVC_LOG_LEVEL', 'Log level, like --log-level of svc serve.'],
+  ['SVC_LOG_FORMAT', 'Log format, like --log-format of svc serve.'],
+  ['SVC_DEBUG', 'Has the effect of --debug, unless it is empty or 0.'],
   ['NO_COLOR', 'Turns colours off when it is not empty.'],
 ];
 
