@@ -164,13 +164,13 @@ const shared = {
   home_folder_structure: structureOption.describe('Folders to create inside the home folder, relative to it.'),
   virtual_folders: virtualFoldersOption.describe('Further folders: pairs of virtual path and real path.'),
   permissions: permissionsOption.describe(
-    'Permissions: the general list, then rules: lists of a path expression and its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
+    'Permissions: first the general list, then the rules. Each rule is a list: a path expression, followed by its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
   on_name_taken: onNameTakenOption.describe(
-    'Effect of an upload to a taken name where files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',
+    'Effect of an upload if its name is taken and files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',
   ),
   retain: retainOption.describe(
-    'Days for which nobody can change, move or delete through the service the files that the account uploads; 0 = none.',
+    'Days for which files that the account uploads cannot be changed, moved or deleted through the service; 0 = none.',
   ),
   show_expectations: yesNo().describe('Whether the account may see which of its files are due (`expectations`).'),
   trash: z
@@ -179,7 +179,7 @@ const shared = {
     })
     .describe('Keeps deleted and replaced files in a trash, from which the account can restore them.'),
   inspections: inspectionsOption.describe(
-    'Inspections that files must pass before they become visible: the general list, then rules: lists of a path expression and its inspections. The first rule that matches replaces the general list.',
+    'Inspections that files must pass before they become visible: first the general list, then the rules. Each rule is a list: a path expression, followed by its inspections. The first rule that matches replaces the general list.',
   ),
 };
 

@@ -104,7 +104,11 @@ export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>)
     case 403:
       return forbiddenVerdict(reply.body);
     default:
-      return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint answered with the status ${reply.status}, which rejects.` };
+      return {
+        outcome: 'rejected',
+        kind: 'invalid',
+        reason: `The endpoint answered with the status ${reply.status}, so the login is rejected.`,
+      };
   }
 }
 
@@ -189,7 +193,7 @@ function forbiddenVerdict(body: Buffer): AuthResult {
   return {
     outcome: 'rejected',
     kind: 'forbidden',
-    reason: leftOut === undefined ? reason : `${reason} Its body is left out: ${leftOut}.`,
+    reason: leftOut === undefined ? reason : `${reason} The body of the reply is left out: ${leftOut}.`,
     ...(response !== undefined && { response }),
     ...(shown && { public: shown }),
   };

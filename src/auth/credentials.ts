@@ -54,7 +54,7 @@ export function parseIdentity(value: unknown): Identity {
     ...(proof ? [proof.type, ...proof.fingerprints] : []),
     ...Object.values(grant ?? {}),
   ].every((text) => typeof text === 'string');
-  if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('The request is not a login.');
+  if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('This is not a login.');
   return value as Identity;
 }
 

@@ -91,7 +91,7 @@ export const applicationOptions = z.strictObject({
   replace_password_hashes: yesNo()
     .default(true)
     .describe(
-      'After a login by a password whose hash another system made (bcrypt and others), replace it in the accounts file by a hash in the format of svc.',
+      'If another system made the hash of a password (bcrypt and others), replace the hash in the accounts file by one in the format of svc, after a login with that password.',
     ),
 });
 

@@ -145,7 +145,7 @@ export function endFloods(
   const onError = (error: unknown) => {
     if (isOver || !refusals.has(systemErrorCode(error))) return;
     isOver = true;
-    onFlood('The frames are not valid HTTP/2, or too many.');
+    onFlood('The frames are not valid HTTP/2, or there are too many of them.');
   };
   session.on('error', catching(onError, onFault));
   const onStream = (stream: ServerHttp2Stream) => {

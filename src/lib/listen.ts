@@ -26,7 +26,7 @@ export function listenFault(error: Error): string {
     case 'EADDRNOTAVAIL':
       return 'no network interface of this machine has the address';
     case 'EACCES':
-      return 'permission denied; a port below 1024 needs CAP_NET_BIND_SERVICE, or a start as root with server.user, or take another port';
+      return 'permission denied; for a port below 1024, give svc CAP_NET_BIND_SERVICE, or start it as root with server.user, or use another port';
     default:
       return error.message;
   }

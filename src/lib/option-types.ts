@@ -88,11 +88,13 @@ export function textList() {
 
 /** Lines of a text, or a list of texts. Empty lines are dropped. */
 export function lineList() {
-  return z.union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a text of lines' }).transform((value) => {
-    if (value === null) return [];
-    const lines = Array.isArray(value) ? value : value.split('\n');
-    return lines.map((line) => line.trim()).filter((line) => line !== '');
-  });
+  return z
+    .union([scalarText, z.array(scalarText), z.null()], { error: 'must be a list, or a text with one item per line' })
+    .transform((value) => {
+      if (value === null) return [];
+      const lines = Array.isArray(value) ? value : value.split('\n');
+      return lines.map((line) => line.trim()).filter((line) => line !== '');
+    });
 }
 
 /**

@@ -90,7 +90,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
   'a reply without an end': { lies: { dir: { body: 'x'.repeat(300_000) } }, says: /larger than 262144 bytes/ },
   'an order without a place': { lies: { order: { headers: { location: '' } } }, says: /no https URL for the order/ },
   'an authorization in a file': { lies: { order: { body: { authorizations: ['file:///etc/passwd'] } } }, says: /no https URL for an auth/ },
-  'authorizations without an end': { lies: { order: { body: { authorizations: ['https://a/', 'https://b/'] } } }, says: /too long a one/ },
+  'authorizations without an end': { lies: { order: { body: { authorizations: ['https://a/', 'https://b/'] } } }, says: /too long a list/ },
   'an authorization of another name': {
     lies: { authorization: { body: { status: 'pending', identifier: { type: 'dns', value: 'evil.example' } } } },
     says: /asks about evil.example, which was not ordered/,
@@ -105,7 +105,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
         },
       },
     },
-    says: /a token for files.example.com that is none/,
+    says: /an invalid token for files.example.com/,
   },
   'no challenge of the kind': {
     lies: { authorization: { body: { status: 'pending', identifier: { value: 'files.example.com' }, challenges: [{ type: 'dns-01' }] } } },

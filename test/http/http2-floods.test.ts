@@ -14,7 +14,7 @@ import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 /** What is told where Node.js ends a connection. */
-const refused = 'The frames are not valid HTTP/2, or too many.';
+const refused = 'The frames are not valid HTTP/2, or there are too many of them.';
 
 interface Flooded {
   server: TestServer;

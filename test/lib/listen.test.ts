@@ -7,7 +7,7 @@ test('a refusal to listen says what to do', async () => {
   const refused = Object.assign(new Error('listen EACCES: permission denied 127.0.0.1:81'), { code: 'EACCES' });
   assert.match(
     listenFault(refused),
-    /^permission denied; a port below 1024 needs CAP_NET_BIND_SERVICE, .* root with server\.user, .* another port$/,
+    /^permission denied; for a port below 1024, give svc CAP_NET_BIND_SERVICE, .* root with server\.user, .* another port$/,
   );
   const elsewhere = listen(createServer() as Parameters<typeof listen>[0], { type: 'http', address: '2001:db8::1', port: 8080 }, () => {});
   await assert.rejects(elsewhere, {

@@ -223,7 +223,7 @@ export class Grants {
     if (!paths || !reached) return paths ?? reached;
     for (const path of paths) {
       if (!reached.some((top) => isWithin(path, top)))
-        throw new ServiceError('unprocessable', `The token does not reach "${path}", so it cannot give it.`);
+        throw new ServiceError('unprocessable', `The token does not grant "${path}", so it cannot create a token or link for that path.`);
     }
     return paths;
   }

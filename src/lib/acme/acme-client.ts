@@ -109,7 +109,7 @@ export class AcmeClient {
       const orderUrl = checkedUrl(made.header('location'), 'the order');
       const { authorizations } = made.members;
       if (!Array.isArray(authorizations) || authorizations.length > domains.length)
-        throw new AcmeError('the authority answered the order without a list of authorizations, or with too long a one');
+        throw new AcmeError('the reply to the order has no list of authorizations, or too long a list');
       for (const url of authorizations) await this.#authorize(checkedUrl(url, 'an authorization'), domains, type, presenter);
       const ready = await this.#await(orderUrl, 'the order', ['ready', 'valid']);
       if (ready.status === 'ready')
@@ -145,7 +145,7 @@ export class AcmeClient {
     if (!wanted) throw new AcmeError(`the authority offers no ${type} for ${domain}`);
     const token = String(wanted.token);
     // A token has at least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes a part of a path and of a Redis key.
-    if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave a token for ${domain} that is none`);
+    if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave an invalid token for ${domain}`);
     const challenge = { type, domain, token, keyAuthorization: this.#account.key.keyAuthorization(token) };
     try {
       await presenter.show(challenge);

@@ -101,7 +101,7 @@ export class RedisLink implements RedisCaller {
       await this.#beat();
     }
     if (!this.#isReady)
-      this.#options.log.error('Redis is away; the server is up, but not ready until it answers', {
+      this.#options.log.error('Redis is away; the server is up, but not ready until Redis answers', {
         redis: describeRedisAddress(this.#address),
         reason: this.#lastError,
       });
@@ -256,7 +256,7 @@ export class RedisLink implements RedisCaller {
         this.#destroy();
         this.#connect();
       }
-      this.#options.log.debug('no sign of life of Redis', { reason: error });
+      this.#options.log.debug('Redis did not answer the heartbeat', { reason: error });
     } finally {
       this.#isBeating = false;
     }

@@ -36,7 +36,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   const [, , credentials = '', hostList = '', path = ''] = match;
   const colon = credentials.indexOf(':');
   const hosts = hostList.split(',').map((item) => parseHost(item, defaultPort));
-  if (kind === 'single' && hosts.length > 1) throw invalid('several hosts go with redis+sentinel:// or redis+cluster://');
+  if (kind === 'single' && hosts.length > 1) throw invalid('only redis+sentinel:// and redis+cluster:// may have several hosts');
   const segments = path.split('/').filter((segment) => segment !== '');
   const primaryName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
   if (kind === 'sentinel' && primaryName === '')

@@ -42,7 +42,7 @@ export class ZipWriter {
    * @returns the local header
    */
   begin(entry: ZipEntry, content?: Buffer): Buffer {
-    if (this.#current) throw new Error('The entry before was not ended.');
+    if (this.#current) throw new Error('The previous entry was not ended.');
     const crc = content === undefined ? 0 : crc32(content);
     const contentBytes = content?.length ?? 0;
     this.#current = { entry, offset: this.#offset, crc, leftBytes: entry.sizeBytes - contentBytes };

@@ -21,7 +21,7 @@ export class MemoryLocks implements LockStore {
     const conflict = active.find((lock) => covers(lock, request.path) || (request.isDeep && isWithin(lock.path, request.path)));
     if (conflict) return { conflict };
     if (active.filter((lock) => lock.accountUuid === request.accountUuid).length >= maxLocksPerAccount)
-      throw new ServiceError('too-many-requests', `An account may hold ${maxLocksPerAccount} locks.`);
+      throw new ServiceError('too-many-requests', `An account may hold at most ${maxLocksPerAccount} locks.`);
     const { timeoutMs, ...rest } = request;
     const taken = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: this.#clock.nowMs() + timeoutMs };
     this.#locks.set(taken.token, taken);

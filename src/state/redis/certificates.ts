@@ -40,7 +40,7 @@ export class RedisCertificates implements CertificateStore {
       return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString();
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      this.#link.values.skip(key, 'it is not sealed by server.state.secret of this node');
+      this.#link.values.skip(key, "it is not encrypted with this node's server.state.secret");
       return undefined;
     }
   }
@@ -59,7 +59,8 @@ export class RedisCertificates implements CertificateStore {
   }
 
   #sealingKey(): Buffer {
-    if (this.#secret === '') throw new ServiceError('unavailable', 'Nodes share certificates under server.state.secret, which is not set.');
+    if (this.#secret === '')
+      throw new ServiceError('unavailable', 'Nodes share certificates encrypted with server.state.secret, which is not set.');
     this.#key ??= Buffer.from(hkdfSync('sha256', this.#secret, '', 'svc certificates', 32));
     return this.#key;
   }

@@ -107,7 +107,7 @@ export class RedisLocks implements LockStore {
     const taken: FileLock = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: Math.ceil(this.#clock.nowMs() + timeoutMs) };
     const answer = await this.#run(takeScript, JSON.stringify(taken), maxLocksPerAccount);
     if (answer === null) return { taken };
-    if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold ${maxLocksPerAccount} locks.`);
+    if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold at most ${maxLocksPerAccount} locks.`);
     return { conflict: this.#lockOf(answer) ?? taken };
   }
 

@@ -238,7 +238,7 @@ export class EventForwarder {
       await this.#options.onEmptied();
       this.#wasEmptied = true;
       this.#checkpoints.restart(marker);
-      log.warn('the journal in Redis was emptied; what may not have been delivered is forwarded again', {
+      log.warn('the journal in Redis was emptied; events that may not have been delivered are forwarded again', {
         from: this.#checkpoints.undelivered.position,
       });
     }
