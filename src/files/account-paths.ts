@@ -219,7 +219,7 @@ export class AccountPaths {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {
       // The error is not thrown, because the path has already been deleted or moved.
-      if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be forgotten', { reason: error });
+      if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be released', { reason: error });
     }
   }
 

@@ -57,7 +57,7 @@ type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
 function eventPaths({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
   const { path, real_path: realPath } = data;
   if (typeof path !== 'string' || typeof realPath !== 'string' || realPath === '')
-    throw new ServiceError('not-found', 'The event is about no file.');
+    throw new ServiceError('not-found', 'The event does not refer to a file.');
   return { path: parseVirtualPath(path), realPath };
 }
 
@@ -130,7 +130,7 @@ export class ForwardedFiles {
     const files = this.#files(event, 'allow-rename', component);
     const [known] = files.account.virtualFolders;
     if (files.account.method.uuid === '' && known && !isWithin(to, known.path))
-      throw new ServiceError('fixed-folder', `It is not known where the account has ${to}: the account is not in the configuration.`);
+      throw new ServiceError('fixed-folder', `The real path of ${to} is unknown, because the account is not in the configuration.`);
     let folder = '/' as VirtualPath;
     for (const name of segments.slice(0, -1)) {
       folder = memberPath(folder, name);

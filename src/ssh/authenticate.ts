@@ -269,7 +269,7 @@ export class Login {
   }
 
   #asked(): Answer {
-    if (++this.#questions > maxQuestions) this.#connection.giveUp('Too many requests without a try.');
+    if (++this.#questions > maxQuestions) this.#connection.giveUp('Too many login requests without a credential.');
     return { refused: 'asked' };
   }
 

@@ -31,7 +31,7 @@ export const sshOptions = z.strictObject({
     .describe('Seconds within which a client must log in; a running callout is not interrupted.'),
   max_auth_tries: integer(1, 100)
     .default(6)
-    .describe('Maximum credentials that one connection may try; each key that an agent offers counts.'),
+    .describe('Maximum number of credentials that one connection may try; each key that an agent offers counts.'),
   maximum_unauthenticated_connections: integer(1, 100_000)
     .default(100)
     .describe('Maximum concurrent connections that have not logged in yet; further ones are closed.'),
@@ -52,7 +52,7 @@ export const sshOptions = z.strictObject({
   rekey_seconds: number(10, 86_400).default(3600).describe('Seconds after which keys are exchanged again.'),
   ignore_create_permissions: yesNo()
     .default(false)
-    .describe('Ignore the modes that clients set for new files and folders and for open files, without an error.'),
+    .describe('Ignore, without an error, the modes that clients set for new files, new folders and open files.'),
   partial_uploads: z
     .enum(['remove', 'keep'], { error: 'must be remove or keep' })
     .default('remove')

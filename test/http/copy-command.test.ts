@@ -72,7 +72,7 @@ test('copy of a folder: all that it holds but links, with its progress and event
     [4, 3, 3],
   );
   assert.equal(messageOf(await copy(server, 'tree', 'to')), 'The name is taken at the destination.');
-  assert.equal(messageOf(await copy(server, 'tree', 'tree/sub')), 'A folder cannot go into itself.');
+  assert.equal(messageOf(await copy(server, 'tree', 'tree/sub')), 'A folder cannot be copied or moved into itself.');
   const silent = await server.commands('/home/', [{ command: 'copy', target: 'tree', destination: 'to/tree/empty' }]);
   assert.deepEqual([silent.status, silent.json()], [200, { results: [{ target: 'tree' }] }], 'progress is for those who ask for it');
   const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' };

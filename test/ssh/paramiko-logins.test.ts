@@ -93,5 +93,5 @@ test('a client that asks for the service again and again, and tries nothing, is 
   await closed;
   assert.ok(accepted > 90 && accepted < 110, `${accepted} were accepted`);
   const [ended] = (await server.events()).filter(({ id }) => id === '30015');
-  assert.equal(ended?.data.details, 'Too many requests without a try.');
+  assert.equal(ended?.data.details, 'Too many login requests without a credential.');
 });

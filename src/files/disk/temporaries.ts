@@ -243,7 +243,7 @@ export class Temporaries {
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
           // If a link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
-          if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('its former folder is gone');
+          if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('the former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
           renameToFreeOrNumber(path, folder, basename(original));
           this.#log.info('restored a file that an interrupted move had set aside', { path: original });

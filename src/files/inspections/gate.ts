@@ -49,7 +49,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
       },
     };
     if (uuids.size === 0) return leave;
-    if (options.isPartial) throw new ServiceError('unprocessable', 'A part of a file is not inspected.');
+    if (options.isPartial) throw new ServiceError('unprocessable', 'A part of a file cannot be inspected.');
     const inspected = inspectedContent(paths, path(), content, options);
     const judgement = await judgeContent(paths, path(), inspected, uuids, true);
     switch (judgement.outcome) {

@@ -193,9 +193,9 @@ export class HeldUploads implements Holding {
     const record = await this.find(id, account.uuid);
     const { movedFrom } = record.held;
     await this.#whileIts(id, async (hold, current) => {
-      if (movedFrom === undefined) return this.#endHeld(hold, current, { how: 'withdrawn', details: 'Its account withdrew it.' });
+      if (movedFrom === undefined) return this.#endHeld(hold, current, { how: 'withdrawn', details: 'The account withdrew it.' });
       const path = await putBack(this.#pathsOf(current), current, movedFrom);
-      await this.#endHeld(hold, current, { how: 'withdrawn', details: `Its account withdrew it; it is ${path} again.` });
+      await this.#endHeld(hold, current, { how: 'withdrawn', details: `The account withdrew it; the file is ${path} again.` });
     });
   }
 

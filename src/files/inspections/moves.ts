@@ -76,7 +76,7 @@ function newInspections(move: Move, relative: string): ReadonlySet<string> {
 
 /** Refuses to move a link. Its target cannot be inspected, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
-  throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
+  throw new ServiceError('unprocessable', 'A link cannot be moved if some paths of the account have inspections of their own.');
 }
 
 /**

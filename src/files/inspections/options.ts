@@ -8,7 +8,7 @@ const onFailure = z.enum(['hold', 'refuse'], { error: 'must be hold or refuse' }
 const common = {
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
-  enabled: yesNo().default(true).describe('A disabled inspection must not be named by any group or account.'),
+  enabled: yesNo().default(true).describe('No group or account may refer to a disabled inspection.'),
   timeout: number(0.1, 3600).default(30).describe('Maximum time for one request in seconds, including the connection.'),
   answer_within: number(0, 3600)
     .default(20)
@@ -30,7 +30,7 @@ const common = {
 const httpInspection = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint.'),
   ...common,
-  url: urlList().describe('URL of the endpoint. If there are several, the next one is tried if one gives no reply.'),
+  url: urlList().describe('URL of the endpoint, or several. If one gives no reply, the next one is tried.'),
   content: z
     .enum(['body', 'metadata', 'path'], { error: 'must be body, metadata or path' })
     .default('body')

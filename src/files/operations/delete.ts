@@ -200,7 +200,7 @@ async function moveToTrash(
     const stats = lstatSync(parent.member(name), { throwIfNoEntry: false });
     if (!stats) throw new ServiceError('not-found', 'Path not found.');
     if (stats.isDirectory() && paths.mounts.accountRoots.isHeldBy(source.realPath))
-      throw new ServiceError('fixed-folder', 'A folder that holds a virtual folder cannot be deleted.');
+      throw new ServiceError('fixed-folder', 'A folder that contains a virtual folder cannot be deleted.');
     const sizeBytes = await measureSize(paths, source.realPath, stats);
     const about = { path, realPath: source.realPath, sizeBytes, isFolder: entry.isFolder, isReplaced: false };
     const prepared = await ifRoom(paths, async () => {

@@ -184,7 +184,7 @@ function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, opti
  */
 export function checkNesting(source: string, target: string): void {
   if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
-  if (isWithin(target, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
+  if (isWithin(target, source)) throw new ServiceError('destination-overlaps', 'A folder cannot be copied or moved into itself.');
   if (isWithin(source, target)) throw new ServiceError('destination-overlaps', 'The destination contains the source.');
 }
 

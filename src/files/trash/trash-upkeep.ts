@@ -99,7 +99,7 @@ export class TrashUpkeep {
     try {
       for (const known of this.#files.trashes.list()) await this.#emptyOne(known);
     } catch (reason) {
-      this.#files.log.warn('the trash could not be emptied by age; this is tried again', { reason });
+      this.#files.log.warn('old items could not be removed from the trash; this is tried again', { reason });
     }
   }
 
@@ -108,7 +108,7 @@ export class TrashUpkeep {
     try {
       await withFolder(this.#files, known, (folder) => this.#empty(known, folder));
     } catch (reason) {
-      log.warn('the trash of an account could not be emptied by age; this is tried again', {
+      log.warn('old items could not be removed from the trash of an account; this is tried again', {
         account: known.account,
         root: known.root,
         reason,

@@ -217,7 +217,7 @@ export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountU
 
 /** @throws ServiceError `too-many-requests` if an account has reached the maximum of uploads */
 export function refuseMoreThan(maxPerAccount: number): never {
-  throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished or held uploads.`);
+  throw new ServiceError('too-many-requests', `An account may have at most ${maxPerAccount} unfinished or held uploads.`);
 }
 
 /** Time for which the record of an ended upload is kept, for a client that did not get the reply. */

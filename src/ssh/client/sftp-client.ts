@@ -264,7 +264,7 @@ class Connection implements SftpConnection {
       return;
     }
     const said = fields.rest().length >= 4 ? fields.bytes().toString('utf8').slice(0, 500) : '';
-    answer.reject(new SftpRefusal(code, said === '' ? `the server refused it (status ${code})` : said));
+    answer.reject(new SftpRefusal(code, said === '' ? `the server refused the request (status ${code})` : said));
   }
 }
 
