@@ -62,7 +62,10 @@ export const collections: readonly Collection[] = [
     columns: [
       account,
       { title: text('service'), cell: ({ service }) => datum(String(service)) },
-      { title: text('device'), cell: ({ client }) => datum(String(client ?? '')) },
+      {
+        title: text('device'),
+        cell: ({ client }) => make('bdi', { className: 'brief', title: String(client ?? '') }, clear(String(client || '–'))),
+      },
       column('address'),
       { title: text('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
       { ...time('expires'), className: 'narrow roomy' },
