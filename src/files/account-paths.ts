@@ -122,10 +122,7 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /**
-   * @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path that cannot exist, because it is below such a
-   *   folder
-   */
+  /** @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path below such a folder, which cannot exist */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');

@@ -93,7 +93,7 @@ export class Login {
   }
 
   /**
-   * Returns the current account of the login; undefined if one of its credentials is no longer valid, or if more credentials are now
+   * Returns the current account of the login; undefined if one of the credentials is no longer valid, or if more credentials are now
    * required.
    */
   inForce(chain: AuthChain): Account | undefined {

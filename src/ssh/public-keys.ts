@@ -1,6 +1,6 @@
 import { clientSignatures, maxRsaBits, minRsaBits } from './algorithms.ts';
 
-/** Encodes a `string` of the protocol, which is its length followed by its bytes (RFC 4251 §5). */
+/** Encodes a `string` of the protocol: its length, followed by its bytes (RFC 4251 §5). */
 export function sshString(content: string | Buffer): Buffer {
   const bytes = Buffer.from(content as string);
   const length = Buffer.alloc(4);

@@ -28,7 +28,7 @@ export function isTemporaryName(name: string): boolean {
 
 /**
  * Whether a name has the form that the NFS client of Linux uses for removed files. If a file is removed while it is open, this client
- * renames it, and removes it when it is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ * renames the file, and removes it when it is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
@@ -141,8 +141,8 @@ export function inodeAt(path: string): string | undefined {
 }
 
 /**
- * Keeps a record on disk of the temporary files and folders that exist. So the next start after a crash finds them without a search through
- * the accounts' folders. It removes them, or moves them back if they were only set aside.
+ * Keeps a record on disk of the temporary files and folders that exist. So the next start after a crash need not search the accounts'
+ * folders. That start removes the files and folders, or moves them back if they were only set aside.
  */
 export class Temporaries {
   readonly #fd: number;

@@ -39,7 +39,7 @@ export interface Leave {
   given(): Promise<void>;
 }
 
-/** Inspects content. @throws ServiceError `unprocessable` if it is refused, `held` if it is held for review */
+/** Inspects content. @throws ServiceError `unprocessable` if the content is refused, `held` if it is held for review */
 export type Gate = (content: HiddenContent) => Promise<Leave>;
 
 /** Facts about an upload that a gate needs, and that are stored in the record of a held upload. */
@@ -50,7 +50,7 @@ export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'bac
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
-  /** The name that inspections see, which is the name of the file without the part that marks it as temporary. */
+  /** The name that inspections see: the name of the file without the part that marks it as temporary. */
   toldAs?: string | undefined;
 }
 

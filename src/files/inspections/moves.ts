@@ -62,7 +62,9 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
   return neededInspections(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
 }
 
-/** Returns the inspections that a file must pass at its new path. The set is empty if all of them also applied to its old path. */
+/**
+ * Returns the inspections that a file must pass at its new path. The set is empty if all these inspections also applied to the old path.
+ */
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;

@@ -298,8 +298,8 @@ export class RandomContent {
   }
 }
 
-// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires that the name is free, needs the
-// name that it gave.
+// Only a client that wants a new file may get a numbered name. A client that continues a file, or requires that the name is free, needs
+// exactly the requested name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,

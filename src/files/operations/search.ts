@@ -13,7 +13,8 @@ export interface FoundEntry extends ListedEntry {
 
 /** Folds a text, so that differences in case and in composed characters do not matter. */
 function fold(text: string): string {
-  // `toLowerCase` comes first, because some characters, such as the kelvin sign, reach the usual upper case only through lower case.
+  // Some characters, such as the kelvin sign (U+212A), are their own upper case, but have a usual letter as lower case (k). So
+  // `toLowerCase` comes first.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 

@@ -81,7 +81,7 @@ async function copyBeginning(
  * Moves the content of an upload aside. If a suspended process had begun to complete the upload, it then finds no file to rename.
  *
  * @param inode inode of the content
- * @returns whether the content is aside; false if it already has its final name, or is gone
+ * @returns whether the content is aside; false if the content already has its final name, or is gone
  */
 export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
   try {

@@ -54,7 +54,7 @@ export interface UploadCompletion {
   readonly atMs: number;
   /** Data of that event. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Hidden real path. If another process must prevent the completion, it renames the content to this path. */
+  /** Hidden real path. If another process must prevent the completion, that process renames the content to this path. */
   readonly asidePath: string;
   /** For a held upload: the administrator who released it; empty if a late inspection accepted it. */
   readonly releasedBy?: string | undefined;
@@ -149,7 +149,8 @@ export interface UploadStore {
   /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
-   * Waits for the hold on the upload. Requests that hold it or wait for it are asked to end, so that the newest request gets it.
+   * Waits for the hold on the upload. Requests that hold the upload or wait for it are asked to end, so that the newest request gets the
+   * upload.
    *
    * @param onWanted called when a newer request asks for the upload
    */
