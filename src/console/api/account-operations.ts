@@ -22,7 +22,7 @@ const listedItems = whichItems.extend({
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const removedItems = whichItems.extend({
-  all: z.enum(['1']).describe('Removes all; needed when no other parameter is given.'),
+  all: z.enum(['1']).describe('Removes all items; required if no other parameter is given.'),
 });
 
 /** The reply to `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
@@ -35,7 +35,7 @@ const grantQuery = z.object({
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const revokedGrants = z.object({
-  revoked: z.array(z.string()).describe('IDs of those that ended, including those created with them.'),
+  revoked: z.array(z.string()).describe('IDs of all that were revoked, including tokens and links that were created with a revoked token.'),
 });
 
 /** Accounts, and what they have: sessions, locks, uploads, trash, tokens and links. */
@@ -55,26 +55,30 @@ export const accountOperations: Record<string, Operation> = {
     reply: ['The account.', accountView],
     refusals: [400, 404],
   },
-  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
-  ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
-  ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
+  ...itemOperations('sessions', 'Sessions of accounts, like `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
+  ...itemOperations('locks', 'WebDAV locks, like `svc locks list`.', 'Break locks.'),
+  ...itemOperations('bans', 'Bans of addresses and of account names, like `svc bans list`.', 'Lift bans.'),
   ...grantOperations('token', 'Access tokens'),
   ...grantOperations('link', 'Links'),
   ...itemOperations(
     'trash',
-    'The items in the trash of accounts, newest first, as `svc trash list`.',
+    'The items in the trash of accounts, newest first, like `svc trash list`.',
     'Delete items in the trash for good.',
   ),
   'POST /api/trash/restore': {
     id: 'restoreTrash',
-    summary: 'Restore items from the trash to their original places, as `svc trash restore`.',
+    summary: 'Restore items from the trash to their original places, like `svc trash restore`.',
     body: restoreOrder,
     reply: ['The outcome for each item.', restoreResults],
     refusals: [400],
   },
-  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
-  'POST /api/held/release': heldAction('releaseHeld', 'Give held uploads their names, after all checks but the inspections.', heldOrder),
-  'POST /api/held/discard': heldAction('discardHeld', 'End held uploads without a file.', discardOrder),
+  ...itemOperations('held', 'Uploads that inspections hold, like `svc held list`.'),
+  'POST /api/held/release': heldAction(
+    'releaseHeld',
+    'Release held uploads: after all checks except the inspections, they get their names.',
+    heldOrder,
+  ),
+  'POST /api/held/discard': heldAction('discardHeld', 'Discard held uploads and delete their files.', discardOrder),
   'POST /api/held/inspect-again': heldAction('inspectHeldAgain', 'Have held uploads inspected again, in the background.', heldOrder),
   'GET /api/held/{id}/content': {
     id: 'downloadHeld',
@@ -85,7 +89,7 @@ export const accountOperations: Record<string, Operation> = {
   },
   ...itemOperations(
     'uploads',
-    'Uploads of several requests that are not finished.',
+    'Unfinished uploads that consist of several requests.',
     'Cancel unfinished uploads; a request that is sending content is cut.',
   ),
 };
@@ -102,14 +106,14 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   return {
     [`GET /api/${kind}s`]: {
       id: ofGrants('list'),
-      summary: `Valid ${name.toLowerCase()}, newest first, as \`svc ${kind}s list\`.`,
+      summary: `Valid ${name.toLowerCase()}, newest first, like \`svc ${kind}s list\`.`,
       query: grantQuery,
       reply: ['The items, and how many there are in all.', grantList],
       refusals: [400],
     },
     [`POST /api/${kind}s/revoke`]: {
       id: ofGrants('revoke'),
-      summary: `Revoke ${name.toLowerCase()}; sessions and transfers opened with them end within a second.`,
+      summary: `Revoke ${name.toLowerCase()}; sessions and transfers that were opened with them end within a second.`,
       body: grantOrder,
       reply: ['Those that ended.', revokedGrants],
       refusals: [400],

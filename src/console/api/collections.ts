@@ -79,8 +79,8 @@ export const restoreResults = z.object({
   results: z.array(
     z.object({
       id: z.string(),
-      path: z.string().describe('Virtual path where it is again.').optional(),
-      error: z.string().optional().describe('Why it was not restored; absent when it was.'),
+      path: z.string().describe('Virtual path to which the item was restored.').optional(),
+      error: z.string().optional().describe('Why the item was not restored; absent if it was.'),
     }),
   ),
 });
@@ -121,7 +121,7 @@ export const discardOrder = heldOrder.extend({
   reason: z.string().optional().describe('Recorded in the event; the sender of the file sees it, too.'),
 });
 export const heldResults = z.object({
-  results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why it was not done; absent when it was.') })),
+  results: z.array(z.object({ id: z.string(), error: z.string().optional().describe('Why the action failed; absent if it succeeded.') })),
 });
 
 /**

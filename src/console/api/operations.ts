@@ -37,7 +37,7 @@ const occurrenceHistory = z.object({
 });
 const dueQuery = z.object({
   since: z.iso.datetime({ offset: true }).describe('First due time; default: a day ago.'),
-  until: z.iso.datetime({ offset: true }).describe(`Last due time, at most ${maxDays} days later; default: a day after now.`),
+  until: z.iso.datetime({ offset: true }).describe(`Last due time, at most ${maxDays} days later; default: a day from now.`),
 });
 const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
@@ -136,7 +136,7 @@ export const operations: Record<string, Operation> = {
   'POST /api/login': { id: 'login', summary: 'Log in with name and password.', body: passwordLogin, ...login, refusals: loginRefusals },
   'POST /api/login/link': {
     id: 'loginByLink',
-    summary: 'Log in with the token of a login link: once, within five minutes.',
+    summary: 'Log in with the token of a login link, which works once, within five minutes.',
     body: z.object({ token: text }),
     ...login,
     refusals: loginRefusals,
@@ -171,7 +171,7 @@ export const operations: Record<string, Operation> = {
     id: 'listEvents',
     summary: 'Events, newest first.',
     description:
-      'A page that is not complete ended at the time or byte limit of one search; the next page continues. With `Accept: application/x-ndjson`, all matching events, one per line.',
+      'If a page is not complete, the search reached its limit of time or bytes; the next page continues it. With `Accept: application/x-ndjson`, the reply has all matching events, one per line.',
     query: eventPageQuery,
     reply: ['A page, or all that match.', eventPage, 'application/x-ndjson'],
     refusals: [400, 503],
@@ -180,7 +180,7 @@ export const operations: Record<string, Operation> = {
     id: 'followEvents',
     summary: 'Events as they happen.',
     description:
-      'Server-Sent Events: each event as a message, whose ID is its position; `lag` (`skipped`, `from`, `to`) if some were omitted because they came too fast or the reader was too slow. `skipped` is null if their number is unknown. `Last-Event-ID` continues from a position.',
+      'Server-Sent Events. Each event is a message whose ID is the position of the event. If events came too fast or the reader was too slow, some are omitted, and a message `lag` (`skipped`, `from`, `to`) reports that; `skipped` is null if their number is unknown. `Last-Event-ID` continues from a position.',
     query: eventQuery.extend({
       last_event_id: text.describe('Instead of the header `Last-Event-ID`; also accepts `begin` of a page.'),
     }),
@@ -203,7 +203,7 @@ export const operations: Record<string, Operation> = {
   'GET /api/events/{uuid}': {
     id: 'showEvent',
     summary: 'An event, its deliveries, and the other events of its request.',
-    query: z.object({ at: eventQuery.shape.since.describe('Time of the event, to a minute; speeds up the search.') }),
+    query: z.object({ at: eventQuery.shape.since.describe('Time of the event, accurate to a minute; speeds up the search.') }),
     reply: ['The event.', openedEvent],
     refusals: [400, 404, 503],
   },
@@ -218,7 +218,7 @@ export const operations: Record<string, Operation> = {
   },
   'GET /api/deliveries/{id}': {
     id: 'showDelivery',
-    summary: 'A delivery with all its attempts; values that may be secret are ***.',
+    summary: 'A delivery with all its attempts; values that may be secret are replaced by ***.',
     reply: ['The delivery.', openedDelivery],
     refusals: [404],
   },
@@ -240,13 +240,13 @@ export const operations: Record<string, Operation> = {
   'DELETE /api/replays/{id}': {
     id: 'cancelReplay',
     summary: 'Cancel a replay that has not ended, including its running requests.',
-    reply: ['It ends.'],
+    reply: ['The replay ends.'],
     refusals: [404],
   },
   'GET /api/replays/{id}/results': {
     id: 'showReplayResults',
     summary:
-      'The results of a replay so far, one per line, up to a limit; those of a dry run include the request and its differences to the recorded one.',
+      'The results of a replay so far, one per line, up to a limit; those of a dry run include the request and how it differs from the recorded one.',
     reply: ['The results.', 'application/x-ndjson'],
     refusals: [404],
   },
@@ -266,7 +266,7 @@ export const operations: Record<string, Operation> = {
     reply: ['The result.', testedHandler],
   },
   'POST /api/handlers/{uuid}/lift-suspension': {
-    ...handlerAction('liftSuspension', 'Let a suspended URL be asked again at once.'),
+    ...handlerAction('liftSuspension', 'Allow requests to a suspended URL again at once.'),
     body: z.object({ url: text.describe('As `suspended_urls` shows it.') }),
   },
 
@@ -291,8 +291,8 @@ export const operations: Record<string, Operation> = {
     id: 'showConfiguration',
     summary: 'The running configuration, with secrets masked.',
     description:
-      'Masked are passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
-    reply: ['The options in force, including defaults; no `file` if there is none.', runningConfiguration],
+      'These are masked: passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
+    reply: ['The options in force, including defaults; `file` is null without a configuration file.', runningConfiguration],
   },
   'GET /api/configuration/findings': {
     id: 'showFindings',

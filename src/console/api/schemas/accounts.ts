@@ -18,7 +18,7 @@ export const accountView = z.object({
   last_login: z
     .object({ time, address: text, service: text.describe('UUID.'), method: text.describe('UUID.') })
     .nullable()
-    .describe('The newest in the journal; null if it has none, or is not read so far yet (`logins_complete`).'),
+    .describe('The newest login in the journal; null if none was found, which is final only if `logins_complete` is true.'),
   sessions: z
     .array(z.object({ service: text.describe('UUID.'), count, last_used: time }))
     .describe('Its sessions at each service where it has any.'),
@@ -28,10 +28,10 @@ export type AccountView = z.infer<typeof accountView>;
 /** `GET /api/accounts`. */
 export const accountPage = z.object({
   items: z.array(accountView).describe('By name.'),
-  total: count.describe('How many accounts there are that match.'),
+  total: count.describe('Number of accounts that match.'),
   next: text.nullable().describe('`cursor` of the next page; null on the last one.'),
-  logins_since: time.nullable().describe('The oldest login that was read from the journal.'),
-  logins_complete: z.boolean().describe('False while the journal is still read, which the first request begins.'),
+  logins_since: time.nullable().describe('Time of the oldest login that was read from the journal.'),
+  logins_complete: z.boolean().describe('False while logins are still being read from the journal. The first request starts the reading.'),
 });
 export type AccountPage = z.infer<typeof accountPage>;
 
@@ -39,5 +39,5 @@ export const accountQuery = z.object({
   search: text.describe('Part of the name, in upper or lower case.'),
   group: text.describe('UUID of the group.'),
   limit: z.int().min(1).max(accountLimits.max).default(accountLimits.usual).describe('Maximum number of accounts.'),
-  cursor: text.describe('`next` of the page before.'),
+  cursor: text.describe('`next` of the previous page.'),
 });

@@ -14,12 +14,12 @@ export type RunningConfiguration = z.infer<typeof runningConfiguration>;
 /** `GET /api/configuration/changes`: the options that a reload would change. */
 export const changes = z.object({
   would_reload: z.boolean(),
-  reason: text.nullable().describe('Reason why it would be refused.'),
+  reason: text.nullable().describe('Reason why a reload would be refused.'),
   changes: z.array(
     z.object({
       path: text,
-      old: z.unknown().exactOptional().describe('Absent without a value.'),
-      new: z.unknown().exactOptional().describe('Absent without a value.'),
+      old: z.unknown().exactOptional().describe('Running value; absent if the option has none.'),
+      new: z.unknown().exactOptional().describe('Value after a reload; absent if the option has none.'),
     }),
   ),
   findings: z.array(finding),
@@ -35,14 +35,14 @@ const nodeReload = z.object({
   reloaded: z.boolean(),
   changes: changed,
   ended,
-  reason: text.nullable().describe('Reason why it was refused, or why its result is unknown.'),
+  reason: text.nullable().describe('Reason why the reload was refused, or why its result is unknown.'),
 });
 export type NodeReload = z.infer<typeof nodeReload>;
 
 /** `POST /api/configuration/reload`: the result at the node that received the request, and at every node. */
 export const reloadOfAll = z.object({
   ...reloadReport.shape,
-  nodes: z.array(nodeReload).describe('The node that answered this request.'),
+  nodes: z.array(nodeReload).describe('All nodes; first the node that answered this request.'),
   incomplete,
 });
 export type ReloadOfAll = z.infer<typeof reloadOfAll>;

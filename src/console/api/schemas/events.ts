@@ -27,7 +27,7 @@ export const eventQuery = z.object({
   until: time.optional().describe('End of the time range, excluded.'),
   id: text.optional().describe('IDs of events, comma-separated.'),
   not_id: text.optional().describe('IDs of events that are left out, comma-separated.'),
-  status: text.optional().describe(`How they ended, comma-separated: ${eventStatuses.join(', ')}.`),
+  status: text.optional().describe(`Outcomes of events, comma-separated: ${eventStatuses.join(', ')}.`),
   group: text.optional().describe(`Groups of events, comma-separated: ${eventGroups.join(', ')}.`),
   account: texts.describe('Name or UUID of an account, or a name used in a login; repeatable.'),
   path: texts.describe('A virtual or real path. With a final `/` it also selects everything below; repeatable.'),
@@ -55,13 +55,16 @@ export type EventPage = z.infer<typeof eventPage>;
 /** The query of `GET /api/events/histogram`. */
 export const histogramQuery = eventQuery.extend({
   buckets: z.int().min(1).max(200).default(60).describe('Number of parts of the time range.'),
-  whole: z.literal('1').optional().describe('Without `since`, begins at the oldest event of the journal instead of a day before the end.'),
+  whole: z
+    .literal('1')
+    .optional()
+    .describe('If `since` is not given, the range begins at the oldest event of the journal instead of a day before `until`.'),
 });
 
 /** `GET /api/events/histogram`. */
 export const eventHistogram = z.object({
-  since: time.describe('Begin of the first part; without `since` in the query a day before the end, or the oldest event.'),
-  until: time.describe('End of the last part; without `until` in the query the present.'),
+  since: time.describe('Start of the first part. If the query has no `since`: a day before `until` or, with `whole`, the oldest event.'),
+  until: time.describe('End of the last part. If the query has no `until`: the present.'),
   bucket_seconds: z.number().nonnegative(),
   counts: z.array(z.object({ events: count, failures: count })).describe('The oldest part first.'),
   counted_since: time.describe('If this is later than `since`, older events are not counted, because the search reached its limits.'),

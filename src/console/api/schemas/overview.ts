@@ -21,8 +21,8 @@ export const handlerView = z.object({
   is_failing: z.boolean().describe('Whether all deliveries of the last hour failed, or the last three.'),
   last_hour: z
     .array(z.object({ delivered: count, failed: count.describe('Failed or discarded.') }))
-    .describe('Requests of the service in each five minutes of the last hour, retries not counted; the newest last.'),
-  last_error: text.describe('Why the last delivery of the hour failed that did; empty without one.'),
+    .describe('Requests made by the service, without retries, in each five minutes of the last hour; the newest last.'),
+  last_error: text.describe('Reason of the latest failure in the last hour; empty if there was none.'),
   last_error_time: time.nullable(),
   node: text.describe('Node that runs the handler; empty while none does.'),
 });
@@ -35,7 +35,7 @@ export type HandlerList = z.infer<typeof handlerList>;
 /** A server of the installation. */
 export const nodeView = z.object({
   node: text.describe('`server.name`, or the host name; with a suffix if several nodes have the same.'),
-  uuid: text.describe('Free space of the data folder.'),
+  uuid: text.describe('UUID of the data folder.'),
   phase: z
     .enum(['starting', 'ready', 'stopping', 'gone'])
     .describe('`gone` after ten seconds without a report; ten minutes later it is no longer listed.'),
@@ -61,13 +61,13 @@ export const overview = z.object({
   handlers: z.array(handlerView),
   /** The oldest transfers come first. */
   transfers: z.array(transferView),
-  transfers_left_out: count.describe('The 100 oldest transfers under way are listed.'),
+  transfers_left_out: count.describe('Number of transfers under way that are not listed. The 100 oldest are listed.'),
   /** Newest first. Of errors before the start, only recent ones are included. */
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
   held_uploads: count.nullable().describe('Uploads that wait for a person; null while Redis, which stores them, cannot be reached.'),
-  missing_files: count.describe('Expectations whose files are overdue or not as expected.'),
+  missing_files: count.describe('Number of expectations whose files are overdue or not as expected.'),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),
   incomplete,

@@ -11,7 +11,7 @@ export const eventFilter = z.strictObject({
   until: time.optional(),
   id: texts.optional().describe(`IDs of events, such as ${eventIds.fileUploaded}.`),
   not_id: texts.optional().describe('IDs of events that are left out.'),
-  status: texts.optional().describe('How they ended: `success`, `failure`, `informational`.'),
+  status: texts.optional().describe('Outcomes of events: `success`, `failure`, `informational`.'),
   group: texts.optional().describe('Groups of the catalogue.'),
   account: texts.optional(),
   path: texts.optional().describe('With a final `/` it also selects everything below.'),
@@ -35,7 +35,7 @@ export const replayRequest = z
       .max(10_000)
       .optional()
       .describe('Stop after this number of failed requests in a row; 0 (the default) never.'),
-    dry_run: z.boolean().optional().describe('Send nothing, show what would be sent.'),
+    dry_run: z.boolean().optional().describe('Send nothing, but show what would be sent.'),
   })
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;
