@@ -70,7 +70,7 @@ browserTest('the number of missing files leads from the overview to the board', 
   });
   await page.route('**/api/live', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' }));
   await signIn(page, console.url, '#overview');
-  await page.getByRole('link', { name: '2 expected deliveries missing' }).click();
+  await page.getByRole('link', { name: '2 expectations with missing files' }).click();
   await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
   await until('its rows', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
 });

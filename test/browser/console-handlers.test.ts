@@ -19,7 +19,7 @@ browserTest('a handler that is started and stops at once again is told of in one
     for (const { addedNodes } of changes) for (const node of addedNodes) if (/archive/.test(node.textContent)) told(node.textContent);
   }).observe(document.getElementById('notices'), { childList: true })`);
   await handler.getByRole('button', { name: 'Start' }).click();
-  await page.getByText(/archive was started and stopped again: 500 Still broken/).waitFor();
+  await page.getByText(/archive was started, but has stopped again: 500 Still broken/).waitFor();
   assert.equal(await page.getByText('archive was started.').count(), 0);
   assert.equal(told.filter((text) => text.includes('was started.')).length, 0);
 });

@@ -79,7 +79,7 @@ browserTest('messages are seen wherever the page is, and go; what is selected is
 
   await page.getByLabel('Filter by name').fill('nobody');
   await page.clock.runFor(1000);
-  await page.getByText('No name here contains this.').waitFor();
+  await page.getByText('No name here contains this text.').waitFor();
   assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
   const [clear, search] = await Promise.all(
     ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),

@@ -84,7 +84,7 @@ browserTest(
     await page.getByText('1 selected').waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('No name here contains this.').waitFor();
+    await page.getByText('No name here contains this text.').waitFor();
     assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
 
     await page.getByLabel('Filter by name').fill('file-598');

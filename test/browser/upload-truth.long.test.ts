@@ -40,7 +40,7 @@ browserTest('a file that the quota has no room for is not sent; from 90 % on the
   assert.equal(await page.getByRole('meter').count(), 0);
   await choose(file('large.bin', 900_000), file('fits.bin', 200_000));
   const failed = page.locator('.queue li.failed', { hasText: 'large.bin' });
-  await failed.getByText(/^failed: it needs 900 kB, and [13]00 kB are free$/).waitFor();
+  await failed.getByText(/^failed: it needs 900 kB, but only [13]00 kB are free$/).waitFor();
   assert.equal(await failed.getByRole('button', { name: 'Try again' }).count(), 0);
   await page.locator('.queue li.done', { hasText: 'fits.bin' }).waitFor();
   assert.deepEqual(puts, ['/home/fits.bin']);
@@ -98,7 +98,7 @@ browserTest('with a trash, a file that even an empty trash leaves no room for is
   const sent: string[] = [];
   page.on('request', (request) => void (request.method() === 'PUT' && sent.push(request.url())));
   await field.setInputFiles(file('large.bin', 1_200_000));
-  await panel.getByText('failed: it needs 1.2 MB, and 1 MB are free').waitFor();
+  await panel.getByText('failed: it needs 1.2 MB, but only 1 MB are free').waitFor();
   assert.equal(await panel.getByRole('button', { name: 'Try again' }).count(), 0);
   assert.deepEqual(sent, []);
   await field.setInputFiles(file('fits.bin', 800_000));

@@ -48,7 +48,7 @@ test('what the account changed, the newest first, whoever else changes the same 
     `d.txt Deleted · ${files} · T`,
     `d.txt Copied · ${files} · T · no longer there`,
     `[c.txt](/home/Folder/c.txt) Moved · ${folder} · T`,
-    `c.txt Renamed, it was a.txt · ${files} · T · no longer there`,
+    `c.txt Renamed from a.txt · ${files} · T · no longer there`,
     `a.txt Uploaded · ${files} · T · no longer there`,
     `[&lt;b&gt;.txt](/home/Folder/%3Cb%3E.txt) Uploaded · ${folder} · T`,
     `[Folder](/home/Folder/) Created · ${files} · T`,

@@ -87,7 +87,7 @@ export async function assertPreviewsAccessible(
   await page.getByRole('link', { name: 'Show as a list' }).click();
   await page.keyboard.press('/');
   await page.getByRole('searchbox').fill('nothing like it');
-  await page.getByText('No name here contains this.').waitFor();
+  await page.getByText('No name here contains this text.').waitFor();
   await look('a filter without matches');
   await page.getByRole('searchbox').fill('m.wav');
   await page.keyboard.press('Enter');

@@ -22,7 +22,7 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown. After Back, the current entry is another one until the folder of that entry is loaded. */
+/** Index of the history entry whose page is shown. After Back, the current entry is another one until its folder is loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
