@@ -217,7 +217,7 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // Once a reply has begun, the client would take a second reply for content of the first.
+  // Once a reply has begun, the client would read a second reply as content of the first.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);

@@ -7,7 +7,7 @@ import type { AdministratorSession } from './login/sessions.ts';
 /** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** Limits of a slow reader: time in milliseconds without reading, and number of waiting bytes. Beyond either of them it is cut off. */
+/** Limits for a slow reader: time in milliseconds without reading, and number of waiting bytes. A reader that exceeds one is cut off. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 

@@ -71,7 +71,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of items in one request to restore them from the trash. That many IDs fit into a body. */
+/** Maximum number of trash items in one request to restore them; 1000 IDs fit into a body. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });

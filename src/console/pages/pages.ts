@@ -82,7 +82,7 @@ const shellHeaders = {
   vary: 'accept-language, cookie',
 };
 
-/** `GET /`: the one page, the same for everybody. With status 404 its script says that the address does not exist. */
+/** Answers `GET /` with the only page, which is the same for everybody. With status 404, it says that the address does not exist. */
 export function showShell(c: ConsoleContext, status = 200): Response {
   const body = shell({ language: readLanguage(c.env), theme: readTheme(c.env) });
   return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });

@@ -65,7 +65,7 @@ function markSection(section: SectionName): void {
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone shows only three links at once, so this one is scrolled to the middle.
+    // A phone shows only three links at once, so the current one is scrolled to the middle.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;

@@ -12,7 +12,7 @@ import { mayChange } from './session.ts';
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Returns the request of a replay that this window started, even after a reload. The page uses it to send a replay after its dry run. */
+/** Returns the request with which this window started a replay, even after a reload. After a dry run, the same request is sent for real. */
 export function askedReplay(id: string): ReplayRequest | undefined {
   const asked = sessionStorage.getItem(`replay ${id}`);
   return asked === null ? undefined : (JSON.parse(asked) as ReplayRequest);

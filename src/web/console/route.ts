@@ -10,7 +10,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** Parses the fragment of a URL. An unknown section becomes an item of the overview, which has none. */
+/** Parses the fragment of a URL. An unknown section becomes an item of the overview, which is reported as missing. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');

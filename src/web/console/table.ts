@@ -121,8 +121,8 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
     },
 
     /**
-     * Inserts items at the beginning, and removes rows from the end until at most `most` are left. If rows are removed, a note does not
-     * stay as the last row.
+     * Inserts items at the beginning, and removes rows from the end until at most `most` are left. A note that would then be the last row
+     * is removed, too.
      *
      * @returns whether rows were removed
      */

@@ -62,7 +62,7 @@ export const overview = z.object({
   /** The oldest transfers come first. */
   transfers: z.array(transferView),
   transfers_left_out: count.describe('Number of transfers under way that are not listed. The 100 oldest are listed.'),
-  /** Newest first. Of errors before the start, only recent ones are included. */
+  /** The newest come first. Errors from before the start are included only if they are recent. */
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),

@@ -261,7 +261,7 @@ function makeChart({ title, series, format }: ChartModel) {
   plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (maxSamples - 1))));
   plot.addEventListener('pointerleave', () => pointAt(-1));
 
-  /** Draws the samples, of which the last one is the newest. */
+  /** Draws the samples, which are ordered from the oldest to the newest. */
   const show = (shown: readonly Sample[]) => {
     samples = shown;
     const highest = Math.max(...samples.flatMap((sample) => series.map(({ value }) => value(sample))), 0);

@@ -79,7 +79,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
           onProgress(through, item.progress);
           continue;
         }
-        // A folder that could be deleted only in part has a line for each failure, so it is counted only once.
+        // If a folder could be deleted only in part, the reply has a line for each failure. The folder is counted once.
         if (item.target !== last) onProgress(++through);
         last = item.target;
         if (item.message === null) outcome.done.push(item.target);

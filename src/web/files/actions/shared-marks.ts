@@ -26,7 +26,7 @@ export function forgetShared(): void {
   shared = undefined;
 }
 
-/** Gives folders that are shared a different icon, now and when rows are added. @param isChanged whether to fetch the links again */
+/** Shows shared folders with a different icon, now and when rows are added. @param isChanged whether to fetch the links again */
 export async function markShared(isChanged: boolean): Promise<void> {
   if (!isChanged) whenRowIsPlaced(mark);
   try {

@@ -33,7 +33,7 @@ type Undoable = Change | Deletion | Restoration;
 
 let last: { change: Undoable; forget: () => void } | undefined;
 
-/** Shows a message about a change. Until the next change, the message's button or Ctrl+Z undoes it. */
+/** Shows a message about a change, with a button that undoes it. Ctrl+Z does the same. Both work until the next change. */
 export function noticeUndoable(message: string, change: Undoable): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };

@@ -75,8 +75,8 @@ function isTypingAhead(): boolean {
 }
 
 /**
- * Moves to the next name that begins with the typed letters. If one letter is typed repeatedly, it moves through the names that begin with
- * it.
+ * Moves to the next name that begins with the typed letters. If one letter is typed repeatedly, moves through the names that begin with
+ * this letter.
  */
 function typeAhead(key: string): void {
   const letter = normalised(key);

@@ -3,8 +3,8 @@ import { isAccountPage, layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
 /**
- * Makes the link of a file with a preview open the preview in its folder. Audio files are an exception, because they play only in their
- * folder.
+ * If a file has a preview, makes its link lead to the folder with the preview open. Audio files are an exception, because they play only
+ * in their folder.
  */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
@@ -15,7 +15,7 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Handles links and forms that lead to a folder or a page such as the trash: this page shows it, unless the link opens another tab. */
+/** Handles links and forms that lead to a folder or a page such as the trash. This page shows the target, unless it opens another tab. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);

@@ -49,7 +49,7 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as they arrive, or the results in the page, and updates them after each change.
+ * Shows search results. They are in the page already, or are shown as they arrive. After each change, the search runs again.
  *
  * @param signal aborted when another page is shown
  */

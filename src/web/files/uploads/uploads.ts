@@ -76,7 +76,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   return field;
 }
 
-/** Uploads dropped files. Without the right to write, drops are handled and ignored, because the browser would open the files instead. */
+/** Uploads dropped files. Without the right to write, the page intercepts and ignores them, so that the browser does not open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
   const call = make('strong');

@@ -57,7 +57,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // Check the film first. The browser requests it itself: its password dialog would block the page, and a missing film would look damaged.
+  // Check the film first. Otherwise the browser's password dialog could block the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
