@@ -39,7 +39,7 @@ browserTest('a move and a renaming are undone by their message and by Ctrl+Z; wh
   await page.keyboard.press('Control+z');
   await page.getByText('One change was undone.').waitFor();
   const [problem] = await page.getByText(/^That did not work: /).allInnerTexts();
-  assert.match(problem ?? '', /a\.bin: it has changed since.*b\.bin: it has changed since.*c\.bin: The name is taken/);
+  assert.match(problem ?? '', /a\.bin: it was changed since.*b\.bin: it was changed since.*c\.bin: The name is taken/);
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'c.bin', 'd.bin']);
   assert.equal(readFileSync(inHome('Target/a.bin'), 'utf8'), 'another one');
   assert.equal(readFileSync(inHome('c.bin'), 'utf8'), 'new', 'nothing is overwritten');

@@ -21,7 +21,7 @@ function post(server: TestServer, fields: [string, string][], headers: Record<st
 test('the page of held uploads lists them with size and reason in each language, and withdraws without scripts, once asked', async (t) => {
   const server = await inspecting(t, { answer_within: 0.05, maximum_size: 1000 });
   assert.match((await server.get('/home/', { headers: html })).text, /href="\/home\/__svc__\/held\/"/);
-  assert.match((await page(server)).text, /None of your files wait for review/);
+  assert.match((await page(server)).text, /None of your files is waiting for review/);
   await server.put('/home/d/<odd>.csv', 'odd', {});
   await server.put('/home/d/failed', 'fail');
   await server.put('/home/d/large', 'x'.repeat(2000));
