@@ -42,8 +42,8 @@ export class TlsWatch {
 
   /**
    * @param service returns the current service
-   * @param renew starts to use all files, or throws if they cannot be used. If it throws, the old files stay in use, and the event
-   *   `tlsFilesRefused` reports that once
+   * @param renew starts to use all files. If they cannot be used, it throws, and the old files stay in use. The event `tlsFilesRefused`
+   *   reports that once
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -137,7 +137,7 @@ const optionNames = { certificate: 'tls_certificate_path', key: 'tls_key_path', 
  * Reads the certificates, keys and client CA of an https service. If there are several keys, OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
- * @param inUse the files in use. New files are refused if they have one of the problems in `hindering` and the files in use do not
+ * @param inUse the files in use. New files are refused if they have a problem of `hindering` that the files in use do not have
  * @throws ServiceError `unavailable` if a file cannot be read or used. The message names its option and the reason
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {

@@ -36,7 +36,7 @@ export const method = z.object({
   name: text,
   type: text,
   state: text,
-  /** The reason why the method does not run, or the part of it that fails; empty if it works. */
+  /** Why the method does not run, or which part of it fails; empty if it works. */
   reason: text,
 });
 

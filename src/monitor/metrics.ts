@@ -253,7 +253,7 @@ export class Metrics {
     const services = await this.#sources.services().catch(() => undefined);
     if (!services) return;
     const { sessions: live, traffic } = this.#metrics;
-    // Numbers of sessions that cannot be counted keep their last value.
+    // If the sessions of a service cannot be counted, their number keeps the last value.
     if (!services.some(({ sessions }) => Number.isNaN(sessions))) live.reset();
     for (const metrics of Object.values(traffic)) for (const metric of Object.values(metrics)) metric.reset();
     for (const { service, protocol, connections, sessions, receivedBytes, sentBytes } of services) {

@@ -190,7 +190,7 @@ function tokenName(context: PageContext, token: Grant): Html {
 /** Lifetimes that the form offers in addition to the maximum, in days. */
 const offeredDays = [1, 7, 30, 90, 365];
 
-/** The permissions that the form offers, in its order. The user chooses each one separately. */
+/** The permissions, in the order in which the form offers them. The user chooses each one separately. */
 const rightTexts = {
   'allow-read': 'mayRead',
   'allow-list': 'mayList',

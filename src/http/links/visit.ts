@@ -49,7 +49,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** Returns a copy of the account in which uploads with a taken name get a number. A visitor does not know the existing names. */
+/** Returns a copy of the account in which uploads with a taken name get a number: visitors cannot see which names are taken. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);

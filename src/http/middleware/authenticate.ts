@@ -172,7 +172,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   const { service, peer } = exchange;
   return ask(exchange, {
     type: 'password',
-    // Some clients send their token as the user name. It is masked, because events contain the user name.
+    // Some clients send their token as the user name. Events contain the user name, so a token in it is masked.
     username: maskSecrets(username),
     content: password,
     peer,

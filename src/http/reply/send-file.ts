@@ -13,7 +13,7 @@ import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, http2Head, type ReplyHeaders } from './reply.ts';
 import { stream } from './respond.ts';
 
-// The prepared headers are a property of the kept file, because a property costs the garbage collector less than an entry of a WeakMap.
+// The prepared headers are a property of the cached file, because a property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
 
 /** The headers of the last reply with a whole file, kept for the next request to the same service and path. */
@@ -151,7 +151,7 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // The loop awaits this promise only after the previous bytes are sent. If it fails earlier, the failure must not count as unhandled.
+    // The loop awaits this promise only after the previous bytes are sent. A read that fails earlier must not count as unhandled.
     started.catch(() => {});
     return started;
   };
@@ -166,7 +166,7 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // The next round awaits this promise. If it fails earlier, the failure must not count as unhandled.
+      // The next round awaits this promise. A send that fails earlier must not count as unhandled.
       flushed.catch(() => {});
     }
     await flushed;

@@ -81,7 +81,7 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // Only previews of PDF files can be framed, because all pages of the service forbid it.
+  // Frames can show only previews of PDF files, because all pages of the service forbid being framed.
   "frame-src 'self'",
   // The script requests a blob that it created itself, in order to parse an SVG drawing.
   "connect-src 'self' blob:",
@@ -100,7 +100,7 @@ export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeade
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }
 
-/** Returns the headers of the API page. They let Swagger UI turn text into HTML, which it sanitizes itself. */
+/** Returns the headers of the API page. They let Swagger UI turn text into HTML. Swagger UI sanitizes the HTML itself. */
 export function apiPageHeaders(): ReplyHeaders {
   return headersWith(policy);
 }

@@ -13,8 +13,8 @@ const literalKey = /^[^*?[\]|!/]+$/;
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads. A configured key has one field; a pattern, or "any key", has a second field for the key's name.
- * The fields precede the file field in the form, because the service needs the metadata before the content.
+ * The fields for the metadata of uploads. A configured key has one field. If a pattern or any key is allowed, a second field takes the
+ * key's name. The fields precede the file field in the form, because the service needs the metadata before the content.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
