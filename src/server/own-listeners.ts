@@ -80,7 +80,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Node.js 20 compiles its expression for IPv6 addresses on first use, which takes about as long as creating the listener itself.
+      // Node.js 20 compiles its regular expression for IPv6 addresses on first use. That takes about as long as the rest of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,

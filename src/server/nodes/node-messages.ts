@@ -16,7 +16,7 @@ export const maxMessageBytes = 8 * 1024 * 1024;
 /** A box with questions to a node, or with answers to a question. */
 export type MessageBox = readonly [kind: 'node-questions' | 'node-answers', of: string];
 
-/** Exchanges messages between nodes. The methods throw ServiceError `unavailable` if Redis cannot be reached. Implemented in state/redis. */
+/** Exchanges messages between nodes. Methods throw ServiceError `unavailable` if Redis cannot be reached. Implemented in state/redis. */
 export interface NodeTexts {
   /** Reason why nothing can be exchanged now; empty if messages can be exchanged. */
   readonly silence: string;
