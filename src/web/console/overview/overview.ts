@@ -171,7 +171,7 @@ function errorCount({ id, count, first }: Overview['errors'][number]): HTMLEleme
 }
 
 function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
-  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('since')} `, ageElement(first)));
+  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('firstTime')} `, ageElement(first)));
 }
 
 const nodeColumns: Column<NodeView>[] = [
