@@ -70,7 +70,7 @@ export class BodyWriter {
 }
 
 /**
- * Sends the whole body of a reply and ends it. It costs less than a `BodyWriter`.
+ * Sends the whole body of a reply, and ends the reply. This costs less than a `BodyWriter`.
  * @param body bytes, or a text with one character for each byte
  * @returns false if the client disconnected before the kernel had accepted the whole body
  */

@@ -11,7 +11,7 @@ import { mediaTypeOfRequest } from './reply-format.ts';
 /** Maximum size, in bytes, of a refused body that is read to its end so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
-/** Maximum number of pieces of a refused body that are read. */
+/** Maximum number of pieces that are read of a refused body. */
 const maxDrainedPieces = 10_000;
 
 /** Time in milliseconds for which a client may continue to send a refused body before the connection is closed. */

@@ -172,7 +172,7 @@ async function postFolderCommands(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Returns a signal. If the client sent `Prefer: stop-when-gone` (RFC 7240), as the page does, it is aborted when the client disconnects.
+ * Returns a signal that is aborted when the client disconnects, provided that the client sent `Prefer: stop-when-gone` (RFC 7240).
  */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
