@@ -86,7 +86,7 @@ export function toLocalAccount(name: string, options: LocalAccountOptions): Loca
   };
 }
 
-/** The group that an account belongs to when it names none (docs/spec/authentication.md#account-of-a-reply). */
+/** The group of the accounts that name no group (docs/spec/authentication.md#account-of-a-reply). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
 /** The options for the home folder and its owner. The members have the option names of the configuration. */
@@ -131,7 +131,7 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   links?: LinkOptions | null | undefined;
 }
 
-/** The options of a group. Its accounts use them where they set none of their own. */
+/** The options of a group. They apply to an account of the group unless the account sets its own. */
 export interface GroupConfiguration extends SharedConfiguration {
   enabled: boolean;
   allow_own_password_change?: boolean | null | undefined;

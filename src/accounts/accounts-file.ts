@@ -105,7 +105,7 @@ export class AccountsFile {
     return this.#content.accounts;
   }
 
-  /** The accounts whose password hash comes from another system and is easy to guess, each with the reason. */
+  /** The accounts whose password hash comes from another system and is weak, each with the reason. */
   weakHashes(): { name: string; format: string; weakness: string }[] {
     return [...this.#content.accounts].flatMap(([name, { passwordHash }]) => {
       const { format = '', weakness } = (passwordHash ? parseForeignHash(passwordHash) : undefined) ?? {};
@@ -156,8 +156,8 @@ export class AccountsFile {
   }
 
   /**
-   * Replaces password hashes with new hashes of the same passwords. An account that no longer has the given former hash keeps its own. The
-   * file is replaced atomically, under a lock against other writers.
+   * Replaces password hashes with new hashes of the same passwords. If an account no longer has the given former hash, its current hash is
+   * kept. The file is replaced atomically, under a lock against other writers.
    *
    * @param hashes the former and the new hash of each account, by name
    * @returns the names of the accounts whose hash was replaced

@@ -10,7 +10,7 @@ import type { ThreadFamily, VerificationTask } from './password-worker.ts';
 export interface ForeignHash {
   /** Name of the format for messages, such as `bcrypt`. */
   readonly format: string;
-  /** Why the hash is easy to guess and should be replaced soon; undefined when it is not. */
+  /** Why the hash is weak and should be replaced soon; undefined if it is not weak. */
   readonly weakness: string | undefined;
   /** Number of bytes of a password that the hash takes into account. bcrypt ignores all bytes after the 72nd. */
   readonly countedBytes: number;
@@ -35,13 +35,13 @@ interface Format {
 const largestBcryptCost = 14;
 const largestShaRounds = 300_000;
 const largestIterations = 2_000_000;
-/** Limits for Argon2 in KiB: for the product of memory and number of passes, and for the memory. */
+/** Limits for Argon2: for the product of the memory in KiB and the number of passes, and for the memory in KiB. */
 const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 
 /**
- * A hash that costs less than this gives a warning. OWASP's cheat sheet recommends more, but then the default hashes of other systems from
- * the last ten years would give a warning, too.
+ * A hash that costs less than these values gives a warning. OWASP's cheat sheet recommends more, but then the default hashes of other
+ * systems from the last ten years would give a warning, too.
  */
 const fairBcryptCost = 10;
 const fairShaRounds = 5000;

@@ -54,7 +54,7 @@ const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
 /** Maximum memory of one hash. */
 const memoryLimitBytes = 256 * 1024 * 1024;
-/** Largest product of N, r and p: about two seconds. */
+/** Largest product of N, r and p. Such a hash takes about two seconds. */
 const largestWork = 2 ** 23;
 const saltBytes = 16;
 const hashBytes = 32;
@@ -115,7 +115,7 @@ export function newPasswordFault(password: string): string | undefined {
  * Hashes a password with a fresh salt.
  *
  * @returns `$scrypt$ln=…,r=…,p=…$salt$hash`
- * @throws ServiceError `bad-request` as `newPasswordFault`
+ * @throws ServiceError `bad-request` for a password that has a fault (`newPasswordFault`)
  */
 export async function hashPassword(password: string, cost: HashCost = defaultCost): Promise<string> {
   const fault = newPasswordFault(password);

@@ -7,11 +7,11 @@ import { longestCredentialCharacters, userForPath, userVariable } from './user-n
 /** The longest replacement of `${USER}`, with `\` before each special character (`expandUserInExpression`). */
 const longestName = '\\x'.repeat(longestCredentialCharacters);
 
-/** Splits a regular expression into parts that match one step, counted repetitions such as `{2,5}`, and single characters. */
+/** Matches one part of a regular expression: an escape, a class, flags, a counted repetition such as `{2,5}`, or a single character. */
 const token =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?[A-Za-z-]*\)|\{(\d+)(,(\d*))?\}|[\s\S]/gu;
 
-/** A class such as `\p{L}` is one step, but takes as long to compile as this many others. */
+/** A class such as `\p{L}` is one step, but takes as long to compile as this many other steps. */
 const unicodeClassCost = 20;
 
 /**

@@ -92,7 +92,7 @@ export interface BanOverview {
 /**
  * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
  * window. Running attempts count towards that number. A name with too many failures within a minute is refused, except from sources from
- * which it was accepted before. Attempts that name no account (`namesSomebody`) have no limit by name. There is an implementation in
+ * which it was accepted before. Attempts that name no account (`namesSomebody`) are not limited by name. There is an implementation in
  * state/memory, and one for several nodes in state/redis.
  *
  * All methods throw ServiceError `unavailable` if the store cannot be reached.

@@ -7,7 +7,7 @@ import type { Credentials } from './credentials.ts';
  * state/redis.
  */
 export interface AcceptedCredentials {
-  /** Returns the keyed hash of a question, because secrets must not be stored in clear text. */
+  /** Returns the keyed hash of `question`, which contains a secret. Secrets must not be stored in clear text. */
   keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
@@ -18,7 +18,7 @@ export function newAcceptedKey(): Buffer {
   return randomBytes(32);
 }
 
-/** Returns the keyed hash of a question. */
+/** Returns the keyed hash of `question`. */
 export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }

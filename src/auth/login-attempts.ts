@@ -78,7 +78,7 @@ export class LoginAttempts {
    * Waits until credentials may be checked.
    *
    * @param longestMs maximum duration of the check in milliseconds, and also of the wait
-   * @throws ServiceError `unavailable` if too many attempts wait, this one waited too long, or bans cannot be looked up
+   * @throws ServiceError `unavailable` if too many attempts are waiting, if this one waited too long, or if bans cannot be looked up
    */
   async begin(credentials: PresentedCredentials, longestMs: number): Promise<AdmittedAttempt | ({ kind: 'refused' } & Refusal)> {
     const { type, username, content, address, realm } = credentials;

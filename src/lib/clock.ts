@@ -19,7 +19,7 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Maximum delay of a Node.js timer in milliseconds. A timer with a longer delay would fire at once. */
+/** Maximum delay of a Node.js timer in milliseconds. A timer with a longer delay would fire immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 function clampDelayMs(delayMs: number): number {

@@ -49,7 +49,7 @@ export class Connections {
     this.#onClose(socket, () => void this.#authorized.delete(socket));
   }
 
-  /** Invalidates all verified client certificates. It is called when other authorities become trusted, because these might refuse them. */
+  /** Invalidates all verified client certificates. It is called when the trusted authorities change. */
   distrust(): void {
     for (const socket of this.#authorized) socket.authorized = false;
     this.#authorized.clear();
@@ -119,7 +119,7 @@ class Budget {
 /**
  * Ends a flooding HTTP/2 connection with the error ENHANCE_YOUR_CALM (RFC 9113 §7). This function counts streams that are reset before
  * their reply (rapid reset, CVE-2023-44487). It also counts SETTINGS and PING frames, because each such frame must be answered. If Node.js
- * itself ends a connection for such a reason, it reports that, too.
+ * itself ends a connection for such a reason, `onFlood` is called, too.
  *
  * @param onFlood called once with a description of the client's misbehaviour
  * @param onFault handles errors in the listeners of this function; must not throw

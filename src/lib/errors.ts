@@ -47,7 +47,7 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** Codes that stand for several problems. After the translated text, the service adds its English message, which names the actual problem. */
+/** Codes that stand for several problems. After the translated text, the service adds its English message, which names the problem. */
 export const broadCodes: ReadonlySet<ErrorCode> = new Set([
   'bad-request',
   'metadata-invalid',
@@ -68,7 +68,7 @@ interface ServiceErrorOptions {
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Path of the affected member, relative to the folder; undefined for the folder itself. It is shown before the message. */
+  /** Path of the affected member, relative to the folder of the operation; undefined for that folder. It is shown before the message. */
   readonly relativePath?: string;
 }
 

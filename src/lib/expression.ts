@@ -12,8 +12,8 @@ const maxCharacters = 4096;
  * or one of these after `!`. Globs ignore case and must match the whole text. Regular expressions may match any part of it. A remote
  * party chooses the text, so matching must take linear time, and it does.
  *
- * @param of kind of texts to match. For `texts`, `.` in a regular expression does not match a line break; for `paths`, it does. For `paths`,
- *   a letter such as `ö` also equals its decomposed form (two characters, as macOS writes it), so that another spelling cannot evade a rule
+ * @param of kind of texts to match. In a regular expression, `.` matches a line break for `paths`, but not for `texts`. For `paths`, a
+ *   letter such as `ö` also equals its decomposed form (two characters, as macOS writes it), so that another spelling cannot evade a rule
  * @throws ServiceError `bad-request` with the reason
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {

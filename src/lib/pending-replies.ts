@@ -5,7 +5,7 @@ import { catching } from './catching.ts';
 /** Maximum number of concurrent requests on one connection (pipelined requests or HTTP/2 streams). */
 export const maxPending = 128;
 
-/** A pipelined request that waits until the replies before it are sent. */
+/** A pipelined request that waits until the earlier replies have been sent. */
 interface Waiting {
   outgoing: ServerResponse;
   run: () => void;

@@ -130,7 +130,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-/** Returns a name for messages. If the authority left the subject empty, Node.js returns undefined, although its type declaration says otherwise. */
+/** Returns a name for messages. If the subject is empty, Node.js returns undefined, although its type declaration says otherwise. */
 function certificateName({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }

@@ -11,7 +11,7 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, listNarrowings, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** Time in milliseconds after an accepted token in which further uses from its address emit no event. Sessions work in the same way. */
+/** After a token was accepted from an address, further uses from there emit no event for this time in milliseconds, as with sessions. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 

@@ -42,7 +42,7 @@ export interface Grant {
   readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
   /** The last use, to the minute. */
   readonly used?: { readonly atMs: number; readonly address: string };
-  /** Number of downloads by a link, and number of visits to its page. */
+  /** Number of downloads through a link, and number of visits to the link's page. */
   readonly downloads?: number;
   readonly opened?: number;
 }

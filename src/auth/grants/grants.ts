@@ -59,7 +59,7 @@ export class Grants {
     this.#log = log;
   }
 
-  /** Starts looking for expired grants at regular intervals, and ends them. */
+  /** Starts to end expired grants at regular intervals. */
   start(): void {
     this.#upkeep = this.clock.every(upkeepEveryMs, () => void this.#endExpired());
   }

@@ -274,7 +274,7 @@ function describeFault(members: Record<string, unknown>): string {
   return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
 }
 
-/** Makes a text from the authority safe for logs and events: one line, with a maximum length. */
+/** Turns a text from the authority into one line of limited length, which is safe for logs and events. */
 function inWords(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
 }

@@ -1,4 +1,4 @@
-/** Runs work for several callers at once. All callers that arrive during a run share the next run. */
+/** Runs work once for several callers. All callers that arrive during a run share the next run. */
 export class SharedRuns<Argument = void> {
   readonly #work: (argument: Argument) => Promise<void>;
   #waiting: { argument: Argument; resolve: () => void; reject: (error: unknown) => void }[] = [];

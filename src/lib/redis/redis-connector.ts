@@ -29,7 +29,7 @@ const openTimeoutMs = 3000;
 /** Timeout for a query to Sentinel or to a cluster node in milliseconds. It includes the time for connecting. */
 const askTimeoutMs = 1500;
 
-/** Opens connections to the servers of an address with the client library. */
+/** Uses the client library to open connections to the servers of an address. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];

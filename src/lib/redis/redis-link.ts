@@ -17,7 +17,10 @@ const commandTimeoutMs = 2000;
 /** Time in milliseconds after which a connection without replies is replaced, because the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Maximum number of attempts if the key of a command has the wrong type. One scan may miss the key, if the scan was already under way. */
+/**
+ * Maximum number of attempts if the key of a command has the wrong type. A scan renames such keys. If the scan was already under way, it may
+ * have passed the key before the key existed.
+ */
 const maxTries = 3;
 
 /** Time in milliseconds that nodes have to restore essential data after Redis lost it. Until then, no node serves requests. */
@@ -220,7 +223,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // The errors in this pattern are bugs of svc. All other errors mean that Redis cannot execute commands at present.
+  // The errors that this pattern matches are bugs of svc. All other errors mean that Redis cannot execute commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });

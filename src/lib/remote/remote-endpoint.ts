@@ -25,7 +25,7 @@ export type RemoteResult =
       body: Buffer;
       /** Whether `body` is only the beginning of the reply's body. */
       isTruncated: boolean;
-      /** Whether the reply began before a streamed request body was completely sent. The rest of the body was then not sent. */
+      /** Whether the reply began before a streamed request body was completely sent. If so, the rest of the body was not sent. */
       isEarly: boolean;
       durationMs: number;
     }

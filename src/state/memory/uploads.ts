@@ -70,7 +70,7 @@ export class FileUploadStore implements UploadStore {
     const { limits, clock } = this.#options;
     this.#requireRoom(uploadParty(order));
     const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
-    // The record counts before it is written, so that concurrent uploads cannot exceed the limit.
+    // The record counts towards the limit even before it is written, so that concurrent uploads cannot exceed the limit.
     this.#keep(record);
     try {
       await this.#write(record);

@@ -46,7 +46,7 @@ export class HandlerOrders {
   readonly #clock: Clock;
   /** The last known request to pause or resume each handler. It is written again if Redis has lost it. */
   #known = new Map<string, HandlerOrder>();
-  /** For each handler, the JSON of its waiting retries that Redis has. */
+  /** For each handler, the JSON that Redis has for the handler's waiting retries. */
   readonly #toldWaiting = new Map<string, string>();
 
   constructor(link: RedisLink, clock: Clock) {
@@ -140,7 +140,7 @@ const checkEveryMs = 250;
 const graceMs = 60_000;
 
 /**
- * Uploads on any node may wait for a delivery. Tells the owner of the delivery's handler its outcome.
+ * Uploads on any node may wait for a delivery. Through the returned object, the owner of the handler learns the outcome.
  *
  * @param isOver aborted to end the wait
  */
