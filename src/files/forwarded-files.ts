@@ -61,7 +61,10 @@ function eventPaths({ data }: ServiceEvent): { path: VirtualPath; realPath: stri
   return { path: parseVirtualPath(path), realPath };
 }
 
-/** Derives the account's folder from the paths in an event: below that folder, the virtual and the real path of the file are the same. */
+/**
+ * Derives the account's folder from the paths in an event. Below that folder, the virtual and the real path of the file are the same: for
+ * `/in/a.csv` and `/data/alice/in/a.csv`, the folder is `/data/alice`.
+ */
 function deriveFolders(event: ServiceEvent): AccountFolders {
   const { path, realPath } = eventPaths(event);
   const [names, realNames] = [pathSegments(path), realPath.split('/')];

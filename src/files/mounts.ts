@@ -29,7 +29,7 @@ export class MissingFolders {
 export type Location =
   /** An absolute path on disk; links are not resolved. */
   | { kind: 'real'; realPath: string; isFixed: boolean }
-  /** A folder that exists only as the parent of a virtual folder. */
+  /** A folder that exists only as the parent of a virtual folder, such as `/shared` if only `/shared/docs` is configured. */
   | { kind: 'virtual'; isFixed: true }
   /** A path that cannot exist, because it is below a folder of kind `virtual`. */
   | { kind: 'nowhere'; isFixed: false };

@@ -50,7 +50,7 @@ export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'bac
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
-  /** The name that inspections see: the name of the file without the part that marks it as temporary. */
+  /** The name that inspections see: the name of the file without the part that marks it as temporary (`a.csv` for `a.csv.part`). */
   toldAs?: string | undefined;
 }
 

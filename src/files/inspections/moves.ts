@@ -51,7 +51,7 @@ export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry
   return !move.intoTrash && (inspections.hasRules || (!inspections.isEmpty && isNamedOtherwise(move)));
 }
 
-/** Whether a file with a temporary name gets another name than the one that inspections saw. */
+/** Whether a file with a temporary name gets another name than the one that inspections saw, such as `b.csv` for `a.csv.part`. */
 function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
   const judgedAs = entry.isFolder ? undefined : options.finalName?.(baseName(from));
   return judgedAs !== undefined && judgedAs !== baseName(to);

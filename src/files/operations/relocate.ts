@@ -95,7 +95,7 @@ export async function relocate(move: Move): Promise<Replaced> {
   return { kind: put.replaced, trashed: put.kept && true };
 }
 
-/** Whether the move gives an uploaded file its final name instead of a temporary one. */
+/** Whether the move gives an uploaded file its final name instead of a temporary one (`a.csv` instead of `a.csv.part`). */
 export function endsUpload({ from, to, entry, options: { finalName } }: Move): boolean {
   if (entry.isFolder || !finalName) return false;
   return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;

@@ -41,7 +41,7 @@ const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
 
 /**
  * @param patterns patterns of temporary names
- * @returns a function that returns the final name of a temporary name; undefined for other names
+ * @returns a function that returns the final name for a temporary name (`a.csv` for `a.csv.part`), and undefined for other names
  */
 function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
   const known = patterns.map((pattern) => {
