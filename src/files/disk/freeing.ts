@@ -4,7 +4,9 @@ import { descriptorsNameFiles, openToLook } from './real-roots.ts';
 /** Files of at least this size are freed in the thread pool. The kernel needs a fifth of a second to free a GiB. */
 const largeBytes = 4 * 1024 * 1024;
 
-/** File systems (statfs(2)) that rename an open file to a hidden name instead of removing it: NFS, SMB (three versions), FUSE, AFS (two). */
+/**
+ * File systems (statfs(2)) that hide an open file under another name instead of removing it: NFS, SMB (three versions), FUSE, AFS (two).
+ */
 const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546, 0x5346414f, 0x6b414653]);
 
 /**

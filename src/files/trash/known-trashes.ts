@@ -32,7 +32,8 @@ export class KnownTrashes {
   /**
    * Applies a configuration.
    *
-   * @param daysNow returns the retention of a trash in days; 0 if the configuration gives the account no trash, or does not know the account
+   * @param daysNow returns the retention of a trash in days; 0 if the account has no trash in the configuration, or is not in the
+   *   configuration
    */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;
