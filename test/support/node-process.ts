@@ -30,7 +30,7 @@ interface More {
   web?: Section;
   services?: (name: string) => Promise<Section>;
   event_handlers?: Section | undefined;
-  /** Sections that replace those of the usual configuration, or are omitted. */
+  /** Sections that replace those of the usual configuration. If the value is undefined, the section is omitted. */
   sections?: Section;
   /** Environment variables of a node's process. */
   env?: (name: string) => Record<string, string>;
