@@ -36,7 +36,7 @@ const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTime
 /** Time in milliseconds for which a refused client may read the reply. */
 const refusedMs = 1000;
 
-/** Time in milliseconds after which connections are ended when the authorities of client certificates change. */
+/** When the authorities of client certificates change, connections are ended after this time in milliseconds. */
 const leaveMs = 1000;
 
 /** The parts of the server that consoles need. */
@@ -91,7 +91,7 @@ export class ConsoleServer {
   /**
    * Starts to accept connections.
    *
-   * @throws ServiceError `unavailable`, which names the address, if it is in use or not permitted
+   * @throws ServiceError `unavailable`, which names the address, if the address is in use or not permitted
    */
   async listen(): Promise<void> {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -151,7 +151,7 @@ export class ConsoleServer {
     return { sessions: sessions.keepOnly(this.#service.administrators), transfers };
   }
 
-  /** Returns a URL that logs in an administrator (by name) without a password. It can be used once, within five minutes. */
+  /** Returns a URL that logs in the administrator with this name, without a password. It can be used once, within five minutes. */
   loginLink(administrator: string): string {
     // A fragment is not sent to the server, so it does not appear in a log.
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;

@@ -217,7 +217,7 @@ async function tell(stream: EventStream, batches: AsyncGenerator<LiveBatch>, { l
   }
 }
 
-/** Writes events as Server-Sent Events, many of them in one piece. */
+/** Writes events as Server-Sent Events, with many events in one piece. */
 function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   let [start, bytes] = [0, 0];
   for (const [index, { raw }] of events.entries()) {
@@ -228,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the latest piece that begins with this event. Several readers of the same events get the same bytes. */
+/** For each event, the latest piece that begins with it. It is kept for other readers of the same events, who get the same bytes. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {

@@ -92,7 +92,7 @@ const passwordLogin = z.object({ username: text, password: text.meta({ format: '
 const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
 const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a configuration file.') });
 
-/** The schemas that the document names, by their names. */
+/** The schemas that have a name in the document. */
 export const namedSchemas = {
   Errors: errors,
   Administrator: administrator,

@@ -6,10 +6,10 @@ import type { Administrator, Administrators } from './administrators.ts';
 /** Lifetime of a login link, in milliseconds. */
 export const linkLifetimeMs = 5 * 60_000;
 
-/** Maximum number of valid links. Another one invalidates the oldest. */
+/** Maximum number of valid links. A further one invalidates the oldest. */
 const maxLinks = 16;
 
-/** Links that log in without a password, once and within five minutes. Only hashes of their tokens are kept. */
+/** Login links. Each one logs in an administrator without a password, once, within five minutes. Only hashes of their tokens are kept. */
 export class LoginLinks {
   readonly #clock: Clock;
   readonly #names = new ExpiringMap<string>(maxLinks);
@@ -31,7 +31,7 @@ export class LoginLinks {
   }
 }
 
-/** Maximum number of sessions of an administrator. Another one ends the session that has been unused for the longest time. */
+/** Maximum number of sessions of an administrator. A further one ends the session that has been unused for the longest time. */
 export const maxSessionsPerAdministrator = 100;
 
 /** Interval, in milliseconds, at which ended sessions are removed. */

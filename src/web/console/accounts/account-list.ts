@@ -10,7 +10,7 @@ import { ageElement, datum, numberText } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import type { SearchedPanel } from './collections.ts';
 
-/** Pauses, in milliseconds, before the list is requested again while the journal is still being read or files are still being counted. */
+/** While the journal is being read or files are being counted, the list is requested again after these pauses, in milliseconds. */
 const againAfterMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 
 /** Returns a badge for an account that cannot be used; nothing for any other account. */

@@ -16,7 +16,7 @@ type Item = Readonly<Record<string, string | number | boolean | readonly string[
 interface Collection {
   name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'trash' | 'tokens' | 'links';
   columns: readonly Column<Item>[];
-  /** Returns the name of the item for the question whether to remove it. */
+  /** Returns the name of the item for the question that is asked before the item is removed. */
   label: (item: Item) => string;
   /** Whether items are revoked instead of deleted. Several can be revoked at once. */
   isRevoked?: true;

@@ -106,7 +106,7 @@ function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLE
   return make('article.result', make('p', datum(path, 'code')), change);
 }
 
-/** Formats a value in one line, with texts without quotes and lists with commas, as in a configuration file. */
+/** Formats a value in one line, as in a configuration file: texts have no quotes, and lists have commas. */
 function compactText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ');

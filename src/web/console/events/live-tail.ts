@@ -7,7 +7,7 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
-/** Maximum number of live events on the page, unless the reader asks for more. */
+/** Maximum number of rows when live events arrive. A table that is already longer keeps its length. */
 const maxLive = 500;
 
 /** Events that were omitted. Their number is undefined if it is unknown. */

@@ -17,13 +17,13 @@ interface NewLink {
   expires: string;
 }
 
-/** Reads the account's limits of links from the page. */
+/** Reads the account's limits for links from the page. */
 function limits(): { usualDays: number; maxDays: number; needsPassword: boolean } {
   const [usual, max, password] = (byId('main').dataset.links ?? '').split(' ');
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** Asks for the settings of a link to a member of a folder, creates it, and shows its URL once. @param folder URL path of the folder */
+/** Asks for the settings of a link to a member, creates the link, and shows its URL once. @param folder URL path of the member's folder */
 export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
   const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];

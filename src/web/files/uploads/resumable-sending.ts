@@ -69,7 +69,7 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
   onChange();
 }
 
-/** The result of a request: the next offset, the end of the upload, no answer, or that the service has removed the upload. */
+/** The result of a request: the next offset, or the end of the upload. `lost`: no answer. `gone`: the service has removed the upload. */
 type Step = number | Sent | 'lost' | 'gone';
 
 /**

@@ -111,7 +111,7 @@ const maxDepth = 200;
 /** Elements whose content is drawn at each place that references them. `use` can reference any element with an ID. */
 const containers = 'pattern, mask, marker, filter, clipPath, symbol';
 
-/** Matches values and styles that reference another element, perhaps with escapes or variables. References to gradients copy nothing. */
+/** Matches values and styles that reference another element, or that may do so by escapes or variables. Gradients are no copies. */
 const naming = /url\(|\\|var\(|filter\s*:|blur\(|shadow\(/i;
 
 /** Elements whose cost is unknown until something is loaded or run. */
@@ -160,7 +160,7 @@ function drawingCost(parent: ParentNode): number {
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** Returns an upper limit of the number of points in a line. Each point may have a marker. */
+/** Returns an upper limit for the number of points in a line. Each point may have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }

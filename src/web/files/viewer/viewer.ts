@@ -35,7 +35,7 @@ function alert(message: string): Shown {
 
 /** A part of the script that shows one kind of file. */
 interface FilePart {
-  /** Number of bytes that the part reads first. A positive number is read from the beginning of the file, a negative one from its end. */
+  /** Number of bytes at the beginning of the file that the part reads first. If it is negative, the last bytes are read. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
