@@ -9,7 +9,7 @@ import { installedPackage, makeKey, makeOpensshKey, publicKey, type SshTestServe
 import { temporaryFolder } from '../support/temp.ts';
 
 /** What the service answers to a command: that the login succeeded, and no more. */
-const takesNoCommands = /takes no commands/;
+const takesNoCommands = /offers no commands/;
 const one = (method: string) => [`PreferredAuthentications=${method}`, 'NumberOfPasswordPrompts=1'];
 
 async function sshStart(

@@ -27,7 +27,7 @@ async function opensshLogsIn(server: SshTestServer, port: number, { cipher, mac 
   const options = [...cipher.map((name) => `Ciphers=${name}`), ...mac.map((name) => `MACs=${name}`)];
   const fixed = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'IdentitiesOnly=yes', 'ConnectTimeout=5'];
   const args = ['-F', '/dev/null', '-p', String(port), '-i', server.key, ...[...fixed, ...options].flatMap((option) => ['-o', option])];
-  return (await runProgram('ssh', [...args, 'alice@127.0.0.1', 'ls'], { cwd: server.clientFolder })).output.includes('takes no commands');
+  return (await runProgram('ssh', [...args, 'alice@127.0.0.1', 'ls'], { cwd: server.clientFolder })).output.includes('offers no commands');
 }
 
 const sides = ['client', 'server'] as const;
