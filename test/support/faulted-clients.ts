@@ -24,7 +24,7 @@ export function contentOf(name: string, bytes: number): Buffer {
   return createHash('shake256', { outputLength: bytes }).update(name).digest();
 }
 
-/** Thrown if there is no reply, or none that answers the request. The client then tries again, later or at another node. */
+/** Thrown if there is no reply, or if the reply does not decide about the request. The client then tries again, later or at another node. */
 class NotNow extends Error {}
 
 /** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
@@ -221,7 +221,7 @@ export class DigestClient extends FaultedClient {
       const reply = await this.ask('PATCH', state.url, headers, piece);
       if (isUnsynced(reply) && isLast) return true;
       later(reply, name);
-      // The offset differs if an earlier request, whose reply was lost, has sent more.
+      // The service may have received more by an earlier request whose reply was lost. Then it refuses this offset.
       if ([404, 409, 410].includes(reply.status)) throw new NotNow(`PATCH ${reply.status}`);
       assert.equal(reply.status, isLast && !isTus ? 201 : 204, `${name}: ${reply.text}`);
       at += piece.length;

@@ -42,7 +42,7 @@ export default function memory({ isSmoke, seconds, gibibyte, folder, home, group
   };
   const on = () => variants;
   return {
-    each: 'RSS at its highest; CPU of a request',
+    each: 'peak RSS; CPU of a request',
     isWarm: true,
     fill() {
       fillBig();

@@ -51,7 +51,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
         [1, many],
         [4, many],
       ].map(([gib, count]) => ({
-        name: `peak memory, ${gib} GiB by ${count} at once`,
+        name: `peak memory, ${gib} GiB, concurrent uploads: ${count}`,
         unit: 'MiB',
         on: async () => (await on()).filter(({ protocol }) => protocol !== 'put'),
         action: (way) => memory(way, gib * gibibyte, count),

@@ -83,8 +83,8 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     each: 'CPU of svc for each event',
     isWarm: true,
     workloads: [
-      { name: 'one event a request, in order', unit: '/s', on, action: deliver(singles, {}) },
-      { name: 'one event a request, `concurrency: 8`', unit: '/s', on, action: deliver(singles, { concurrency: 8 }) },
+      { name: 'one event per request, in order', unit: '/s', on, action: deliver(singles, {}) },
+      { name: 'one event per request, `concurrency: 8`', unit: '/s', on, action: deliver(singles, { concurrency: 8 }) },
       { name: '`batch_size: 100`, in order', unit: '/s', on, action: deliver(batched, { batch_size: 100 }) },
       { figures: Object.fromEntries(latency.map((name) => [name, 'ms'])), on, action: latencies },
       { name: `peak memory, ${waiting.toLocaleString('en')} events waiting for a dead receiver`, unit: 'MiB', on, action: backlog },
