@@ -61,7 +61,9 @@ export const calloutOptions = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint (the authentication callout).'),
   ...common,
   url: urlList().describe('URL of the endpoint, or several. If one does not reply, the next one is tried.'),
-  timeout: number(0.1, 3600).default(120).describe('Maximum time for connecting, sending and receiving the whole reply, in seconds.'),
+  timeout: number(0.1, 3600)
+    .default(120)
+    .describe('Maximum time in seconds for connecting, sending the request and receiving the whole reply.'),
   username: optionalText().default('').describe('User name for HTTP Basic at the endpoint.'),
   password: optionalText().default('').describe('Password for HTTP Basic at the endpoint.'),
   headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
@@ -98,7 +100,7 @@ export const applicationOptions = z.strictObject({
 export type ApplicationOptions = z.infer<typeof applicationOptions>;
 
 export const anonymousOptions = z.strictObject({
-  type: z.literal('anonymous').describe('Lets in requests without credentials.'),
+  type: z.literal('anonymous').describe('Accepts requests without credentials.'),
   ...common,
   group: uuidText.describe('Group of the account `anonymous`.'),
 });

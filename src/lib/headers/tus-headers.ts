@@ -42,7 +42,7 @@ export function uploadChecksum(text: string | undefined, trailer = ''): Expected
   if (!Object.hasOwn(checksumAlgorithms, name) || expected.length !== checksumAlgorithms[algorithm])
     throw new ServiceError(
       'bad-request',
-      `Upload-Checksum must be one of ${Object.keys(checksumAlgorithms).join(', ')}, and the digest in Base64.`,
+      `Upload-Checksum must be an algorithm (${Object.keys(checksumAlgorithms).join(', ')}), followed by the digest in Base64.`,
     );
   return [{ field: 'Upload-Checksum', algorithm, expected }];
 }

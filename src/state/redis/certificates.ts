@@ -60,7 +60,7 @@ export class RedisCertificates implements CertificateStore {
 
   #sealingKey(): Buffer {
     if (this.#secret === '')
-      throw new ServiceError('unavailable', 'Nodes share certificates encrypted with server.state.secret, which is not set.');
+      throw new ServiceError('unavailable', 'To share certificates, nodes encrypt them with server.state.secret, which is not set.');
     this.#key ??= Buffer.from(hkdfSync('sha256', this.#secret, '', 'svc certificates', 32));
     return this.#key;
   }

@@ -269,7 +269,7 @@ export class EventForwarder {
     this.#savedMs = clock.monotonicMs();
     await this.#checkpoints
       .save(this.#savedMs)
-      .catch((error) => log.warn('the position up to which events were forwarded could not be saved', { reason: error }));
+      .catch((error) => log.warn('the progress of forwarding could not be saved', { reason: error }));
   }
 }
 
