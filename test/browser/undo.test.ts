@@ -22,6 +22,8 @@ browserTest('a move and a renaming are undone by their message and by Ctrl+Z; wh
     await undo.waitFor();
   };
   await move('a.bin', 'b.bin', 'Sub');
+  // A message under the pointer stays.
+  await undo.hover();
   await assertAccessible(page, 'a message with Undo');
   await undo.click();
   await page.getByText('3 changes were undone.').waitFor();
