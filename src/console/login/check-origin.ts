@@ -24,7 +24,7 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
   const name = host === undefined ? '' : URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : 'none';
   const own = ['', 'localhost', address.toLowerCase(), ...accepted.map((origin) => new URL(origin).hostname)];
   if (own.includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return next();
-  throw new ServiceError('forbidden', 'The console does not answer to this host name; add its URL to accepted_origins.');
+  throw new ServiceError('forbidden', 'The console is not configured for this host name; add the URL with this name to accepted_origins.');
 };
 
 /**

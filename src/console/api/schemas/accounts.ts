@@ -7,7 +7,7 @@ export const accountView = z.object({
   name: text,
   source: z
     .enum(['configuration', 'accounts_file', 'login'])
-    .describe('Where the account is known from; `login`: an endpoint accepted it, and the journal or a session mentions it.'),
+    .describe('How svc knows the account. `login`: an endpoint accepted it, and the journal or a session mentions it.'),
   method: text.describe('UUID of its authentication method; empty if it is not known.'),
   enabled: z.boolean().describe('False if the account or its group is disabled.'),
   problem: text.describe('Why nobody can log in to the account as it is configured; empty if there is no such reason.'),
@@ -18,7 +18,7 @@ export const accountView = z.object({
   last_login: z
     .object({ time, address: text, service: text.describe('UUID.'), method: text.describe('UUID.') })
     .nullable()
-    .describe('The newest login in the journal; null if none was found, which is final only if `logins_complete` is true.'),
+    .describe('The newest login in the journal. Null if none was found; while `logins_complete` is false, one may still be found.'),
   sessions: z
     .array(z.object({ service: text.describe('UUID.'), count, last_used: time }))
     .describe('Its sessions at each service where it has any.'),
@@ -36,7 +36,7 @@ export const accountPage = z.object({
 export type AccountPage = z.infer<typeof accountPage>;
 
 export const accountQuery = z.object({
-  search: text.describe('Part of the name, in upper or lower case.'),
+  search: text.describe('Part of the name; upper and lower case do not matter.'),
   group: text.describe('UUID of the group.'),
   limit: z.int().min(1).max(accountLimits.max).default(accountLimits.usual).describe('Maximum number of accounts.'),
   cursor: text.describe('`next` of the previous page.'),
