@@ -14,7 +14,7 @@ export interface ForeignHash {
   readonly weakness: string | undefined;
   /** Number of bytes of a password that the hash takes into account. bcrypt ignores all bytes after the 72nd. */
   readonly countedBytes: number;
-  /** Whether the hash belongs to this password (in UTF-8). Computes on another thread if that takes long. */
+  /** Whether the hash belongs to this password (in UTF-8). If the computation takes long, it runs on another thread. */
   verify(password: Buffer): Promise<boolean>;
 }
 

@@ -214,7 +214,7 @@ export class Permissions {
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
   }
 
-  /** Whether rights may differ between paths, because there are rules. If not, the rights on a folder apply to all its content. */
+  /** Whether rights may differ between paths: there are rules or granted paths. If not, the rights on a folder apply to all its content. */
   get hasRules(): boolean {
     return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }

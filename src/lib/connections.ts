@@ -86,7 +86,7 @@ export class Connections {
   }
 }
 
-/** Maximum number of costly actions that a client may take at once. A costly action costs the service more than the client. */
+/** Maximum number of costly actions that a client may take in a burst. A costly action costs the service more than the client. */
 const burst = 200;
 
 /** Number of costly actions per second that a client may take in the long run. Browsers and WebDAV clients take far fewer. */

@@ -24,7 +24,7 @@ export class ThrottledCount {
   }
 }
 
-/** A maximum rate: on average `requests` per `seconds`, and up to `burst` at once. */
+/** A maximum rate: on average `requests` in `seconds`, and up to `burst` requests at the same time. */
 export interface Rate {
   requests: number;
   seconds: number;

@@ -59,7 +59,7 @@ export class Grants {
     this.#log = log;
   }
 
-  /** Starts to end expired grants at regular intervals. */
+  /** From now on, ends expired grants at regular intervals. */
   start(): void {
     this.#upkeep = this.clock.every(upkeepEveryMs, () => void this.#endExpired());
   }

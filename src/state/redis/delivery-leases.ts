@@ -165,7 +165,7 @@ export class DeliveryLeases {
   /**
    * Checks that this node still has the lease; called before each request to the handler. Waits while Redis is unreachable.
    *
-   * @param isOver stops the wait when aborted
+   * @param isOver aborted to end the wait
    */
   async confirm(lease: Lease, isOver: AbortSignal | undefined): Promise<boolean> {
     for (;;) {

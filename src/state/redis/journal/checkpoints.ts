@@ -18,7 +18,7 @@ export interface Checkpoint {
 /** The ID before the first entry. */
 export const noId = '0-0';
 
-/** Age in milliseconds from which an entry survives a kill of Redis. With appendfsync everysec, only the last second or two is lost. */
+/** If Redis is killed, it keeps all entries of this age (ms). With appendfsync everysec, it loses only the last second or two. */
 const surelyKeptMs = 60_000;
 
 /** If there are more checkpoints than this, every second one of the older half is dropped. */
