@@ -106,7 +106,7 @@ export class EventStream {
 interface Listening {
   /** Records that the page of a session is listening. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
-  /** Returns whether the administrator has not changed since the login. */
+  /** Returns whether the administrator is unchanged since the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 

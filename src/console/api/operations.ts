@@ -43,7 +43,7 @@ const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
   total: z.int().min(0),
 });
-/** A copy of the schema, so that `toldOccurrence` gets no name. Where it may be null, OpenAPI 3.0 could not refer to it by name. */
+/** A copy, so that the document has no references to `toldOccurrence`: it may be null elsewhere, which OpenAPI 3.0 references cannot say. */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
