@@ -20,7 +20,7 @@ const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
 /**
- * Pause in milliseconds before the first waiting attempt asks again, because another process may have freed a slot. The pause grows from
+ * Pause in milliseconds before the first waiting attempt asks again. Meanwhile, another process may have freed a slot. The pause grows from
  * `first` to `longest`.
  */
 const askAgainMs = { first: 50, longest: 1000 };

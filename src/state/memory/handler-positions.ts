@@ -90,8 +90,8 @@ function pausesPath(folder: string): string {
 
 /**
  * Keeps the position of each handler in the journal, and saves the positions in a file at intervals. Deliveries after the last save are
- * known from the record of deliveries, because it is written with each delivery. The file therefore contains the end of that record at the
- * time of the save.
+ * found in the record of deliveries, to which each delivery is written. For this, the file also contains the position of the record's end
+ * at the time of the save.
  */
 export class HandlerPositions {
   readonly #path: string;
