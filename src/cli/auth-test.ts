@@ -88,9 +88,11 @@ async function readTargets(options: AuthTestOptions): Promise<(creatorType: stri
     return () => target;
   }
   for (const name of ['basic', 'timeout'] as const) {
-    if (options[name] !== undefined) throw new ServiceError('bad-request', `--${name} goes with --url; with a configuration set it there.`);
+    if (options[name] !== undefined)
+      throw new ServiceError('bad-request', `--${name} can be used only with --url; a configuration has its own value.`);
   }
-  if (options.header.length > 0) throw new ServiceError('bad-request', '--header goes with --url; with a configuration set it there.');
+  if (options.header.length > 0)
+    throw new ServiceError('bad-request', '--header can be used only with --url; a configuration has its own headers.');
   const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
   return (creatorType) => configTarget(config, options.method, creatorType === 'ssh');
 }

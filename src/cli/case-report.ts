@@ -41,7 +41,7 @@ ${lines.join('\n')}
 `;
 }
 
-// Puts U+FFFD in place of each character that XML does not allow, so that the tester sees where it was.
+// Puts U+FFFD in place of each character that XML does not allow, so that the tester sees where the character was.
 function attributeText(text: string): string {
   return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }

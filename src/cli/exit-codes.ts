@@ -43,7 +43,7 @@ export const exitCode = {
   rejected: 11,
   noReply: 12,
   partial: 13,
-  /** A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). It should be started again. */
+  /** A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). The server should be started again. */
   fault: 70,
   interrupted: 130,
   terminated: 143,

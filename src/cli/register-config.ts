@@ -7,16 +7,16 @@ import { collect, type Register, secondsNumber, workerCount } from './arguments.
 const help = `
 Exit codes:
   0   authenticated, or the outcome that --expect names
-  1   another outcome than --expect names, or a case of the suite failed
+  1   the outcome is not the one that --expect names, or a case of the suite failed
   2   wrong use
   10  passed to the next method (401)
   11  rejected by the reply (403, or any other status)
-  12  rejected for want of a valid reply
+  12  rejected, because there was no valid reply
   13  partial: the SSH service requires a second credential
 
-With --ssh-key or --creator-type ssh it tries a login to an ssh service, where required_credentials of the group also decides. If the group requires both, give a key and a password.
+With --ssh-key or --creator-type ssh, the command tries a login to an ssh service. The option required_credentials of the group then applies, too. If the group requires both, give a key and a password.
 
-With --token it finds the token in the data folder of the configuration, and asks the method of its account about its ID.
+With --token, the command finds the token in the data folder of the configuration. It asks the authentication method of the token's account about the ID of the token.
 
 A suite is a YAML list of cases: {username, password, ssh_key, certificate, token, expect, account, name}.
 
@@ -43,7 +43,7 @@ export const registerAuthTest: Register = (program, run) => {
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--ssh-key <file>', 'file of an OpenSSH public key')
     .option('--certificate <file>', 'file of a client certificate in PEM; its common name is the account name')
-    .option('--token <token>', 'access token: its secret (- reads it from stdin) or its ID; with --url its ID, with --username')
+    .option('--token <token>', 'access token: the secret (- reads it from stdin) or the ID; with --url: the ID, together with --username')
     .option('--peer <address:port>', 'address of the client (default: 127.0.0.1:0)')
     .option('--creator-type <type>', 'type of the service that the client logs in to (default: https; with a key: ssh)')
     .addOption(
@@ -54,10 +54,10 @@ export const registerAuthTest: Register = (program, run) => {
         'rejected',
       ]),
     )
-    .option('--show-request', 'print the request, secrets masked; with --json as the member "request"')
+    .option('--show-request', 'print the request with masked secrets; with --json: as the member "request"')
     .option('--suite <file>', 'run the cases of this file')
     .option('--junit <file>', 'with --suite: write a JUnit XML report')
-    .option('--json', 'print one JSON document; with --suite one line per case')
+    .option('--json', 'print one JSON document; with --suite: one line per case')
     .addHelpText('after', help)
     .action((options) => run(async () => (await import('./auth-test.ts')).authTest(options)));
 };
@@ -65,7 +65,7 @@ export const registerAuthTest: Register = (program, run) => {
 const validateHelp = `
 One run reports every problem: of the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; docs/reference/findings.md lists them.
 
-Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
+Exit codes: 0 valid, 1 not valid (with --strict, also if there are warnings), 2 file not found or unreadable.
 
 Examples:
   svc validate
@@ -84,7 +84,7 @@ A case is one of
    handlers: [UUID…] or {UUID: {url, method, content_type, body}}}
   {reply: {status, body}, account,
    expect: authenticated | next | rejected, effective: {…}, reason}
-A case may also have a name, and golden: a file of the whole outcome, which --update writes. The file is a list of cases, or a map {config, env, cases}. svc test sends nothing and reads no files of accounts.
+A case may also have a name. It may also have golden, the path of a file with the whole outcome; --update writes that file. The file of cases is a list, or a map {config, env, cases}. svc test sends nothing and reads no served files.
 
 Exit codes: 0 all passed, 1 a case failed or the configuration is not valid, 2 wrong use.
 
@@ -94,9 +94,9 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For requests of SFTP (OPEN-READ and so on) it is the path that the client sends. Only the configuration decides, with --token also the token as the data folder has it: svc explain does not check whether the file exists, and takes the account as logged in.
+PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For SFTP requests such as OPEN-READ, it is the path that the client sends. svc explain uses only the configuration and, with --token, the token in the data folder. It does not check whether the file exists, and it assumes that the account is logged in.
 
-LOGIN explains a login over SSH: which method decides, what the group requires (required_credentials), and how far a correct key and a correct password get. It takes an authentication endpoint as accepting; svc auth-test asks the endpoint.
+LOGIN explains a login over SSH: which method decides, what the group requires (required_credentials), and what a correct key and a correct password achieve. It assumes that authentication endpoints accept the login; to ask an endpoint, use svc auth-test.
 
 Exit codes: 0 allowed, 1 refused or the configuration is not valid, 2 wrong use.
 
@@ -114,7 +114,7 @@ const configOption = ['-c, --config <file>', 'configuration file (default: svc.c
 function kindList(text: string): CredentialKind[] {
   const kinds = text.split(',').map((kind) => kind.trim());
   const isKind = (kind: string): kind is CredentialKind => credentialKinds.includes(kind as CredentialKind);
-  if (!kinds.every(isKind)) throw new InvalidArgumentError(`It must be ${credentialKinds.join(', ')}, or both with a comma between.`);
+  if (!kinds.every(isKind)) throw new InvalidArgumentError(`It must be ${credentialKinds.join(' or ')}, or both, separated by a comma.`);
   return kinds;
 }
 
@@ -140,7 +140,7 @@ export const registerConfig: Register = (program, run) => {
     .command('test')
     .description('run unit tests of a configuration: permissions, event handlers, replies of endpoints')
     .argument('[cases]', 'file of cases, or - for stdin', 'svc.test.yaml')
-    .option(configOption[0], `configuration file (default: config of the cases, else svc.config.yaml, .svcrc or package.json here)`)
+    .option(configOption[0], `configuration file (default: config of the cases, otherwise svc.config.yaml, .svcrc or package.json here)`)
     .option('--update', 'rewrite the golden files')
     .option('--junit <file>', 'write a JUnit XML report')
     .option('--json', 'print one JSON document')
@@ -150,10 +150,10 @@ export const registerConfig: Register = (program, run) => {
     .command('explain')
     .description('explain step by step how the configuration decides about a request or a login over SSH')
     .argument('<method>', explainable.join(', '))
-    .argument('[path]', 'path of the URL: /home/…; for requests of SFTP the path that a client sends; none for LOGIN')
+    .argument('[path]', 'path of the URL: /home/…; for SFTP requests: the path that the client sends; none for LOGIN')
     .option(...configOption)
     .option('--user <name>', 'account name')
-    .option('--token <token>', 'access token of the request: its secret (- reads it from stdin) or its ID')
+    .option('--token <token>', 'access token of the request: the secret (- reads it from stdin) or the ID')
     .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
     .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--service <uuid>', 'for LOGIN: the ssh service (default: the first one)')

@@ -4,9 +4,9 @@ import { collect, positiveNumber, type Register } from './arguments.ts';
 import { addSelection, pointInTime } from './journal/event-selection.ts';
 
 const replayHelp = `
-Without FILE it sends events of the journal. FILE has one event per line, or saved request bodies ({"events": […]}).
+Without FILE, the command sends events of the journal. FILE has one event per line, or saved request bodies ({"events": […]}).
 
-Each handler gets the events that pass its filters (with --force all), rendered by the present configuration. An event without a uuid gets one made from its content, always the same. A malformed line is reported and skipped, and the exit code is 1.
+Each handler gets the events that pass its filters; with --force, it gets all events. The requests are rendered with the current configuration. An event without a uuid gets one that is computed from its content, so it is the same each time. A malformed line is reported and skipped, and the exit code is 1.
 
 Exit codes:
   0         all delivered, or nothing to send
@@ -22,7 +22,7 @@ Examples:
   svc webhook-replay --since 1d --diff`;
 
 const eventsHelp = `
-The columns are time, ID, account, address and message. With --deliveries they are time, handler, outcome, event IDs, UUID of the first event, URL, status, attempts, source and details. If stdout is not a terminal, tabs separate them.
+The columns are time, ID, account, address and message. With --deliveries they are time, handler, outcome, event IDs, UUID of the first event, URL, status, attempts, source and details. If stdout is not a terminal, the columns are separated by tabs.
 
 Examples:
   svc events --follow
@@ -31,35 +31,35 @@ Examples:
   svc events --catalogue`;
 
 const forwardHelp = `
-While Redis is away, a node keeps its events in its own data folder. This command forwards them to the shared journal, once and in order; the other nodes then deliver them.
+While Redis cannot be reached, a node keeps its events in its own data folder. This command forwards them to the shared journal, once and in order. The other nodes then deliver them.
 
-Exit codes: 0 all events are in Redis, 2 wrong use, 3 a service uses the folder or Redis is away (try again later).
+Exit codes: 0 all events are in Redis, 2 wrong use, 3 a service uses the folder or Redis cannot be reached (try again later).
 
 Example:
   svc events forward --config svc.config.yaml --data-folder /mnt/node3/svc`;
 
 const verifyHelp = `
-FOLDER is the folder of a journal, or one that "svc journal export" wrote; default: the journal of the data folder.
+FOLDER is the folder of a journal, or an export of "svc journal export"; default: the journal in the data folder.
 
 Exit codes:
-  0  whole   2  wrong use   3  something does not fit: the first place is printed
-  4  it cannot be decided: no checkpoint covers the newest events (yet), or the oldest
+  0  whole   2  wrong use   3  something does not match; the first mismatch is printed
+  4  undecided: the oldest events have no checkpoint, or the newest have none yet
 
 Examples:
   svc journal verify
   svc journal verify /backup/svc-data/journal --public-key journal.pem --witness checkpoints.ndjson`;
 
 const exportHelp = `
-FOLDER gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and export.json, which is signed with the key of the journal.
-"svc journal verify FOLDER" checks it anywhere.
+The folder gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and export.json. The last one is signed with the key of the journal.
+"svc journal verify FOLDER" can check the export on any machine.
 
 Example:
   svc journal export --since 7d --account acme --format csv --out /tmp/acme`;
 
 const receiptHelp = `
 EVENT-ID is the header Event-Id of the reply to an upload. FOLDER is the folder of a journal, or of an export as NDJSON.
-Exit codes: 0 the event is there, and signed checkpoints cover it; 3 it is not there, or something does not fit;
-4 no checkpoint covers it yet (a running service makes one each minute).
+Exit codes: 0 the event is there, and signed checkpoints cover it; 3 the event is not there, or something does not match;
+4 no checkpoint covers the event yet (a running service writes one each minute).
 
 Examples:
   svc receipt 0198f2c4-5a3e-7c11-9d7e-2f4b8a1c6d50
@@ -71,7 +71,7 @@ Examples:
   svc journal export --since 7d --account acme --out /tmp/acme`;
 
 const keyHelp = `
-A service takes a new key with its next checkpoint, within a minute or when it starts. The old key signs that checkpoint, which names the new one.
+A new key comes into use with the next checkpoint: within a minute if the service runs, otherwise when it starts. That checkpoint names the new key, and is signed with the old key.
 
 Examples:
   svc journal key show > journal.pem
@@ -98,7 +98,7 @@ const registerJournal: Register = (program, run) => {
   configOptions(
     program
       .command('receipt')
-      .description('check that the event of an upload is in a journal that nobody edited')
+      .description('check that the journal has the event of an upload and was not edited')
       .argument('<event-id>', 'UUID of the event')
       .argument('[folder]', 'journal or export to search (default: the journal of the service)'),
   )
@@ -126,10 +126,10 @@ const registerJournal: Register = (program, run) => {
 };
 
 const expectationsHelp = `
-The journal shows which files arrived; with Redis, the shared journal. "excuse" and "expect-again" need the running service.
+The commands find the files that arrived in the journal, or with Redis in the shared journal. "excuse" and "expect-again" need the running service.
 
 Exit codes of check:
-  0  none late, missing or malformed   2  wrong use   3  some are
+  0  no files are late, missing or malformed   2  wrong use   3  some files are
 
 Examples:
   svc expectations check --since 30d
@@ -149,13 +149,13 @@ const registerExpectations: Register = (program, run) => {
     configOptions(command.command(name).description(description))
       .option('--json', 'print one JSON object')
       .addHelpText('after', expectationsHelp);
-  sub('list', 'print the last and the next occurrence of each').action((options) =>
+  sub('list', 'print the last and the next occurrence of each expectation').action((options) =>
     run(async () => (await load()).listExpectations(options)),
   );
-  sub('check', 'check past occurrences by the journal')
+  sub('check', 'check past occurrences against the journal')
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 30d)', pointInTime)
     .action((options) => run(async () => (await load()).checkExpectations(options)));
-  sub('history', 'print the occurrences of one')
+  sub('history', 'print the occurrences of one expectation')
     .argument('<uuid>', 'UUID of the expectation')
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 31d)', pointInTime)
     .action((uuid, options) => run(async () => (await load()).expectationHistory(uuid, options)));
@@ -167,7 +167,7 @@ const registerExpectations: Register = (program, run) => {
   sub('expect-again', 'expect a file once more; earlier files do not count')
     .argument('<uuid>', 'UUID of the expectation')
     .argument('<due>', 'due time, as "history" prints it')
-    .requiredOption('--until <time>', 'time from which it is late or missing: ISO 8601, or 30m, 4h, 2d from now')
+    .requiredOption('--until <time>', 'time after which the file is late or missing: ISO 8601, or 30m, 4h, 2d from now')
     .action((uuid, due, options) => run(async () => (await load()).expectAgain(uuid, due, options)));
 };
 
@@ -181,7 +181,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
   addSelection(replay)
     .option('--handler <uuid>', 'send to this event handler; repeatable (default: every handler whose filters match)', collect, [])
-    .option('--url <url>', 'send to this URL; with --handler in the format of that handler')
+    .option('--url <url>', 'send to this URL; with --handler: in the format of that handler')
     .option('--force', 'also send what the filters of a handler exclude')
     .option('--dry-run', 'send nothing; print each request')
     .option('--exact', 'send the recorded requests byte for byte, with the same IDs')

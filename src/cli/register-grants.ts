@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { collect, durationSeconds, positiveNumber, type Register, serviceHelp, withService } from './arguments.ts';
 
-const linksHelp = `A link is a URL for people without an account, who download a file or a folder by it, or drop files. It ends with its account and the right allow-share. Its URL is printed once.
+const linksHelp = `A link is a URL with which people without an account download a file or a folder, or upload files. It ends when its account ends, or when the account loses the right allow-share. The URL is printed only once.
 
 ${serviceHelp}`;
 
@@ -19,11 +19,11 @@ export const registerLinks: Register = (program, run) => {
     .option('--password-file <file>', 'file whose first line is the password; - reads it from standard input')
     .option('--downloads <number>', 'maximum number of downloads', positiveNumber)
     .option('--note <text>', 'note for the visitor')
-    .option('--service <uuid>', 'service of its URL (default: the first http or https service)')
+    .option('--service <uuid>', 'service whose URL the link has (default: the first http or https service)')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
-      `\n$linksHelp\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
+      `\n${linksHelp}\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
     )
     .action((options) => run(async () => (await import('./control/tokens.ts')).createLink(options)));
   withService(group.command('list').description('print the valid links, newest first'))
@@ -37,12 +37,12 @@ export const registerLinks: Register = (program, run) => {
     .option('--json', 'print one JSON object for each that ended')
     .addHelpText(
       'after',
-      `\n${linksHelp}\n\nTransfers by them end within a second.\n\nExamples:\n  svc links revoke 4Fq2mZx1aB9c\n  svc links revoke --account alice`,
+      `\n${linksHelp}\n\nRunning transfers with these links end within a second.\n\nExamples:\n  svc links revoke 4Fq2mZx1aB9c\n  svc links revoke --account alice`,
     )
     .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('link', ids, options)));
 };
 
-const tokensHelp = `A client presents a token as a bearer token (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
+const tokensHelp = `A client presents a token as a bearer token (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. A token has at most the rights of its account, and ends with the account. svc keeps only a hash of the token, so the token is printed only once.
 
 ${serviceHelp}`;
 
@@ -57,7 +57,7 @@ export const registerTokens: Register = (program, run) => {
     );
   const withMembers = (command: Command) =>
     withService(command)
-      .option('--name <text>', 'name of the token, for example name of the token, for example its purpose', '')
+      .option('--name <text>', 'name of the token, for example its purpose', '')
       .option('--path <path>', 'file or folder that the token reaches; may be repeated (default: all)', collect, [])
       .option('--permission <keyword>', 'permission; may be repeated (default: those of the account)', collect, [])
       .option(
@@ -66,7 +66,7 @@ export const registerTokens: Register = (program, run) => {
         durationSeconds,
       )
       .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
-      .option('--service <uuid>', 'service that accepts it; may be repeated (default: all)', collect, [])
+      .option('--service <uuid>', 'service that accepts the token; may be repeated (default: all)', collect, [])
       .option('--json', 'print one JSON object');
   withMembers(group.command('create').description('create a token of an account and print it'))
     .requiredOption('--account <name>', 'account that it belongs to')
@@ -78,7 +78,7 @@ export const registerTokens: Register = (program, run) => {
   withMembers(
     group
       .command('narrow')
-      .description('create a token with fewer rights from another token, with which it ends')
+      .description('create a token with fewer rights than another token, which also ends with that token')
       .argument('<token>', 'token; - reads it from standard input'),
   )
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
@@ -96,11 +96,13 @@ export const registerTokens: Register = (program, run) => {
     .option('--json', 'print one JSON object for each that ended')
     .addHelpText(
       'after',
-      `\n${tokensHelp}\n\nSessions, transfers and SFTP connections that they opened end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
+      `\n${tokensHelp}\n\nSessions, transfers and SFTP connections that were opened with these tokens end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
     )
     .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
-  withService(group.command('rotate').description('replace a token with a new one and print it').argument('<id>', 'ID, as listed'))
-    .option('--overlap <time>', 'time for which the old token stays valid: seconds, or such as 1h', durationSeconds, 0)
+  withService(
+    group.command('rotate').description('replace a token with a new one, and print the new one').argument('<id>', 'ID, as listed'),
+  )
+    .option('--overlap <time>', 'time for which the old token stays valid: seconds, or a time such as 1h', durationSeconds, 0)
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)
     .action((id, options) => run(async () => (await import('./control/tokens.ts')).rotateToken(id, options)));

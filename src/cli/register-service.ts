@@ -16,7 +16,7 @@ const kinds: readonly Kind[] = [
     name: 'sessions',
     description: 'sessions of a running service',
     accounts: true,
-    help: 'Removing a session ends it at once on all workers and nodes; transfers under way continue. The IDs serve this command only: nobody can sign in with them. The address is the one of the login.',
+    help: 'Removing a session ends it at once on all workers and nodes; transfers under way continue. The IDs are only for this command: nobody can sign in with them. The address is that of the client at the login.',
   },
   {
     name: 'locks',
@@ -28,12 +28,12 @@ const kinds: readonly Kind[] = [
     name: 'bans',
     description: 'bans of addresses and limits of account names of a running service',
     accounts: true,
-    help: 'A ban refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds it by any address in it. A limit refuses an account name for the rest of a minute after ten wrong guesses within it, from all addresses together; addresses where the name has logged in are not affected. The ID of a limit is such as name:alice. --account finds it in any spelling, because spellings that differ in case, blanks or accents share one limit; an administrator of the console is administrator/NAME. Removing a ban also forgets the failures that led to it.',
+    help: 'A ban refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds the ban by any address in the network. After ten wrong guesses for an account name within a minute, from all addresses together, a limit refuses the name for the rest of the minute. Addresses from which the name has logged in are not affected. A limit has an ID such as name:alice. --account finds the limit by any spelling of the name, because spellings that differ only in case, blanks or accents share one limit. For an administrator of the console, use administrator/NAME. Removing a ban also forgets the failures that led to it.',
   },
 ];
 
 const healthHelp = `
-Without --url it asks the first service of type monitor in the configuration. A URL without a path gets /ready.
+Without --url, the command asks the first service of type monitor in the configuration. If the URL has no path, /ready is added.
 
 Exit codes: 0 ready, 1 not ready (the reasons are printed), 2 wrong use, 3 no answer.
 
@@ -41,9 +41,9 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created; its name must be free. A service knows the trashes into which it, or a node with the same data folder, has moved something.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, which no other item may have; missing folders are created. A service knows the trashes into which it, or a node with the same data folder, has moved something.
 
-${serviceHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
+${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the item cannot be restored')}`;
 
 /** Registers `svc trash`, which handles files that accounts deleted. */
 function registerTrash(program: Command, run: Parameters<Register>[1]): void {
@@ -57,11 +57,11 @@ function registerTrash(program: Command, run: Parameters<Register>[1]): void {
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash list\n  svc trash list --account alice --json`)
     .action((given) => run(async () => (await import('./control/control.ts')).list('trash', given)));
   options(group.command('restore').description('restore from the trash').argument('<id...>', 'IDs, as listed'))
-    .option('--json', 'print one JSON object for each that was restored')
+    .option('--json', 'print one JSON object for each restored item')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7`)
     .action((ids, given) => run(async () => (await import('./control/control.ts')).restoreTrash(ids, given)));
-  options(group.command('empty').description('delete everything in the trash for good'))
-    .option('--json', 'print one JSON object for each that was ended')
+  options(group.command('empty').description('permanently delete everything in the trash'))
+    .option('--json', 'print one JSON object for each deleted item')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash empty --account alice`)
     .action((given) => run(async () => (await import('./control/control.ts')).emptyTrash(given)));
 }
@@ -100,13 +100,13 @@ export const registerControl: Register = (program, run) => {
     .action((options) => run(async () => (await import('./control/health.ts')).health(options)));
 };
 
-const heldHelp = `An upload is held when an inspection says so, fails, is late, or did not get the file for its size. Nobody sees it until it is released. A release checks rights, locks and quota again and replaces a file of its name.
+const heldHelp = `An upload is held if an inspection says so, fails or is late, or if the file is too large for the inspection. Nobody sees the upload until it is released. A release checks rights, locks and quota again, and replaces an existing file with the same name.
 
 ${serviceHelp}`;
 
 const heldVerbs = [
-  ['release', 'give held uploads their names'],
-  ['discard', 'end held uploads without a file'],
+  ['release', 'release held uploads, so that the files appear under their names'],
+  ['discard', 'delete held uploads'],
   ['inspect-again', 'have held uploads inspected again, in the background'],
 ] as const;
 
@@ -153,7 +153,7 @@ function examples(name: ControlledName, verb: string, accounts: boolean): string
 const serveHelp = `
 With a configuration file, svc serve starts what the file describes. Without one it serves the folder --root to one account on http://127.0.0.1:8080.
 
-With --workers above 1 the process starts that number of nodes, which share the addresses of the configuration and its Redis (server.state). It supervises them and restarts a node that ends.
+With --workers above 1, the process starts that number of nodes. They share the addresses of the configuration and its Redis (server.state). The process supervises the nodes, and restarts a node that ends.
 
 Signals:
   SIGTERM, SIGINT  stop: accept nothing new, wait for running transfers;
@@ -179,7 +179,7 @@ Examples:
 const reloadHelp = `
 The service reads its configuration again. If the file has an error, the service keeps the configuration that it has, and the findings are printed.
 
-Sessions, transfers and the positions of event handlers survive a reload. Those of an account that was removed or disabled, or whose password or key changed, end within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
+Sessions, transfers and the positions of event handlers survive a reload. If an account was removed or disabled, or if its password or key changed, its sessions and transfers end within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
 
 svc reload finds the service by its data folder.
 

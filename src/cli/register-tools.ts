@@ -2,7 +2,7 @@ import { Argument, Option } from 'commander';
 import { collect, portNumber, positiveNumber, type Register, secondsNumber, statusNumber } from './arguments.ts';
 
 const authHelp = `
-Prints the URL once it accepts connections, then one line for each request; secrets are masked. Ends with SIGINT or SIGTERM.
+Prints the URL when it accepts connections, then one line for each request; secrets are masked. Ends with SIGINT or SIGTERM.
 
 Examples:
   svc mock auth --port 9000 --accept alice:secret --accept bob:secret=bob.json --reject mallory
@@ -10,7 +10,7 @@ Examples:
   svc mock auth --port 9000 --fault half --delay 2`;
 
 const webhookHelp = `
-Prints the URL once it accepts connections, then each request and its events. Ends with SIGINT or SIGTERM.
+Prints the URL when it accepts connections, then each request and its events. Ends with SIGINT or SIGTERM.
 
 Examples:
   svc mock webhook --port 9000 --record events.ndjson
@@ -36,7 +36,7 @@ export const registerMock: Register = (program, run) => {
     .command('auth')
     .description('run an authentication endpoint for tests')
     .option('--port <port>', 'port to listen on, 0 = any free one', portNumber, 9000)
-    .option('--accept <user:password[=account.json]>', 'accept with 204, or with 200 and the account of a file; repeatable', collect, [])
+    .option('--accept <user:password[=account.json]>', 'accept with 204, or with 200 and the account in the file; repeatable', collect, [])
     .option('--reject <user>', 'reject with 403; repeatable', collect, [])
     .addOption(
       new Option('--default <answer>', 'answer for all other users: next (401) or reject (403)')
@@ -83,7 +83,7 @@ export const registerMock: Register = (program, run) => {
 };
 
 const inspectHelp = `
-The inspections of the path are asked as an upload would: a file is sent to its endpoint or to clamd. Of several, a refusal beats a hold, and a hold beats an acceptance.
+The command asks the inspections of the path as an upload would: it sends the file to their endpoints, or to clamd. If their verdicts differ, a refusal takes precedence over a hold, and a hold over an acceptance.
 
 Exit codes: 0 accepted, 2 wrong use, 3 refused, 4 held, 11 an inspection failed.
 
@@ -97,8 +97,8 @@ export const registerInspect: Register = (program, run) => {
     .command('inspect')
     .description('ask the inspections of the configuration about a local file')
     .argument('<file>', 'the file')
-    .requiredOption('--account <name>', 'account of the configuration that would upload it')
-    .requiredOption('--path <path>', 'virtual path that it would get')
+    .requiredOption('--account <name>', 'account that would upload the file; must be in the configuration')
+    .requiredOption('--path <path>', 'virtual path that the file would get')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--json', 'print one JSON document')
     .addHelpText('after', inspectHelp)
@@ -155,7 +155,7 @@ export const registerDocuments: Register = (program, run) => {
     .argument('[file]', 'file to write, or - for stdout', 'svc.config.yaml')
     .addHelpText(
       'after',
-      '\nAlso writes svc.schema.json beside it. Editors use that to check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
+      '\nAlso writes svc.schema.json to the same folder. Editors use that schema to check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
     )
     .action((file) => run(async () => (await import('./tools/documents.ts')).init(file)));
   program
@@ -192,9 +192,9 @@ FROM is one of
             password_hash, home, ssh_keys, email, group, permissions,
             enabled, quota_size
 
-It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which lists each difference to the old server, where it was configured, and what to do about it. More than 1,000 accounts go to NAME.accounts.json, which the configuration names. Nothing becomes less strict: an account whose limits svc does not have is disabled.
+The command writes three files with mode 0600, and replaces no existing file: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt. The last one lists each difference from the old server, where it was configured, and what to do about it. If there are more than 1,000 accounts, they are written to NAME.accounts.json, to which the configuration refers. Nothing becomes less strict: an account with restrictions that svc does not support is disabled.
 
---check writes nothing: it prints the list, and looks at the files of the accounts below --root for other owners, modes, names that are not UTF-8 or differ only by case, and links that leave the folder.
+--check writes nothing. It prints the list of differences. It also examines the files of the accounts below --root, and reports unusual owners and modes, names that are not UTF-8 or that differ only by case, and links that leave the folder.
 
 Exit codes: 0 done, 1 --check found something, 2 wrong use, or a file that cannot be read or would be replaced.
 
@@ -222,7 +222,7 @@ export const registerImport: Register = (program, run) => {
 };
 
 const hostKeyHelp = `
-Clients recognise a server by its host key: with the old one they notice nothing. The keys get 0600 in the data folder, under the names that services without host_key_paths use; none is replaced. A key of a type that has no name there, such as ECDSA, is named for host_key_paths instead. The service reads them when it starts.
+Clients recognise a server by its host key, so they do not notice the new server if it has the old keys. The command copies the keys to the data folder with mode 0600, under the names that services without host_key_paths use. It replaces no existing key. Such services do not use all types of keys, for example not ECDSA; for other types, the command says what to add to host_key_paths. A service reads the keys when it starts.
 
 Exit codes: 0 imported, or there already, 2 another key is there, 3 a key cannot be read or used.
 

@@ -38,7 +38,7 @@ export const decision = z.strictObject({
   path: z.string(),
   allowed: z.boolean(),
   status: z.int().nullable().describe('Status of the refusal, of HTTP or of SFTP; null for a login.'),
-  reason: z.string().nullable().describe('Why it is refused.'),
+  reason: z.string().nullable().describe('The reason for the refusal.'),
   group: z.string().nullable(),
   real_path: z.string().nullable(),
   rule: z.string().nullable().describe('The set of permissions that decided: general, or the expression of a rule.'),
@@ -65,7 +65,7 @@ export const decision = z.strictObject({
   inspections: z
     .array(z.string())
     .exactOptional()
-    .describe('UUIDs of the inspections that judge the file; only of accounts that have some.'),
+    .describe('UUIDs of the inspections that judge the file; missing if the account has no inspections.'),
   login: loginReport.exactOptional().describe('Only for LOGIN.'),
 });
 
@@ -82,9 +82,9 @@ export const methodReport = z.strictObject({
   status: z.int().exactOptional(),
   status_reason: z.string().exactOptional(),
   outcome: methodOutcome,
-  invalid: z.boolean().describe('Whether no reply, or no valid one, came.'),
+  invalid: z.boolean().describe('Whether there was no reply, or no valid one.'),
   reason: z.string(),
-  problems: z.unknown().optional().describe('What is wrong with the account configuration of a 200 reply.'),
+  problems: z.unknown().optional().describe('Faults of the account configuration in a 200 reply.'),
   failure: z.unknown().optional().describe('Body of a 403 reply.'),
   account: z.record(z.string(), z.unknown()).exactOptional().describe('The effective account.'),
   warnings: z.array(z.string()),
@@ -101,12 +101,15 @@ const maskedRequest = z
     method: z.string(),
     endpoints: z
       .array(
-        z.strictObject({ url: z.string(), headers: z.record(z.string(), z.string()).describe('Those of the configuration are masked.') }),
+        z.strictObject({
+          url: z.string(),
+          headers: z.record(z.string(), z.string()).describe('Values from the configuration are masked.'),
+        }),
       )
       .describe('In the order in which they are asked.'),
     body: z.record(z.string(), z.unknown()).describe('With *** in place of the secret.'),
   })
-  .describe('With --show-request: the request, secrets masked.');
+  .describe('With --show-request: the request with masked secrets.');
 
 export type MaskedRequest = z.infer<typeof maskedRequest>;
 
@@ -117,7 +120,7 @@ export const authTestReport = z.strictObject({
   met: z.boolean().optional(),
   request: maskedRequest.optional(),
   methods: z.array(methodReport),
-  login: loginReport.optional().describe('How an ssh service decides about it, for credentials that can reach one.'),
+  login: loginReport.optional().describe('How an ssh service decides; missing for credentials that no ssh service accepts.'),
 });
 
 export type AuthTestReport = z.infer<typeof authTestReport>;
@@ -134,14 +137,15 @@ export const findingCodes = {
   'missing-option': 'A required option is missing.',
   'bad-value': 'The option does not take this value.',
   'bad-key': 'The key of an entry is not a UUID or not an account name.',
-  'unknown-reference': 'A group, authentication method, event handler or inspection that is referred to does not exist.',
+  'unknown-reference': 'An option refers to a group, authentication method, event handler or inspection that does not exist.',
   'no-service': 'No service is enabled.',
   'address-in-use': 'Two services listen on the same address and port.',
   'state-url': 'The URL of the shared state is not the URL of a Redis server.',
   'workers-state': 'Several nodes (`--workers`) need a state that they share.',
   'accounts-file-own':
     'With Redis, each node (with `--workers` each machine) has a separate accounts file: password changes would not reach the others.',
-  'state-secret': 'With Redis, no `state.secret`: nodes do not share remembered credentials, and each node counts a wrong password again.',
+  'state-secret':
+    'With Redis, no `state.secret`: nodes do not share remembered credentials, and each node counts the same wrong password again.',
   'state-retention': 'With Redis, events stay in its memory as long as in files.',
   'shutdown-delay': 'With Redis, no shutdown_delay: a node that ends refuses connections before the load balancer notices.',
   'file-unreadable': 'A file that the configuration names cannot be read.',
@@ -169,9 +173,9 @@ export const findingCodes = {
   'inspection-path': 'An inspection gives the path of a file to another machine.',
   'inspection-open':
     'A group writes without inspections to a folder where files of another group are inspected, or an account drops the inspections of its group.',
-  'backend-type': 'The event handler that uploads wait for forwards files.',
-  'backend-disabled': 'The event handler that uploads wait for is disabled.',
-  'backend-never': `The event handler that uploads wait for excludes their event ${eventIds.fileUploaded}.`,
+  'backend-type': 'The event handler for which uploads wait is of type `forward`.',
+  'backend-disabled': 'The event handler for which uploads wait is disabled.',
+  'backend-never': `The event handler for which uploads wait excludes their event ${eventIds.fileUploaded}.`,
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
   'refused-header': 'A header that replies must not carry: it belongs to the connection or to the body, or is Set-Cookie.',
   'handler-never': 'No event can pass all filters of the event handler.',
@@ -184,13 +188,13 @@ export const findingCodes = {
   'no-effect': 'An option has no effect because of another option.',
   'method-unused': 'An authentication method that no enabled service asks.',
   'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
-  'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
+  'accounts-unused': 'There are accounts, but no enabled method of type application uses them.',
   'account-unusable': 'An account that cannot log in.',
-  'weak-password-hash': 'A password hash of another system that somebody who has the file can guess fast.',
+  'weak-password-hash': 'A password hash of another system: somebody who has the file can guess the password fast.',
   'home-collision': 'Two accounts that should be separate share a folder, or the folder of one is inside that of the other.',
   'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
   'virtual-folder-overlap': 'Two virtual folders have the same path, or show the same real folder.',
-  'permissions-empty': 'The `permissions` of a group are `[]`, which means the default and not nothing.',
+  'permissions-empty': 'The `permissions` of a group are `[]`. This means the default permissions, not that nothing is granted.',
   'add-only-undone': 'Permissions allow only adding files, but another right allows replacing them.',
   'rule-unreachable': 'A permission rule that never applies: an earlier one always matches first.',
   'tokens-callout': 'Accounts of an endpoint may make tokens or links, but the endpoint is not asked about them (`tokens`).',
@@ -208,8 +212,8 @@ export const finding = z
       .enum(Object.keys(findingCodes) as [FindingCode, ...FindingCode[]])
       .describe('Stable; docs/reference/findings.md says what each means.'),
     file: z.string(),
-    line: z.int().describe('From 1; 0 when the problem has no place.'),
-    column: z.int().describe('From 1; 0 when the problem has no place.'),
+    line: z.int().describe('From 1; 0 if the problem has no position.'),
+    column: z.int().describe('From 1; 0 if the problem has no position.'),
     path: z.string().describe('Path of the option, for example services.web.port.'),
     message: z.string(),
     hint: z.string().exactOptional(),

@@ -12,7 +12,7 @@ export interface ReadableJournal {
   since(sinceMs: number | undefined): LogPosition | undefined;
 }
 
-/** The IDs of the events from which the states of expectations follow. */
+/** The IDs of the events from which the states of expectations are derived. */
 export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.expectationReopened];
 
 /**

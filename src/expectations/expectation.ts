@@ -62,8 +62,8 @@ export class Expectation {
 
   /**
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
-   * @param earliestMs up to two earlier occurrences are considered, too, because a late file may belong to them; none is due before this
-   *   time
+   * @param earliestMs up to two earlier occurrences are considered, too, because a late file may belong to them; they must not be due
+   *   before this time
    * @throws ServiceError if the holidays cannot be read
    */
   constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {

@@ -31,36 +31,43 @@ const countRange = z.union([z.number().transform(String), z.string()]).transform
 export const expectationOptions = z
   .strictObject({
     name: z.string().default('').describe('Name for people; default: the UUID.'),
-    enabled: yesNo().default(true).describe('Whether it is watched.'),
-    account: z.string().optional().describe('Name of the account that the file comes from; with neither `account` nor `group` any.'),
-    group: z.string().optional().describe('UUID of the group of the accounts that it may come from.'),
+    enabled: yesNo().default(true).describe('Whether the expectation is watched.'),
+    account: z
+      .string()
+      .optional()
+      .describe('Name of the account that the file comes from. Without `account` and `group`, any account counts.'),
+    group: z.string().optional().describe('UUID of a group; the file may come from any of its accounts.'),
     path: z
       .string()
       .regex(/^\//, 'must begin with "/"')
       .superRefine((path, context) => void readOrIssue(context, () => compileExpression(pathOfDay(path, new Date(0)), 'paths')))
-      .describe('Virtual path of the file, a glob; `{yyyy}`, `{yy}`, `{MM}`, `{dd}` and `{HH}` are those of the due time, in its zone.'),
-    schedule: z.string().optional().describe('When it is due: cron with five fields, such as `0 6 * * 1-5`.'),
+      .describe(
+        'Virtual path of the file, as a glob. `{yyyy}`, `{yy}`, `{MM}`, `{dd}` and `{HH}` are parts of the due time in `time_zone`.',
+      ),
+    schedule: z.string().optional().describe('When the file is due: cron with five fields, such as `0 6 * * 1-5`.'),
     every: duration('366d')
       .optional()
-      .describe('Instead of `schedule`: the time from one to the next, such as `1d`, by the clock of the zone.'),
+      .describe('Instead of `schedule`: time from one due time to the next, such as `1d`, by the clock of `time_zone`.'),
     from: z
       .string()
       .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as "06:00"')
       .optional()
-      .describe('With `every`: a time of day at which it is due; default `00:00`.'),
+      .describe('With `every`: a time of day at which the file is due; default `00:00`.'),
     time_zone: z
       .string()
       .default('UTC')
       .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
       .describe('Time zone of the schedule (IANA name).'),
-    opens: duration('366d').optional().describe('How long before the due time a file counts; default: since the due time before.'),
-    grace: duration('366d').default(0).describe('How long after the due time a file is not late yet.'),
+    opens: duration('366d')
+      .optional()
+      .describe('How long before the due time a file already counts; default: since the previous due time.'),
+    grace: duration('366d').default(0).describe('How long after the due time a file is still in time.'),
     count: countRange
       .default({ minimum: 1, maximum: Number.POSITIVE_INFINITY })
-      .describe('How many files: `3`, `1..` (default) or `2..5`.'),
+      .describe('How many files are expected: `3`, `1..` (default) or `2..5`.'),
     minimum_size: integer(0, largestSizeBytes).default(0).describe('Smallest size of each file, in bytes.'),
-    metadata: dataFilter.default([]).describe('Rules on the metadata of the upload, one a line: member name, expression. All must hold.'),
-    holidays: z.string().default('').describe('File of days on which nothing is due: one YYYY-MM-DD a line, `#` begins a comment.'),
+    metadata: dataFilter.default([]).describe('Rules on the metadata of the upload, one per line: member name, expression. All must hold.'),
+    holidays: z.string().default('').describe('File of days on which nothing is due: one YYYY-MM-DD per line; `#` begins a comment.'),
   })
   .superRefine((options, context) => {
     const { schedule, every, from, account, group } = options;
@@ -68,7 +75,7 @@ export const expectationOptions = z
     if ((schedule === undefined) === (every === undefined)) issue('schedule', 'needs either "schedule" or "every"');
     if (from !== undefined && every === undefined) issue('from', 'can be used only with "every"');
     if (every !== undefined && every < 60) issue('every', 'must be at least a minute');
-    if (account !== undefined && group !== undefined) issue('group', 'cannot be given beside "account"');
+    if (account !== undefined && group !== undefined) issue('group', 'cannot be given together with "account"');
     const fault = schedule === undefined ? undefined : checkSchedule(schedule);
     if (fault) issue('schedule', fault);
   })

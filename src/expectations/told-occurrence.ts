@@ -7,7 +7,7 @@ export type OccurrenceState = (typeof occurrenceStates)[number];
 export const toldOccurrence = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
-  due: z.string().describe('Due time in RFC 3339, like all times, with the offset of the zone.'),
+  due: z.string().describe('Due time. All times are in RFC 3339, with the offset of the time zone.'),
   opens: z.string().describe('Time from which files count.'),
   grace_ends: z.string(),
   state: z.enum(occurrenceStates),
@@ -20,7 +20,7 @@ export const toldOccurrence = z.strictObject({
       account: z.string().describe('Name of the account.'),
     }),
   ),
-  reason: z.string().exactOptional().describe('Reason of an excuse, or the difference of files that are not as expected.'),
+  reason: z.string().exactOptional().describe('Reason of an excuse, or how the files differ from the expectation.'),
 });
 export type ToldOccurrence = z.infer<typeof toldOccurrence>;
 
@@ -29,9 +29,9 @@ export const toldExpectation = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
   enabled: z.boolean(),
-  account: z.string().nullable().describe('Name or UUID of the account that the files come from; null when it is not named.'),
-  group: z.string().nullable().describe('UUID of the group of the accounts that they may come from; null when it is not named.'),
-  last: toldOccurrence.nullable().describe('The last one that was due; null if there is none.'),
+  account: z.string().nullable().describe('Name or UUID of the account that the files come from; null if no account is named.'),
+  group: z.string().nullable().describe('UUID of the group whose accounts the files may come from; null if no group is named.'),
+  last: toldOccurrence.nullable().describe('The last occurrence that was due; null if there is none.'),
   next: toldOccurrence.nullable(),
 });
 export type ToldExpectation = z.infer<typeof toldExpectation>;

@@ -78,18 +78,20 @@ export const commonOptions = {
 /** Options of all handlers for retries and for the number of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
-  retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),
+  retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by the number of the retry.'),
   retry_backoff: z
     .enum(['linear', 'exponential'], { error: 'must be linear or exponential' })
     .default('linear')
     .describe(
-      'Wait before the n-th retry: linear, n × `retry_increase`; exponential, at random up to `retry_increase` × 2^(n−1) (full jitter).',
+      'Pause before the n-th retry. `linear`: n × `retry_increase`. `exponential`: a random time up to `retry_increase` × 2^(n−1) (full jitter).',
     ),
-  retry_maximum_wait: duration(longestWaitS).default(3600).describe('Longest wait of an exponential retry, in seconds or as `10m`.'),
+  retry_maximum_wait: duration(longestWaitS)
+    .default(3600)
+    .describe('Longest pause before a retry with `exponential`, in seconds or as `10m`.'),
   retry_for: duration(longestRetryS)
     .default(0)
     .describe(
-      'Time from the first request within which it is sent again, in seconds or as `3d`; 0 = only `retry_count` applies. With it, `retry_count` 0 means any number.',
+      'Time after the first request within which retries are made, in seconds or as `3d`; 0 = only `retry_count` applies. With `retry_for`, `retry_count` 0 means any number of retries.',
     ),
   rate: rate
     .nullable()
@@ -98,5 +100,5 @@ export const retryOptions = {
   fail_after_errors: integer(0, 1_000_000)
     .default(10)
     .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),
-  concurrency: integer(1, 256).default(1).describe('Maximum concurrent requests; above 1 the order of events is not kept.'),
+  concurrency: integer(1, 256).default(1).describe('Maximum concurrent requests. Above 1, the order of events is not kept.'),
 };

@@ -11,7 +11,7 @@ import { signatureHeaders, signingKey } from './signing.ts';
 /** Maximum number of bytes of a reply that are read and matched against `expected_response`. */
 const largestReplyBytes = 1024 * 1024;
 
-/** The options of a handler that define a request, and which reply is a success. */
+/** The options of a handler that define a request, and the replies that count as success. */
 type RequestOptions = Pick<
   EventHandlerOptions,
   'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'signing_secret'

@@ -17,7 +17,7 @@ const httpHandlerOptions = () =>
     .strictObject({
       type: z.literal('http').describe('Sends events to URLs.'),
       ...commonOptions,
-      url: urlList().describe('URL that receives the events, or several: the next one is tried when one fails.'),
+      url: urlList().describe('URL that receives the events. Of several URLs, the next one is tried when one fails.'),
       request_method: z
         .string()
         .toLowerCase()
@@ -34,7 +34,9 @@ const httpHandlerOptions = () =>
         .string()
         .min(1, 'must not be empty')
         .default('svc.event')
-        .describe('Beginning of the `type` of CloudEvents, before a dot and the event ID; best a domain of yours, reversed.'),
+        .describe(
+          'Beginning of the `type` of CloudEvents; a dot and the event ID follow. Recommended: your domain in reverse, such as `com.example`.',
+        ),
       headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
       username: optionalText().default('').describe('User name for HTTP Basic.'),
       password: optionalText().default('').describe('Password for HTTP Basic.'),
@@ -101,7 +103,7 @@ function parseExtraData(value: string | Record<string, unknown>, context: z.core
     }
   }
   for (const reserved of ['events', 'server']) {
-    if (Object.hasOwn(members, reserved)) issue(`must not have the member "${reserved}", which the body has itself`);
+    if (Object.hasOwn(members, reserved)) issue(`must not have the member "${reserved}", because the body always has it`);
   }
   return members;
 }

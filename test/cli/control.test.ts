@@ -180,7 +180,7 @@ test('the service is found by its configuration, its data folder or this folder;
 test('wrong use is exit 2 with one line', async (t) => {
   const { folder } = await twoAccounts(t);
   const cases: [string[], RegExp][] = [
-    [['sessions', 'remove'], /^svc: Name the sessions to remove: by ID, by a common property, or with --all\.\n$/],
+    [['sessions', 'remove'], /^svc: Name the sessions to remove: by ID, with --account or --address, or with --all\.\n$/],
     [['sessions', 'remove', '--all', '--account', 'alice'], /^svc: Name the sessions/],
     [['locks', 'remove', 'abc', '--all'], /^svc: Name the locks/],
     [['sessions', 'list', '--address', 'nonsense'], /^svc: "nonsense" is neither an IP address nor a CIDR range\.\n$/],

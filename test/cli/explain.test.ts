@@ -165,7 +165,7 @@ test('svc explain names the inspections that a change meets', () => {
   assert.deepEqual(judged('MOVE', '/home/tmp/a', '/home/a')[0], ['virus']);
   assert.deepEqual(judged('RENAME', '/in/a.csv', '/a'), [
     [],
-    '/a: by the general list, nothing judges the file again: it lay under the same before',
+    '/a: by the general list, nothing judges the file again: the same inspections applied to its old path',
   ]);
   assert.match(String(judged('MOVE', '/home/tmp/', '/home/in/')[1]), /each file of the folder/);
   assert.deepEqual(judged('GET', '/home/in/a.csv'), [undefined]);

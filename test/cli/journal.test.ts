@@ -98,7 +98,7 @@ test('svc journal key: a new key is announced; a witness of events; wrong use', 
   assert.equal(rotated.code, 0, rotated.stderr);
   const twice = await run(t, ['journal', 'key', 'rotate'], { cwd });
   assert.equal(twice.code, 2);
-  assert.match(twice.stderr, /waits for the next checkpoint already/);
+  assert.match(twice.stderr, /already waits for the next checkpoint/);
   server.child.kill('SIGTERM');
   await server.ended;
   const shown = await run(t, ['journal', 'key', 'show'], { cwd });

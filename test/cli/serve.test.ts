@@ -58,7 +58,7 @@ test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t)
     [['serve', '--nonsense'], 2, /unknown option/],
     [['serve', '--user', 'nocolon'], 2, /NAME:PASSWORD/],
     [['serve', '--config', 'missing.yaml'], 2, /missing\.yaml.*does not exist/],
-    [['serve', '--config', 'good.yaml', '--root', 'x'], 2, /--root has no effect/],
+    [['serve', '--config', 'good.yaml', '--root', 'x'], 2, /--root cannot be used together/],
     [['serve', '--config', 'bad.yaml'], 1, /bad\.yaml:1:\d+: error\[unknown-option\]: services\.web\.prot.*did you mean "port"/],
     [['serve', '--port', port], 3, new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`)],
     [['serve', '--port', '0', '--root', 'file'], 3, /file: it is a file, not a folder\.\n$/],

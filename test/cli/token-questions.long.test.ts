@@ -16,13 +16,13 @@ test('svc explain says what a token leaves of its account, by its secret and by 
   for (const given of [id, token, '-']) {
     const allowed = await explain(given, 'GET', '/home/in/a.txt');
     assert.equal(allowed.code, 0, allowed.stdout + allowed.stderr);
-    assert.match(allowed.stdout, new RegExp(`token ${id} "ci" until \\S+; reaches /in; leaves allow-read`));
+    assert.match(allowed.stdout, new RegExp(`token ${id} "ci" until \\S+; reaches /in; has allow-read`));
     assert.ok(!allowed.stdout.includes(token));
   }
   for (const target of ['/home/in/a.txt', '/home/out/a.txt']) {
     const refused = await explain(id, 'PUT', target);
     assert.equal(refused.code, 1, refused.stdout);
-    assert.match(refused.stdout, /the account has it, but the token does not leave it/);
+    assert.match(refused.stdout, /the account has this right, but the token does not/);
     assert.equal((await server.put(target, 'a', bearer(token))).status, 403);
   }
   assert.match((await explain(id, 'GET', '/home/in/', '--user', 'bob')).stdout, /the token belongs to another account/);
@@ -31,8 +31,8 @@ test('svc explain says what a token leaves of its account, by its secret and by 
   const { allowed, status, reason } = JSON.parse(over.stdout);
   assert.deepEqual([over.code, allowed, status, reason], [1, false, 401, 'The token was revoked.']);
   for (const [given, said] of [
-    ['none', /knows no such token/],
-    [makeSecret('token').secret, /knows no such token/],
+    ['none', /has no such token/],
+    [makeSecret('token').secret, /has no such token/],
     [`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`, /checksum/],
   ] as const) {
     const failed = await explain(given, 'GET', '/home/in/');
@@ -74,5 +74,5 @@ test('svc auth-test asks the method of a token about its ID, as the service does
   const over = await ask('--token', token);
   assert.deepEqual([over.code, /The token was revoked/.test(over.stdout)], [11, true]);
   assert.equal((await ask('--token', id, '--password', 'x')).code, 2);
-  assert.match((await ask('--token', 'none')).stderr, new RegExp(`${join(server.folder, 'data')} knows no such token`));
+  assert.match((await ask('--token', 'none')).stderr, new RegExp(`${join(server.folder, 'data')} has no such token`));
 });

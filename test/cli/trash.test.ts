@@ -44,13 +44,13 @@ test('svc trash lists, restores and empties what accounts deleted, in their virt
       '',
       [
         `svc: ${b.id} (/b) is not restored: The name is taken; restore the item under another name.`,
-        `svc: the trash does not have ${'f'.repeat(32)}`,
+        `svc: there is no item ${'f'.repeat(32)} in the trash`,
       ],
     ],
   );
   assert.equal((await control(t, folder, 'trash', 'restore')).code, 2);
-  assert.equal((await control(t, folder, 'trash', 'empty', '--account', 'bob')).stdout, 'ended 0 items for good\n');
-  assert.equal((await control(t, folder, 'trash', 'empty', '--account', 'alice')).stdout, 'ended 1 item for good\n');
+  assert.equal((await control(t, folder, 'trash', 'empty', '--account', 'bob')).stdout, 'permanently deleted 0 items\n');
+  assert.equal((await control(t, folder, 'trash', 'empty', '--account', 'alice')).stdout, 'permanently deleted 1 item\n');
   assert.deepEqual(await listed(t, folder, 'trash'), []);
   assert.ok(existsSync(join(server.home, 'b')));
   const told = (await server.events()).filter(({ id }) => ['40101', '40102'].includes(id));

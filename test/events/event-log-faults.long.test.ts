@@ -33,7 +33,7 @@ function segments(folder: string): string[] {
 eventLogContract('journal in one file', async (t) => open(t).log);
 eventLogContract('journal in many files', async (t) => open(t, { maximumFileSizeBytes: 1200 }).log);
 
-test('a new file that cannot be created: the current one is used further, and a later attempt succeeds', async (t) => {
+test('a new file that cannot be created: the current one stays in use, and a later attempt succeeds', async (t) => {
   const { log, folder, clock, lines } = open(t, { maximumFileSizeBytes: 1000 });
   log.append(testEvent());
   const inTheWay = join(folder, 'events-00000002.ndjson');

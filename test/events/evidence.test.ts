@@ -149,7 +149,7 @@ test('each damage is found, with its segment and place', async (t) => {
     [
       'the first checkpoints removed',
       (folder) => edit(folder, 'checkpoints.ndjson', (text) => cutLine(cutLine(text, 0), 0)),
-      /before that of .* are missing/,
+      /that precede the one of .* are missing/,
     ],
     [
       'a checkpoint changed',

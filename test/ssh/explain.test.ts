@@ -154,7 +154,7 @@ test('a login is explained by the chain of its service: endpoints, methods that 
     return [allowed, reason, steps.find(({ step }) => step === 'method')?.text];
   };
   assert.deepEqual(login('carol'), [true, null, 'id decides']);
-  assert.deepEqual(login('alice', 'all'), [true, null, 'local decides; id before it is taken to pass the login on (401)']);
+  assert.deepEqual(login('alice', 'all'), [true, null, 'local decides; assumed: id, which is asked first, passes the login on (401)']);
   assert.equal(login('alice', 'none')[0], false);
   assert.equal(login('anonymous', 'all')[2], 'id decides', 'nobody comes over SSH without a name');
   assert.equal(login('alice', 'web')[1], 'there is no enabled ssh service "web"');

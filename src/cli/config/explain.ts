@@ -31,7 +31,8 @@ export async function explain(method: string, path: string | undefined, options:
   const { group, destination, service, credentials } = options;
   const token = options.token === undefined ? undefined : keptToken(config.server.data_folder_path, await readSecretOption(options.token));
   const user = options.user ?? token?.grant.account.name;
-  if (user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account, or a token of it.');
+  if (user === undefined)
+    throw new ServiceError('bad-request', '--user is missing; name the account, or give one of its tokens with --token.');
   const question = checkQuestion({ user, group, method, path, destination, service, credentials, token });
   const decision = decide(config, question);
   print(options.json ? JSON.stringify(decision, null, 2) : decisionText(decision));

@@ -48,7 +48,7 @@ export const jsonOutputs = {
     .extend({ token: z.string().optional().describe('The secret; only create, narrow and rotate print it.') })
     .describe('svc tokens create|narrow|list|revoke|rotate --json: one line for each token.'),
   links: shownGrants
-    .extend({ url: z.string().optional().describe('It has the secret; only create prints it.') })
+    .extend({ url: z.string().optional().describe('URL with the secret; only create prints it.') })
     .describe('svc links create|list|revoke --json: one line for each link.'),
   health: healthReport.describe('svc health --json: one document.'),
 } as const;

@@ -38,7 +38,7 @@ export async function remove(name: ControlledName, ids: readonly string[], optio
   const { account, address, all } = options;
   const isSelected = account !== undefined || address !== undefined;
   if ([ids.length > 0, isSelected, all].filter(Boolean).length !== 1)
-    throw new ServiceError('bad-request', `Name the ${name} to remove: by ID, by a common property, or with --all.`);
+    throw new ServiceError('bad-request', `Name the ${name} to remove: by ID, with --account or --address, or with --all.`);
   const removed = await ask('DELETE', name, ids.length > 0 ? { ids } : { account, address, all }, options);
   if (options.json) printLines(removed);
   else print(`removed ${count(removed.length, name.slice(0, -1))}`);
@@ -52,7 +52,7 @@ export async function remove(name: ControlledName, ids: readonly string[], optio
 export async function emptyTrash({ account, json, ...options }: ControlOptions): Promise<number> {
   const ended = await ask('DELETE', 'trash', account === undefined ? { all: true } : { account }, options);
   if (json) printLines(ended);
-  else print(`ended ${count(ended.length, 'item')} for good`);
+  else print(`permanently deleted ${count(ended.length, 'item')}`);
   return exitCode.done;
 }
 
@@ -66,7 +66,7 @@ export async function restoreTrash(ids: readonly string[], { account, json, ...o
   for (const { id, path, problem } of failed) complain(`svc: ${id} (${visible(String(path))}) is not restored: ${problem}`);
   const known = new Set(items.map(({ id }) => id));
   const missing = [...new Set(ids)].filter((id) => !known.has(id));
-  for (const id of missing) complain(`svc: the trash does not have ${visible(id)}`);
+  for (const id of missing) complain(`svc: there is no item ${visible(id)} in the trash`);
   return missing.length + failed.length > 0 ? exitCode.no : exitCode.done;
 }
 

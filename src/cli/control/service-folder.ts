@@ -22,7 +22,7 @@ export const defaultDataFolder = './svc-data';
 export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Promise<{ file: string; config: Config }> {
   const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   const { config } = examineConfig(readSource(file), process.env);
-  if (!config) throw new ServiceError('bad-request', `Too little of ${file} is valid to find the service by it; see "svc validate".`);
+  if (!config) throw new ServiceError('bad-request', `Too little of ${file} is valid to find the service; see "svc validate".`);
   return { file, config };
 }
 

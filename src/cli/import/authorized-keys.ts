@@ -38,7 +38,7 @@ export function takeKeys(
     if (stricter !== undefined)
       tell(`the key has the option "${optionName(stricter)}" and is not carried over`, remedyFor(optionName(stricter)));
     else if (!isAccepted(type, blob))
-      tell(`the server does not take this key (${type})`, 'Nothing needs to be done, or ask for another key.');
+      tell(`the old server does not accept this key (${type})`, 'Nothing needs to be done, or ask for another key.');
     else {
       const line = [type, blob, ...comment].join(' ');
       const fault = keyLineFault(line);

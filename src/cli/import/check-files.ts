@@ -13,11 +13,11 @@ type Kind = 'encoding' | 'link' | 'twins' | 'special' | 'owner' | 'mode' | 'unre
 
 const remedies: Readonly<Record<Kind, string>> = {
   encoding: 'svc does not show it: rename it (convmv).',
-  link: 'svc does not follow it: make the folder a virtual folder, or copy what it points to.',
+  link: 'svc does not follow the link: make its target a virtual folder, or copy the target.',
   twins: 'Clients on Windows and macOS treat both names as one: rename one.',
   special: 'svc does not show it.',
   owner: 'svc has one owner for all files: chown it, and write a rule of permissions if the account must not change it.',
-  mode: 'The account could not do this on the old server; svc checks only its own permissions: write a rule, or use chmod.',
+  mode: 'The old server did not allow this; svc checks only its own permissions: write a rule, or use chmod.',
   unreadable: 'Check it as an account that may read it.',
 };
 
@@ -59,7 +59,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
       file: home,
       line: 0,
       account,
-      what: isMissing ? 'the folder is not there' : 'the folder cannot be read',
+      what: isMissing ? 'the folder does not exist' : 'the folder cannot be read',
       instead: 'Create it, or copy it.',
     });
     return;
@@ -125,7 +125,7 @@ function checkLink(path: string, root: string, tell: Tell): void {
   try {
     target = realpathSync(path);
   } catch {
-    tell('link', path, 'the link points to nothing that is there');
+    tell('link', path, 'the target of the link does not exist');
     return;
   }
   if (target !== root && !target.startsWith(root + sep)) tell('link', path, 'the link leaves the folder of the account');
@@ -134,6 +134,6 @@ function checkLink(path: string, root: string, tell: Tell): void {
 function checkOwner(path: string, stats: BigIntStats, owner: bigint, tell: Tell): void {
   const isOwn = stats.uid === owner;
   const mode = Number(stats.mode & 0o777n);
-  if (!isOwn) tell('owner', path, `its owner is UID ${stats.uid}, not ${owner} as of most`);
+  if (!isOwn) tell('owner', path, `its owner is UID ${stats.uid}, but most entries belong to ${owner}`);
   else if ((mode & 0o600) !== 0o600) tell('mode', path, `its mode ${mode.toString(8)} does not let its owner read and write`);
 }

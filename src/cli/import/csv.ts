@@ -86,7 +86,7 @@ export async function importCsv({ files, home, port }: ImportInput): Promise<Dra
           file,
           line: 1,
           what: `column ${index + 1} ("${name}") is not known`,
-          instead: `Known are ${Object.keys(columns).join(', ')}.`,
+          instead: `The known columns are ${Object.keys(columns).join(', ')}.`,
         });
     for (const record of records) await addRecord(draft, file, names, record, home);
   }
@@ -107,19 +107,20 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   account.quotaBytes = /^\d{1,15}$/.test(value('quota')) ? Number(value('quota')) : 0;
   if (value('quota') !== '' && String(account.quotaBytes) !== value('quota')) {
     account.enabled = false;
-    tell('the quota is not a number of bytes', 'The account is disabled until it has one.');
+    tell('the quota is not a number of bytes', 'The account is disabled: set quota_size of its group, and enable it.');
   }
   const enabled = value('enabled').toLowerCase();
   if (/^(?:no|false|0|off|disabled|inactive)$/.test(enabled)) account.enabled = false;
   else if (enabled !== '' && !/^(?:yes|true|1|on|enabled|active)$/.test(enabled)) {
     account.enabled = false;
-    tell('the line does not say whether it is enabled', 'The account is disabled: write yes or no.');
+    tell('the line does not say whether the account is enabled', 'The account is disabled: write yes or no.');
   }
   const permissions = value('permissions')
     .split(/[\s,;]+/)
     .filter(Boolean);
   const unknown = permissions.filter((keyword) => !(permissionKeywords as readonly string[]).includes(keyword));
-  if (unknown.length > 0) tell(`permissions that svc does not know: ${unknown.join(', ')}`, `Known are ${permissionKeywords.join(', ')}.`);
+  if (unknown.length > 0)
+    tell(`permissions that svc does not know: ${unknown.join(', ')}`, `The known permissions are ${permissionKeywords.join(', ')}.`);
   if (permissions.length > 0) account.permissions = [permissions.filter((keyword) => !unknown.includes(keyword))];
   if (!addAccount(draft, account)) return;
   account.password = value('hash') || (await hashImported(value('password'), tell));
@@ -139,7 +140,7 @@ async function hashImported(password: string, tell: (what: string, instead: stri
     return await hashPassword(password);
   } catch (error) {
     if (!isServiceError(error)) throw error;
-    tell('the password cannot be a password of svc', error.message);
+    tell('svc does not accept the password', error.message);
     return undefined;
   }
 }

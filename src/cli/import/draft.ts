@@ -7,7 +7,7 @@ export const note = z.strictObject({
   line: z.int().describe('Line number from 1; 0 if the note is not about one line.'),
   account: z.string().optional().describe('Account that the note is about.'),
   what: z.string(),
-  instead: z.string().describe('What to do about it, or what svc does.'),
+  instead: z.string().describe('What to do, or what svc does instead.'),
 });
 
 export type Note = z.infer<typeof note>;

@@ -63,7 +63,7 @@ export function finish(draft: Draft, from: string, names: { config: string; acco
     ...(kept.length > 0 && { groups: Object.fromEntries(kept.map(({ name, options }) => [name, options])) }),
     ...(!hasFile && { accounts: written }),
   };
-  const head = `# yaml-language-server: $schema=./svc.schema.json\n# Imported from ${from} by svc ${SVC_VERSION}. It holds secrets: mode 0600.\n`;
+  const head = `# yaml-language-server: $schema=./svc.schema.json\n# Imported from ${from} by svc ${SVC_VERSION}. It contains secrets, so keep its mode 0600.\n`;
   const yaml = (value: unknown) => toYaml(value, { lineWidth: 0, aliasDuplicateObjects: false });
   const isSsh = Object.values(draft.services).some(({ type }) => type === 'ssh');
   const cases = {
@@ -130,7 +130,7 @@ function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, G
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
-    // Tokens and links are disabled. Otherwise accounts with full control could share files with outsiders once an HTTP service is added.
+    // Tokens and links are disabled. Otherwise accounts with full control could share files with outsiders as soon as HTTP is added.
     ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);

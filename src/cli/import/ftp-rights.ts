@@ -79,7 +79,7 @@ export function makeDraftAccount(draft: Draft, unix: UnixAccount, nowMs: number)
       draft,
       account,
       `it ${hasExpired ? 'has expired' : 'expires'} on ${day}`,
-      hasExpired ? 'It stays so.' : 'Enable it, and disable it that day.',
+      hasExpired ? 'It stays disabled.' : 'Enable it, and disable it again on that day.',
     );
   }
   return account;

@@ -72,9 +72,9 @@ export async function importFrom(from: string, named: readonly string[], options
   report(notes, options.json);
   if (options.json) return exitCode.done;
   print(`${finished.accountsFile === undefined ? outputs.config : outputs.accountsFile}: ${count(finished.accounts.length, 'account')}`);
-  if (finished.accountsFile !== undefined) print(`${outputs.config}: the configuration that names this file`);
-  print(`${outputs.notes}: ${count(notes.length, 'note')} about differences to the old server`);
-  print(`${outputs.cases}: cases of who may do what. Next: svc validate ${outputs.config} && svc test ${outputs.cases}`);
+  if (finished.accountsFile !== undefined) print(`${outputs.config}: the configuration, which refers to the file of accounts`);
+  print(`${outputs.notes}: ${count(notes.length, 'note')} about differences from the old server`);
+  print(`${outputs.cases}: test cases for logins and permissions. Next: svc validate ${outputs.config} && svc test ${outputs.cases}`);
   return exitCode.done;
 }
 
@@ -111,7 +111,7 @@ function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(
       'bad-request',
-      'The configuration would be larger than 4 MiB without its accounts, as they have too many different groups: import them in parts.',
+      'Even without its accounts, the configuration would be larger than 4 MiB, because they need too many different groups: import them in parts.',
     );
   const errors = checkSource(parseSource(path, text), {}).findings.filter(({ severity }) => severity === 'error');
   const [first] = errors;

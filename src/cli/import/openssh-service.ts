@@ -18,7 +18,7 @@ const remedies: Readonly<Record<string, string>> = {
   authorizedkeyscommand: 'svc runs no commands: list the keys, or write an authentication callout. No keys of the command are imported.',
   authorizedkeyscommanduser: 'See AuthorizedKeysCommand.',
   channeltimeout: 'Set idle_connection_timeout of the service.',
-  clientalivecountmax: 'svc ends a connection after three unanswered questions (keep_alive_interval).',
+  clientalivecountmax: 'svc ends a connection after three unanswered keep-alive requests (keep_alive_interval).',
   hostcertificate: 'svc shows host keys without certificates: clients need the keys.',
   hostkeyagent: 'svc reads host keys from files.',
   maxstartups: 'Set maximum_unauthenticated_connections of the service.',
@@ -45,7 +45,11 @@ export function importSshService(draft: Draft, blocks: readonly Block[], root: s
       const isRepeated = seen.has(keyword) && !/^(?:port|listenaddress|hostkey|subsystem|acceptenv|setenv|allow\w+|deny\w+)$/.test(keyword);
       if (ofAccounts.test(keyword) || withoutCounterpart.test(keyword)) continue;
       if (index > 0 && criteria.length > 0) {
-        tell(directive, `${name} under Match is not carried over`, ownMember(remedies, keyword) ?? 'svc has it for the whole service.');
+        tell(
+          directive,
+          `${name} under Match is not carried over`,
+          ownMember(remedies, keyword) ?? 'In svc, this applies to the whole service.',
+        );
         continue;
       }
       if (isRepeated) continue;
@@ -85,7 +89,7 @@ type Tell = (directive: Directive, what: string, instead: string) => void;
 function setBanner(service: Record<string, unknown>, directive: Directive, root: string, tell: Tell): void {
   try {
     const text = readFileSync(join(root, directive.args[0] ?? ''), 'utf8').trim();
-    if (text.includes('${') || text.length > 10_000) throw new Error('it has "${", or is long');
+    if (text.includes('${') || text.length > 10_000) throw new Error('it contains "${", or has more than 10,000 characters');
     service.before_login_message = text;
   } catch (error) {
     tell(directive, `the banner cannot be imported: ${(error as Error).message}`, 'Write its text as before_login_message.');
@@ -101,7 +105,12 @@ function setAlgorithms(service: Record<string, unknown>, lists: readonly Directi
     const known = isChange ? [] : given.filter((name) => algorithmFaults([name]).length === 0);
     const missing = given.filter((name) => !known.includes(name));
     names.push(...known);
-    if (isChange) tell(directive, `${directive.name} changes the default of OpenSSH`, 'svc offers its own, "secure": set ssh_cipher_list.');
+    if (isChange)
+      tell(
+        directive,
+        `${directive.name} changes the default of OpenSSH`,
+        'svc offers its own default, the list "secure": set ssh_cipher_list.',
+      );
     else if (known.length === 0)
       tell(
         directive,
@@ -148,7 +157,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
     if (args[0] === 'none') continue;
     try {
       const text = readFileSync(join(root, args[0] ?? ''), 'latin1');
-      if (text.startsWith('SSHKRL')) throw new Error('it is a binary list, which cannot be read, which cannot be read');
+      if (text.startsWith('SSHKRL')) throw new Error('it is a binary list');
       for (const [, blob = ''] of text.matchAll(/^[^#\n]*?\b(AAAA[A-Za-z0-9+/]+={0,2})/gm)) revoked.add(blob);
     } catch (error) {
       isUnknown = true;

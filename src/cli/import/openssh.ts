@@ -112,7 +112,7 @@ function importAccount(reader: Reader, unix: UnixAccount): void {
       draft,
       account,
       hasExpired ? `it has expired on ${day}` : `it expires on ${day}`,
-      hasExpired ? '' : 'Enable it, and disable it that day.',
+      hasExpired ? '' : 'Enable it, and disable it again on that day.',
     );
   }
   account.group = groupHint(blocks, unix);
@@ -254,7 +254,7 @@ function setCommand(reader: Reader, account: DraftAccount, unix: UnixAccount): v
       line: unix.line,
       account: unix.name,
       what: 'it has a shell',
-      instead: 'svc gives no shell: leave sshd on another port for it.',
+      instead: 'svc gives no shell: keep sshd on another port for this account.',
     });
   setArguments(draft, account, directive, args);
 }
@@ -277,7 +277,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
         line: directive.line,
         account: account.name,
         what: `it starts in ${value}`,
-        instead: 'It starts in /; clients name the folder.',
+        instead: 'In svc, it starts in /; clients must name the folder.',
       });
   }
   if (granted.length === all.length) return;
@@ -331,7 +331,8 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   }
   const place = lists[0] as Directive;
   const possible = new Set(needs.filter((need) => need !== 'none'));
-  if (possible.size === 0) disable(draft, account, `${place.name} asks for what svc does not have`, 'See required_credentials.', place);
+  if (possible.size === 0)
+    disable(draft, account, `${place.name} requires a method that svc does not have`, 'See required_credentials.', place);
   // If some alternatives cannot be expressed, the strictest one is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';

@@ -43,8 +43,8 @@ const remedies: Readonly<Record<string, string>> = {
   maxclientsperuser: 'Set maximum_sessions_per_account of the service.',
   quotalimittable: 'Set quota_size of a group.',
   transferrate: 'Limit the bandwidth in the network.',
-  sqlauthenticate: 'Its accounts are in a database: an authentication callout may ask it.',
-  ldapserver: 'Its accounts are in a directory: an authentication callout may ask it.',
+  sqlauthenticate: 'The accounts are in a database, which an authentication callout can query.',
+  ldapserver: 'The accounts are in a directory, which an authentication callout can query.',
 };
 
 /** Reads proftpd.conf with files of users and groups (AuthUserFile, passwd). */
@@ -257,7 +257,7 @@ function setPermissions({ draft, all }: Reader, account: DraftAccount, unix: Uni
           draft,
           account,
           `<Limit ${limit.args.join(' ')}> depends on the address or the class`,
-          'Enable it once a firewall keeps the others out.',
+          'Enable it once a firewall keeps the other addresses out.',
           limit,
         );
       if (isLogin && verdict === 'deny') disable(draft, account, '<Limit LOGIN> excludes it', 'Enable it if it may log in.', limit);

@@ -59,7 +59,7 @@ const otherParts: Readonly<Record<string, string>> = {
   event_actions: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
   event_rules: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
   ip_lists: 'Set server.security_policy, and keep lists of addresses in a firewall.',
-  roles: 'Roles limit administrators; svc has viewer and operator.',
+  roles: 'Roles limit administrators; svc has the roles viewer, reviewer and operator.',
   configs: 'See docs/operate/migrating.md for the settings of the server.',
 };
 
@@ -159,7 +159,7 @@ function addUser(reader: Reader, user: Members): void {
     [
       [own, ofGroup].some((filters) => list(filters.allowed_ip).length + list(filters.denied_ip).length > 0),
       'it may log in only from some addresses',
-      'Keep the others out by a firewall.',
+      'Keep the other addresses out by a firewall.',
     ],
     [
       [own, ofGroup].some((filters) => list(filters.file_patterns).length > 0),
@@ -174,7 +174,7 @@ function addUser(reader: Reader, user: Members): void {
     [
       number(user.expiration_date) > reader.nowMs,
       `it expires on ${formatDay(number(user.expiration_date))}`,
-      'Enable it, and disable it that day.',
+      'Enable it, and disable it again on that day.',
     ],
     [number(user.expiration_date) > 0 && number(user.expiration_date) <= reader.nowMs, 'it has expired', 'Nothing needs to be done.'],
     [
@@ -206,7 +206,7 @@ function addUser(reader: Reader, user: Members): void {
     [
       number(user.max_sessions) > 0,
       `max_sessions is ${number(user.max_sessions)}`,
-      'Set maximum_sessions_per_account of the service, for all.',
+      'Set maximum_sessions_per_account of the service; it applies to all accounts.',
     ],
     [
       number(user.upload_bandwidth) + number(user.download_bandwidth) + list(own.bandwidth_limits).length > 0,
@@ -218,10 +218,14 @@ function addUser(reader: Reader, user: Members): void {
       'its transfers are limited',
       'svc does not limit this; watch it with svc events.',
     ],
-    [text(own.start_directory) !== '', `it starts in ${text(own.start_directory)}`, 'It starts in /; clients name the folder.'],
+    [
+      text(own.start_directory) !== '',
+      `it starts in ${text(own.start_directory)}`,
+      'In svc, it starts in /; clients must name the folder.',
+    ],
     [number(own.password_expiration) > 0, 'its password expires', 'svc has no expiry of passwords: remind the person.'],
     [list(own.tls_certs).length > 0, 'it has client certificates', 'Add them as certificates of the account (HTTPS).'],
-    [text(user.additional_info) !== '' || text(user.description) !== '', 'it has a description', 'svc has none for accounts.'],
+    [text(user.additional_info) !== '' || text(user.description) !== '', 'it has a description', 'Accounts of svc have no description.'],
   ];
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }

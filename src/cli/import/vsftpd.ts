@@ -25,10 +25,10 @@ const ofAccounts =
 const remedies: Readonly<Record<string, string>> = {
   anonymous_enable: 'An authentication method of type anonymous accepts requests without credentials (only over HTTP).',
   banner_file: 'Write its text as before_login_message.',
-  hide_file: 'svc shows all names: leave them out of the folders, or write rules of permissions.',
+  hide_file: 'svc shows all names: move such files elsewhere, or write rules of permissions.',
   local_max_rate: 'Limit the bandwidth in the network.',
   max_per_ip: 'Set maximum_unauthenticated_connections_per_address of the service.',
-  pam_service_name: 'svc does not know what PAM refuses, nor its own accounts: an authentication callout may ask PAM.',
+  pam_service_name: 'svc knows neither what PAM refuses nor accounts that only PAM has: an authentication callout can ask PAM.',
   tcp_wrappers: 'Keep the addresses of hosts.deny out by a firewall before the switch.',
 };
 
@@ -123,7 +123,7 @@ function addAccounts(reader: Reader, files: readonly InputFile[], home: string):
       file: '',
       line: 0,
       what: 'guest_enable: PAM has the names and passwords',
-      instead: `${own.size} accounts have a file in user_config_dir; add the others, and give all new passwords.`,
+      instead: `${own.size} accounts have a file in user_config_dir; add the others, and give new passwords to all.`,
     });
     return;
   }
@@ -156,7 +156,7 @@ function userList({ draft, settings, root }: Reader): Set<string> | 'unreadable'
       file: path,
       line: 0,
       what: `the list of users cannot be read: ${(error as Error).message}`,
-      instead: 'Give a copy with --root: all accounts are disabled.',
+      instead: 'All accounts are disabled: give a copy of the list with --root.',
     });
     return 'unreadable';
   }

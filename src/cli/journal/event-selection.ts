@@ -38,7 +38,9 @@ export function pointInTime(text: string): number {
 function collectIds(text: string, before: number[]): number[] {
   const ids = text.split(',').map((item) => item.trim());
   if (!ids.every((id) => /^\d+$/.test(id)))
-    throw new InvalidArgumentError(`It must be event IDs with commas, for example ${eventIds.fileUploaded},${eventIds.uploadFailed}.`);
+    throw new InvalidArgumentError(
+      `It must be event IDs, separated by commas, for example ${eventIds.fileUploaded},${eventIds.uploadFailed}.`,
+    );
   return [...before, ...ids.map(Number)];
 }
 

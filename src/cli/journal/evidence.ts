@@ -45,7 +45,7 @@ async function verified(named: string | undefined, options: VerifyOptions): Prom
     ? { result: await verifyExported(folder, given, witness), hasKey: given !== undefined }
     : await verifyFolder(folder, given, { witness, sinceMs: options.since });
   if (!hasKey)
-    complain('svc: signatures were checked with the keys that the checkpoints name; give the one that you trust with --public-key');
+    complain('svc: signatures were checked with the keys that the checkpoints name; give the key that you trust with --public-key');
   return { folder, result };
 }
 
@@ -214,7 +214,7 @@ export async function rotateKey(options: ServiceOptions): Promise<number> {
     if (systemErrorCode(error) === 'EEXIST')
       throw new ServiceError(
         'bad-request',
-        `${nextKeyPath(path)} waits for the next checkpoint already: within a minute of a running service, else when one starts.`,
+        `${nextKeyPath(path)} already waits for the next checkpoint. A running service writes that within a minute; otherwise the next start writes it.`,
       );
     throw new ServiceError('bad-request', `${nextKeyPath(path)}: ${fileFault('write', error)}.`, { cause: error });
   }

@@ -27,7 +27,7 @@ const shownMs = 31 * dayMs;
 
 export const occurrenceList = z.strictObject({
   occurrences: z.array(toldOccurrence),
-  punctuality: punctuality.nullable().exactOptional().describe('Of history: when the files arrived; null if none did.'),
+  punctuality: punctuality.nullable().exactOptional().describe('Only for history: when the files arrived; null if none arrived.'),
 });
 export const expectationList = z.strictObject({ expectations: z.array(toldExpectation) });
 
@@ -115,7 +115,7 @@ export async function expectAgain(uuid: string, due: string, options: ServiceOpt
   return exitCode.done;
 }
 
-/** Describes when files arrived, as a help for choosing a due time. */
+/** Describes when files arrived, which helps to choose a due time. */
 function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_decile, latest }: Punctuality): string {
   const half = `half of them from ${offsetText(lower_quartile)} to ${offsetText(upper_quartile)}`;
   return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the last ${offsetText(latest)}`;

@@ -29,7 +29,8 @@ const checkEveryMs = 100;
  * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` if a service uses the folder or Redis cannot be reached
  */
 export async function forwardEvents(options: ForwardOptions): Promise<number> {
-  if (options.dataFolder === undefined) throw new ServiceError('bad-request', "--data-folder is missing: the dead node's.");
+  if (options.dataFolder === undefined)
+    throw new ServiceError('bad-request', '--data-folder is missing; name the data folder of the dead node.');
   const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
   if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state of the configuration is not Redis.');
   const folder = resolve(options.dataFolder);
@@ -67,7 +68,7 @@ async function forward(config: Config, dataFolder: DataFolder, link: RedisLink, 
   try {
     for (;;) {
       const answer = link.check();
-      if (answer !== true) throw new ServiceError('unavailable', `${answer}. What is left stays in ${dataFolder.path}.`);
+      if (answer !== true) throw new ServiceError('unavailable', `${answer}. The remaining events stay in ${dataFolder.path}.`);
       if (signal.aborted || (await opened.spooled()).events === 0) return opened.forwardedEvents;
       await systemClock.sleep(checkEveryMs, signal).catch(() => {});
     }

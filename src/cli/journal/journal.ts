@@ -110,13 +110,16 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
   const state = link.check();
   if (state !== true) {
     await link.close();
-    throw new ServiceError('unavailable', `${state}. Events that this node has not forwarded yet are in its files: --data-folder.`);
+    throw new ServiceError(
+      'unavailable',
+      `${state}. Events that this node has not forwarded yet are in its files; read them with --data-folder.`,
+    );
   }
   const losses = await readLosses(link);
   for (const { at, host, data_folder } of losses)
     complain(
       visible(
-        `svc: the journal in Redis was emptied before ${at}; the files of ${host} have its own events: svc events --data-folder ${data_folder}`,
+        `svc: the journal in Redis was emptied before ${at}; the files of ${host} still have the events of that node: svc events --data-folder ${data_folder}`,
       ),
     );
   const stream = journalStream(link);

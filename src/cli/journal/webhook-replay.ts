@@ -107,7 +107,7 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
       for (const lane of lanes) await lane.finish();
       if (!options.dryRun) report.finish(bad);
       else if (bad.count > 0) complain(`svc: ${bad.summary}`);
-      if (matched === 0) complain('svc: no event was selected that a handler wants; --force sends what its filters leave out');
+      if (matched === 0) complain('svc: no handler wants any of the selected events; --force also sends events that the filters exclude');
     } finally {
       await records?.close();
     }
@@ -124,11 +124,11 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if ((options.exact || options.diff) && source !== undefined)
     refuse('--exact and --diff compare with recorded requests, so they cannot be used with a file.');
   if ((options.exact || options.diff) && options.url !== undefined)
-    refuse('--exact and --diff are about the handlers of the configuration; they take no --url.');
-  if (options.failed && source === '-') refuse('--failed goes with the journal or a file.');
+    refuse('--exact and --diff are about the handlers of the configuration, so they cannot be used with --url.');
+  if (options.failed && source === '-') refuse('--failed needs the journal or a file, not stdin.');
 }
 
-/** Selects the handlers to send to. They are the named ones, or all enabled ones. With `--url`, there must be exactly one. */
+/** Selects the handlers that get the events: the named ones, or all enabled ones. With `--url`, there must be exactly one. */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];

@@ -37,12 +37,14 @@ export async function node(): Promise<number> {
     return server;
   };
   const start = async (setup: NodeSetup) => {
-    if (server) throw new ServiceError('unavailable', 'The node has started.');
+    if (server) throw new ServiceError('unavailable', 'The node has already started.');
     const { number: node, loaded, configPath: path } = setup;
     log = makeLog(setup.log, { node });
     endByFault(log, () => server?.flushNow());
     for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
-    onOldFile((path) => log.warn('a file that only root may read cannot be read again; its content from the start is used', { path }));
+    onOldFile((path) =>
+      log.warn('a file that only root may read cannot be read again; the content that was read at the start is used', { path }),
+    );
     // The supervisor reads the file for all nodes and logs its errors.
     const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
     const figures = () => supervisor.ask<MetricFigures[]>('figures');

@@ -36,9 +36,9 @@ export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Rec
   if (Object.values(config.services).some((service) => service.enabled && !isLoopback(service.address)))
     throw new ServiceError(
       'unavailable',
-      `A service that other machines can reach refuses to run as root. Set server.user to the account to become, to root to stay root, or ${allowRootVariable}=1.`,
+      `A service that other machines can reach refuses to run as root. Set server.user to the account to which svc should change, or to root to stay root, or set ${allowRootVariable}=1.`,
     );
-  if (file !== '') log.warn('running as root; server.user names the account to become');
+  if (file !== '') log.warn('running as root; set server.user to the account to which svc should change');
 }
 
 function isLoopback(address: string): boolean {

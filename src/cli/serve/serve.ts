@@ -49,7 +49,9 @@ export async function serve(options: ServeOptions): Promise<number> {
   prepareProcess(loaded, process.env, log);
   const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, [], process.stderr) };
   const dataFolderPath = loaded.config.server.data_folder_path;
-  onOldFile((path) => log.warn('a file that only root may read cannot be read again; its content from the start is used', { path }));
+  onOldFile((path) =>
+    log.warn('a file that only root may read cannot be read again; the content that was read at the start is used', { path }),
+  );
   const service =
     workers > 1
       ? await makeSupervisor(workers, options, { loaded, file: configFile, clock: systemClock, log })
@@ -83,7 +85,7 @@ async function makeSupervisor(
 function refuseFolderOptions(options: ServeOptions, file: string): void {
   for (const name of ['root', 'user', 'address', 'port', 'ssh', 'console'] as const) {
     if (options[name] !== undefined)
-      throw new ServiceError('bad-request', `--${name} has no effect beside the configuration ${file}; set it there.`);
+      throw new ServiceError('bad-request', `--${name} cannot be used together with the configuration ${file}; set it there.`);
   }
 }
 

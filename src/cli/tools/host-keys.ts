@@ -12,7 +12,7 @@ export const importedKey = z.strictObject({
   path: z.string().describe('In the data folder.'),
   type: z.string(),
   fingerprint: z.string(),
-  imported: z.boolean().describe('Whether it was not there yet.'),
+  imported: z.boolean().describe('False if the data folder already had the key.'),
 });
 
 /** Copies host keys to the data folder. @returns 0 if all of them are there */
@@ -41,6 +41,8 @@ export async function importHostKeys(files: readonly string[], options: ServiceO
   }
   const beyond = keys.filter(({ path }) => !defaultKeyPaths(folder).includes(path)).map(({ path }) => path);
   if (beyond.length > 0)
-    complain(`Name all keys in host_key_paths of the service, with ${beyond.join(', ')}: without it only Ed25519 and RSA keys are read.`);
+    complain(
+      `Name all keys in host_key_paths of the service, including ${beyond.join(', ')}: without that option, only Ed25519 and RSA keys are read.`,
+    );
   return exitCode.done;
 }

@@ -88,7 +88,7 @@ export interface CaseFile {
 
 const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 const wholeFile = z.strictObject({
-  config: z.string().optional().describe('Configuration, relative to the file.'),
+  config: z.string().optional().describe('Path of the configuration, relative to this file.'),
   env: z.record(z.string(), scalar).optional().describe('Values for ${env:…} of the configuration.'),
   cases: z.array(z.unknown()),
 });

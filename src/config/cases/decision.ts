@@ -130,7 +130,7 @@ function describeMethod({ authentications }: Config, user: string, known: Return
   const endpoints = chain.filter((uuid) => authentications[uuid]?.type === 'http');
   if (!known) return endpoints.length > 0 ? `${endpoints[0]} decides` : `${chain.join(', ')}: none has an account "${user}"`;
   const before = endpoints.filter((uuid) => chain.indexOf(uuid) < chain.indexOf(known.method));
-  const passing = before.length > 0 ? `; ${before.join(', ')} before it is taken to pass the login on (401)` : '';
+  const passing = before.length > 0 ? `; assumed: ${before.join(', ')}, which is asked first, passes the login on (401)` : '';
   return `${known.method} decides${passing}`;
 }
 
@@ -149,11 +149,15 @@ type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
-  if (isLogin && asked.token) throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH it is the password.');
+  if (isLogin && asked.token)
+    throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH, a token is presented as the password.');
   if (isLogin !== (path === undefined))
     throw new ServiceError('bad-request', isLogin ? 'LOGIN has no path.' : `The path is missing: ${method} of what?`);
   if (method.toUpperCase() === 'POST')
-    throw new ServiceError('bad-request', 'POST runs commands; explain what each one does: PUT FOLDER/ creates, DELETE deletes.');
+    throw new ServiceError(
+      'bad-request',
+      'POST runs commands; ask about their effect instead: PUT FOLDER/ to create a folder, DELETE to delete.',
+    );
   return { ...asked, path: path ?? '' };
 }
 
@@ -219,7 +223,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
   if (!needs) {
     const kind = target.isFolder ? 'folder' : 'file';
-    const problem = `${decision.method} is not supported on a ${kind}; ${Object.keys(operations).join(', ')} are`;
+    const problem = `${decision.method} is not supported on a ${kind}; supported are ${Object.keys(operations).join(', ')}`;
     throw new Refused('request', 'method-not-allowed', problem);
   }
   addMount(account, mounts, target.path, decision, addStep);
@@ -319,7 +323,7 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) {
     const isLeftOut = account.grant !== undefined && anyOf.some((right) => set.grants(right));
-    const why = isLeftOut ? 'the account has it, but the token does not leave it' : 'is not granted';
+    const why = isLeftOut ? 'the account has this right, but the token does not' : 'is not granted';
     throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')}${isLeftOut ? ':' : ''} ${why}`);
   }
   addStep('permission', `${path}: allow-${granted} is granted`);
@@ -361,7 +365,7 @@ function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: 
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);
   const takesAway = ['DELETE', 'MOVE', 'REMOVE', 'RMDIR', 'RENAME', 'POSIX-RENAME'].includes(method);
   const fixed = 'the home folder, virtual folders and their parents';
-  if (isFixed && creates) throw new Refused('mount', isFolder || method === 'MKDIR' ? 'exists' : 'is-folder', `${fixed} are there already`);
+  if (isFixed && creates) throw new Refused('mount', isFolder || method === 'MKDIR' ? 'exists' : 'is-folder', `${fixed} already exist`);
   if (isFixed && takesAway) throw new Refused('mount', 'forbidden', `${fixed} cannot be deleted or moved`);
   if (kind === 'nowhere')
     throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');

@@ -28,7 +28,11 @@ export function addInspections(
   if (account.inspections.isEmpty) return;
   const isMoved = needs.destination === 'rename';
   if (isFolder) {
-    if (isMoved) addStep('inspection', 'each file of the folder meets the inspections of its new path, unless it lay under all of them');
+    if (isMoved)
+      addStep(
+        'inspection',
+        'the inspections of its new path judge each file of the folder, unless all of them already applied to its old path',
+      );
     return;
   }
   const made = destination ?? (needs.source === 'createFile' ? path : undefined);
@@ -43,7 +47,10 @@ export function addInspections(
   const rule = account.inspections.ruleAt(made);
   const by = rule === undefined ? 'the general list' : `rule ${rule} "${account.inspections.options.rules[rule - 1]?.expression}"`;
   const outcomes = isJudged ? `${uuids.join(', ')} judge the file` : 'nothing judges the file';
-  addStep('inspection', `${made}: by ${by}, ${outcomes}${uuids.length > 0 && !isJudged ? ' again: it lay under the same before' : ''}`);
+  addStep(
+    'inspection',
+    `${made}: by ${by}, ${outcomes}${uuids.length > 0 && !isJudged ? ' again: the same inspections applied to its old path' : ''}`,
+  );
   decision.inspections = isJudged ? uuids : [];
 }
 

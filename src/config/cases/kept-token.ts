@@ -33,14 +33,14 @@ export function keptToken(dataFolderPath: string, given: string): KeptToken {
     readGrants(path, index, silentLog);
   } catch (error) {
     const reason = systemErrorCode(error) ?? String(error);
-    throw new ServiceError('bad-request', `${path} cannot be read (${reason}); only the account of the service and root may.`, {
+    throw new ServiceError('bad-request', `${path} cannot be read (${reason}); only root and the account of the service may read it.`, {
       cause: error,
     });
   }
   const read = readSecret(given);
   if (read === 'mistyped') throw new ServiceError('bad-request', 'The checksum of the token is wrong: it was mistyped or cut off.');
   const grant = read ? index.find(read.hash) : index.get(given);
-  if (grant?.kind !== 'token') throw new ServiceError('bad-request', `${dataFolderPath} knows no such token.`);
+  if (grant?.kind !== 'token') throw new ServiceError('bad-request', `${dataFolderPath} has no such token.`);
   const get = (id: string) => index.get(id);
   const why = whyOver(grant, systemClock.nowMs(), get);
   return { grant, chain: grantChain(grant, get), over: why && refusalText(grant, why) };
@@ -67,7 +67,7 @@ export function describeToken({ grant }: KeptToken): string {
   const parts = [
     `token ${id}${name === '' ? '' : ` "${name}"`} until ${expires}`,
     `reaches ${path === null ? 'all paths' : [path].flat().join(', ')}`,
-    `leaves ${permissions === null ? 'all permissions' : permissions.join(', ')}`,
+    `has ${permissions === null ? 'all permissions of its account' : permissions.join(', ')}`,
     ...(services ? [`at ${services.join(', ')}`] : []),
     ...(addresses ? [`from ${addresses.join(', ')}`] : []),
   ];

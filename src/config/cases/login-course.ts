@@ -40,7 +40,7 @@ function decideOutcome(
   if (!isOffered(required, type, first))
     return {
       outcome: 'refused',
-      reason: first ? `after a ${name} only the other kind of credential is accepted` : `no group takes a ${name}`,
+      reason: first ? `after a ${name}, only the other kind of credential is accepted` : `no group accepts a ${name}`,
     };
   if ('refusal' in answer) return { outcome: 'refused', reason: answer.refusal };
   const requirement = `the group "${answer.group}" requires ${answer.required}`;

@@ -117,7 +117,7 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders with the same path or the same files. */
+/** Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders with the same path or files. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
@@ -143,7 +143,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   for (const [index, [virtualPath, realPath]] of folders.entries()) {
     const at = [...path, 'virtual_folders', index];
     const name = `/${virtualPath.split('/').filter(Boolean).join('/')}`;
-    if (virtual.has(name)) report.error('virtual-folder-overlap', at, `"${name}" is there twice`);
+    if (virtual.has(name)) report.error('virtual-folder-overlap', at, `"${name}" is listed twice`);
     virtual.set(name, index);
     const folder = resolve(realPath);
     const other = real.find((candidate) => isWithin(folder, candidate.realPath) || isWithin(candidate.realPath, folder));
@@ -178,11 +178,15 @@ export function lintAdding(config: Config, report: Report): void {
     const isOfGroup = path[0] === 'groups';
     if (isOfGroup && isOpen) return;
     if (own.on_name_taken === 'number' && retainDays === 0 && !inForce.some(onlyAdds))
-      report.warning('no-effect', [...path, 'on_name_taken'], 'no permissions let files be added but not replaced, and none is retained');
+      report.warning(
+        'no-effect',
+        [...path, 'on_name_taken'],
+        'has no effect: wherever files may be added, they may also be replaced, and no file is retained',
+      );
     if ((own.retain?.days ?? 0) > 0 && !inForce.some(creates))
-      report.warning('no-effect', [...path, 'retain'], 'no permission allows it to create files');
+      report.warning('no-effect', [...path, 'retain'], 'has no effect: no permission allows files to be created');
     if ((own.trash?.days ?? 0) > 0 && !inForce.some(discards))
-      report.warning('no-effect', [...path, 'trash'], 'no permissions let files be replaced or anything be deleted');
+      report.warning('no-effect', [...path, 'trash'], 'has no effect: no permission allows files to be replaced or anything to be deleted');
   };
   const byGroup = permissionsByGroup(config);
   for (const [uuid, group] of Object.entries(config.groups)) {
@@ -218,7 +222,7 @@ export function lintAccounts(config: Config, report: Report): void {
   const remedy = describeReplacement(isReplaced);
   const names = Object.keys(config.accounts);
   if (names.length > 0 && !hasApplication)
-    report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
+    report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application uses these accounts');
   for (const [name, account] of Object.entries(config.accounts)) {
     const path = ['accounts', name];
     const unusable = (why: string, at = path) => report.warning('account-unusable', at, why);

@@ -84,7 +84,7 @@ function lintLinks(config: Config, places: readonly Place[], report: Report): vo
     const isMeant = kind === 'accounts' || !hasEndpoint;
     const hasOther = kind === 'groups' && byGroup.has(id);
     if (isMeant && !hasOther && !isDeepStrictEqual(links, defaultLinks) && !new Permissions(permissions, '').mayGive('allow-share'))
-      report.warning('no-effect', [...path, 'links'], 'no permissions let files be shared (allow-share), so there are no links');
+      report.warning('no-effect', [...path, 'links'], 'has no effect: no permission allows files to be shared (allow-share)');
   }
 }
 
@@ -95,7 +95,7 @@ function lintServicesOfTokens({ services }: Config, { path, own }: Place, report
     const service = Object.hasOwn(services, uuid) ? services[uuid] : undefined;
     if (!service)
       report.error('unknown-reference', at, `there is no service "${uuid}"`, () => didYouMean(uuid, new Set(Object.keys(services))));
-    else if (!isFileService(service)) report.warning('no-effect', at, `no token opens the service "${uuid}" of type ${service.type}`);
+    else if (!isFileService(service)) report.warning('no-effect', at, `the service "${uuid}" of type ${service.type} accepts no tokens`);
     else if (!service.enabled) report.warning('no-effect', at, `the service "${uuid}" is disabled`);
   }
 }
@@ -110,7 +110,7 @@ function lintCallouts({ authentications }: Config, places: readonly Place[], rep
     report.warning(
       'tokens-callout',
       ['authentications', uuid, 'tokens'],
-      'groups let accounts make tokens or links, but those of this method never work: its endpoint is not asked about them',
+      'groups let accounts make tokens or links, but for accounts of this method these never work: its endpoint is not asked about them',
     );
   }
 }
@@ -127,7 +127,7 @@ function lintOrigins({ services }: Config, places: readonly Place[], report: Rep
       report.warning(
         'links-origin',
         ['services', uuid],
-        `links begin with the address that a request came to${isProxied ? ', which behind a proxy is not that of visitors' : ''}: set public_url or accepted_origins`,
+        `links begin with the address to which a request came${isProxied ? '; behind a proxy, visitors use another address' : ''}: set public_url or accepted_origins`,
       );
   }
 }

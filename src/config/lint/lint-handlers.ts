@@ -186,7 +186,11 @@ function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[]
 function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void {
   const server = { uuid: '', type: 'server', name: '' };
   if (handler.batch_size > 1 && createPayload(handler, server).isSingle)
-    report.warning('no-effect', at('batch_size'), 'custom bodies, GET, and extra_data with event variables go one event a request');
+    report.warning(
+      'no-effect',
+      at('batch_size'),
+      'has no effect: custom bodies, GET, and extra_data with event variables are sent with one event per request',
+    );
   const isRetried = handler.retry_count > 0 || handler.retry_for > 0;
   if (handler.retry_increase > 0 && !isRetried) report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count');
   if (handler.retry_backoff === 'exponential' && !isRetried)

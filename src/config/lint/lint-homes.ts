@@ -18,7 +18,7 @@ function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
   const check = (path: string, at: PropertyKey[]) => {
     const isFault = isWithin(resolve(path), data);
-    if (isFault) report.error('home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
+    if (isFault) report.error('home-in-data-folder', at, `${resolve(path)} is in the data folder ${data}, which is never served`);
     return isFault;
   };
   const faultyHomes = new Set<string>();
@@ -101,7 +101,7 @@ function lintGroupHomes(config: Config, report: Report): void {
       if (other.uuid === uuid || fixed === parent || !isWithin(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
       const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
-      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which contains these`;
+      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which contains the folders of this group`;
       report.warning('home-collision', ['groups', other.uuid, 'home_folder_path'], problem);
     }
   }

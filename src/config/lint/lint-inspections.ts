@@ -18,7 +18,7 @@ export function lintInspections(config: Config, report: Report): void {
       report.warning(
         'inspection-larger',
         [...path, 'maximum_size'],
-        'larger files are held, as on_larger does not say what becomes of them',
+        'larger files are held, because on_larger does not say what happens to them',
       );
     if (inspection.type !== 'http' || inspection.content !== 'path') continue;
     const remote = inspection.url.find((url) => !isThisMachine(new URL(url).hostname));

@@ -61,10 +61,10 @@ interface Remote {
 function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
   const hasBasic = remote.username !== '' || remote.password !== '';
   if (hasBasic && remote.headers.some(([name]) => name.toLowerCase() === 'authorization'))
-    report.warning('no-effect', [...path, 'headers'], 'username and password win over the Authorization header');
+    report.warning('no-effect', [...path, 'headers'], 'username and password take precedence over the Authorization header');
   const seen = new Set<string>();
   for (const url of remote.url) {
-    if (seen.has(url)) report.warning('no-effect', [...path, 'url'], 'the URL is listed twice; a second request to it has no use');
+    if (seen.has(url)) report.warning('no-effect', [...path, 'url'], 'the URL is listed twice; a second request to it is useless');
     seen.add(url);
   }
 }

@@ -109,7 +109,7 @@ export function lintSsh(
     });
     lintKeys(keys, service.ssh_cipher_list, at, report);
     if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
-      report.warning('host-key-own', at(), 'each node creates its own host keys; clients that reach another node see another server');
+      report.warning('host-key-own', at(), 'each node creates its own host keys; to a client, another node looks like another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
     if (weak.length > 0) report.warning('ssh-weak', at('ssh_cipher_list'), `offers algorithms that "secure" does not: ${weak.join(', ')}`);
   }
@@ -209,7 +209,7 @@ function lintChain(config: Config, chain: readonly string[] | null, path: Proper
   const seen = new Set<string>();
   for (const [index, uuid] of (chain ?? []).entries()) {
     const method = Object.hasOwn(config.authentications, uuid) ? config.authentications[uuid] : undefined;
-    if (seen.has(uuid)) report.warning('no-effect', [...path, index], `the method "${uuid}" is listed before`);
+    if (seen.has(uuid)) report.warning('no-effect', [...path, index], `the method "${uuid}" is listed twice`);
     else if (method && !method.enabled)
       report.warning('method-disabled', [...path, index], `the method "${uuid}" is disabled; it is skipped`);
     seen.add(uuid);
@@ -286,7 +286,7 @@ function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowM
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }
 
-/** Finds ACME options with which no certificate can be obtained, or only one that no client trusts. @param nowMs Unix time in milliseconds */
+/** Finds ACME options with which no certificate can be obtained, or only an untrusted one. @param nowMs Unix time in milliseconds */
 export function lintAcme(config: Config, report: Report, nowMs: number): void {
   const { state } = config.server;
   const kept = Object.entries(config.services).flatMap(([uuid, service]) => {
@@ -301,7 +301,7 @@ export function lintAcme(config: Config, report: Report, nowMs: number): void {
       report.error('acme-conflict', at(), 'the service also has certificate files', hint);
     }
     if (state.type === 'redis' && state.secret === '') {
-      const problem = 'nodes share certificates and keys in Redis under server.state.secret, which is not set';
+      const problem = 'nodes share certificates and keys in Redis, encrypted with server.state.secret, which is not set';
       report.error('acme-secret', at(), problem, 'the same random text on all nodes');
     }
     if (service.type === 'console' && acme.challenge === 'tls-alpn-01' && !isAnsweredByTls) {

@@ -28,7 +28,7 @@ export function lintState(config: Config, report: Report, isFolderShared: boolea
   checkUrl(state.url, report);
   lintAccountsFiles(config, report, isFolderShared);
   if (state.secret === '') {
-    const problem = 'without "secret" the nodes share no remembered credentials, and each counts a wrong password again';
+    const problem = 'without "secret", nodes do not share remembered credentials, and each node counts the same wrong password again';
     report.warning('state-secret', ['server', 'state'], problem, 'the same random text on all nodes');
   }
   if (state.retention_days === 0 && events.retention_days >= longDays) {

@@ -73,7 +73,8 @@ function readBounded(fd: number): Buffer {
 }
 
 function tooLarge(file: string): ServiceError {
-  const advice = 'Move accounts to a separate file, accounts_file_path of the authentication method "application", which has no such limit';
+  const advice =
+    'Move the accounts to a separate file, which has no such limit (accounts_file_path of an authentication method of type application)';
   return new ServiceError('bad-request', `${file} is larger than ${maxFileBytes / 1024 / 1024} MiB. ${advice}.`);
 }
 

@@ -4,8 +4,8 @@ import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
- * Examples for the JSON Schema, by section and option. They use spellings that are allowed in a file. Editors offer them as suggestions. A
- * test parses every example.
+ * Examples for the JSON Schema, by section and option, in spellings that are allowed in a file. Editors offer them as suggestions. A test
+ * parses every example.
  */
 export const optionExamples: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   server: { name: ['files.example.com'], data_folder_path: ['/var/lib/svc'], shutdown_timeout: [30] },

@@ -41,7 +41,7 @@ const stateOptions = z
       .string()
       .default('')
       .describe(
-        'URL of Redis: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
+        'URL of Redis: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`. `user:password@` may come before the host.',
       ),
     sentinel_username: optionalText().default('').describe('User of Sentinel itself (ACL), if it has users.'),
     sentinel_password: optionalText()
@@ -57,11 +57,13 @@ const stateOptions = z
       .describe('PEM file of certificate authorities to trust in addition to those of the system (rediss).'),
     retention_days: number(0, 36_500)
       .default(0)
-      .describe('Days that events stay in Redis; 0 = as in `server.events`, which always applies to the files of each node.'),
+      .describe(
+        'Days that events stay in Redis; 0 = the same as in `server.events`. The files of each node always follow `server.events`.',
+      ),
     secret: optionalText()
       .default('')
       .describe(
-        'Secret that is the same on all nodes, so that they share remembered credentials (`cache_seconds`); without it each node remembers its own.',
+        'Secret that is the same on all nodes, so that they share remembered credentials (`cache_seconds`). Without it, each node has its own.',
       ),
   })
   .describe('Shared state.');
@@ -108,7 +110,7 @@ const serverOptions = z
       .describe('Folder of the journal, the identity of the server and the positions of event handlers.'),
     shutdown_timeout: number(0, 86_400)
       .default(30)
-      .describe('Seconds that running transfers and deliveries have to finish when the server stops.'),
+      .describe('Seconds within which running transfers and deliveries may finish when the server stops.'),
     shutdown_delay: number(0, 3600)
       .default(0)
       .describe(
@@ -118,7 +120,7 @@ const serverOptions = z
       .string()
       .default('')
       .describe(
-        'OS account to which a server that was started as root changes once all addresses are bound. `root` means that it stays root.',
+        'OS account for a server that is started as root: it changes to this account once all addresses are bound. `root` means that it stays root.',
       ),
     group: z.string().default('').describe('OS group to which the server changes; default: the group of the account.'),
     umask: z
@@ -142,7 +144,7 @@ const serverOptions = z
     events: journalOptions.prefault({}),
     file_cache_size: integer(0, 2 ** 34)
       .default(32 * 1024 * 1024)
-      .describe('Bytes of memory that cache the content of small files (up to 128 KiB) on local disks; 0 = no cache.'),
+      .describe('Bytes of memory for a cache of small files (up to 128 KiB) on local disks; 0 = no cache.'),
     uploads: uploadOptions.prefault({}),
     held: heldOptions.prefault({}),
     password_policy: passwordPolicyOptions.prefault({}),

@@ -131,8 +131,8 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, but writes all events of this turn of the event loop at once. This is for reading requests, which cause many events. A
-   * reply that depends on the events must wait for `grouped`.
+   * Like `append`, but writes all events of this turn of the event loop at once. Requests that only read use this, because they cause many
+   * events. A reply that depends on the events must wait for `grouped`.
    *
    * @param dataJson the JSON of the event's `data`, if the caller has it
    */

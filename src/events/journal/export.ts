@@ -118,7 +118,7 @@ async function writeEvents({
 export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
   const path = eventsPath(folder, 'ndjson');
   if (!existsSync(path))
-    throw new ServiceError('bad-request', `${folder} has its events as CSV; an event is found in an export as NDJSON.`);
+    throw new ServiceError('bad-request', `${folder} is an export as CSV; an event can be found only in an export as NDJSON.`);
   const file = await open(path);
   try {
     for await (const line of file.readLines()) {
@@ -158,7 +158,7 @@ export async function verifyExport(folder: string, publicKey: KeyObject): Promis
   const text = readFileSync(join(folder, statementName), 'utf8').trimEnd();
   const { data: statement } = statementSchema.safeParse(parse(text));
   if (!statement || JSON.stringify(statement) !== text)
-    throw new ServiceError('bad-request', `${join(folder, statementName)} is no statement of an export.`);
+    throw new ServiceError('bad-request', `${join(folder, statementName)} is not the statement of an export.`);
   const { signature, ...unsigned } = statement;
   const result: Verification = { outcome: 'whole', checkpoints: 0, segments: 0, bytes: 0, keys: [statement.key], to: statement.time };
   const differs = (what: string): Verification => ({ ...result, outcome: 'fault', fault: { segment: 0, position: 0, what } });

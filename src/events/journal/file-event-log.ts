@@ -209,7 +209,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // On a full disk, half of the reserve is kept for changes that are in progress, so that events of reads cannot use up all of it.
+  // On a full disk, half of the reserve is kept for changes that are in progress. Events about reading cannot use that half.
   #assertRoomForReads(): void {
     if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
   }

@@ -37,7 +37,7 @@ export class JournalReserve {
     return this.#isHeld;
   }
 
-  /** Whether events of reads may be written. They may use half of the released space, and events of changes may use all of it. */
+  /** Whether events about reading may be written. They may use half of the released space, and events about changes may use all of it. */
   get hasRoomForReads(): boolean {
     return this.#isHeld || this.#usedBytes < reserveBytes / 2;
   }

@@ -95,7 +95,7 @@ export class SegmentChain {
         this.#beginNext();
       } catch (error) {
         this.#triedAtMs = this.#options.clock.monotonicMs();
-        this.#options.log.warn('a new journal file could not be created; the current one is used further', { reason: error });
+        this.#options.log.warn('a new journal file could not be created; the current one stays in use', { reason: error });
       }
     }
   }

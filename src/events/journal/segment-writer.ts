@@ -8,7 +8,7 @@ import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
 
-/** The events of reads are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
+/** Events about reading are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
 const syncWithinMs = 100;
 
 export interface SegmentWriterOptions {

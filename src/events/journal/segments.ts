@@ -55,8 +55,8 @@ function listNames(folder: string): string[] {
 }
 
 /**
- * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off, which is safe because no
- * client was told that its event was recorded.
+ * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off. That is safe, because no
+ * client was told that the event of this line was recorded.
  */
 export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;

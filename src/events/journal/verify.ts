@@ -14,10 +14,10 @@ const maxTailBytes = 64 * 1024;
 const journalFault = z
   .strictObject({
     segment: z.int(),
-    position: z.int().describe('Byte of the segment from which on something differs.'),
+    position: z.int().describe('Byte of the segment at which the differing part begins.'),
     what: z.string().describe('The difference in words.'),
   })
-  .describe('The first place that does not fit.');
+  .describe('The first mismatch.');
 
 export const verification = z.strictObject({
   outcome: z.enum(['whole', 'fault', 'undecided']),
@@ -33,10 +33,10 @@ export const verification = z.strictObject({
     .describe('Events that no checkpoint covers.'),
   checkpoints: z.int(),
   segments: z.int(),
-  bytes: z.int().describe('Bytes that were read and fit.'),
+  bytes: z.int().describe('Bytes that were read and match.'),
   from: z.string().exactOptional().describe('Time of the first checkpoint.'),
   to: z.string().exactOptional().describe('Time of the last checkpoint.'),
-  keys: z.array(z.string()).describe('Public keys that signed, in their order.'),
+  keys: z.array(z.string()).describe('Public keys with which the checkpoints were signed, in this order.'),
 });
 export type Verification = z.infer<typeof verification>;
 
@@ -108,7 +108,7 @@ function checkChain(checkpoints: readonly Checkpoint[], { publicKey, witness = [
   const removedTo = checkpoints.at(-1)?.removed_to ?? 0;
   const [first] = checkpoints;
   if (first && first.previous !== '' && (removedTo === 0 || first.segment > removedTo + 1))
-    throw new Mismatch(first.segment, 0, `the checkpoints before that of ${first.time} are missing`);
+    throw new Mismatch(first.segment, 0, `the checkpoints that precede the one of ${first.time} are missing`);
   for (const [index, checkpoint] of checkpoints.entries()) {
     const { segment, position, previous, time, key } = checkpoint;
     const before = checkpoints[index - 1];

@@ -42,7 +42,7 @@ export interface NodeShare {
   owned: number;
 }
 
-/** The outcome of a delivery for which an upload waits: whether it was made, or a promise that resolves with this. */
+/** The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made; `willBeMade` resolves to that. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */
@@ -67,8 +67,8 @@ export interface Ownership {
    * Keeps the right, and stores the progress.
    *
    * @param all number of handlers that the nodes share
-   * @returns the number of handlers that this node may own. If the node owns more, it should hand this handler over. The result is undefined
-   *   if the node should keep this handler in any case
+   * @returns the number of handlers that this node may own. If the node owns more, it should hand this handler over. Undefined if the node
+   *   should keep this handler in any case
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;

@@ -159,7 +159,7 @@ export class LocalHandler implements BlockingHandler {
     } catch (error) {
       settle(false);
       if (!(error instanceof DeliveryInterrupted))
-        log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
+        log.error('a delivery for which an upload waits has failed', { handler: handler.uuid, reason: error });
       return { outcome: 'failed' };
     }
   }

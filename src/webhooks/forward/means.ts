@@ -11,7 +11,7 @@ export interface ForwardedFile {
   close(): void;
 }
 
-/** Facts about a file that was sent, for the event about it. */
+/** Facts about a file that was sent, for the event `fileForwarded`. */
 export interface Forwarded {
   /** The handler that sent it. */
   component: EventComponent;

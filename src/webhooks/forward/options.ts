@@ -16,7 +16,7 @@ const afterSending = z
     // The path is checked as a target URL, because the same rules apply.
     readOrIssue(context, () => parseTargetUrl(`sftp://account@service${text.slice('move:'.length)}`));
     if (!/\{[^}]*\}/.test(text))
-      context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}: all files would get one name' });
+      context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}; otherwise all files would get the same name' });
   });
 
 /** The options of a `forward` entry before defaults and fixed values are added. */
@@ -26,24 +26,24 @@ const forwardShape = () =>
       type: z.literal('forward').describe('Sends the files themselves: to an HTTPS server, to S3 or to an SFTP server.'),
       ...commonOptions,
       url: textList().describe(
-        'Where files go to: `https://host/folder/{path}`, `s3://bucket/folder/{path}` or `sftp://user@host/folder/{path}`, with variables of events; or several, of which the next one is tried when one fails.',
+        'URL to which files are sent: `https://host/folder/{path}`, `s3://bucket/folder/{path}` or `sftp://user@host/folder/{path}`, with variables of events. Of several URLs, the next one is tried when one fails.',
       ),
       headers: requestHeaderLines().default([]).describe('Headers sent with every PUT, `Name: value`.'),
       username: optionalText().default('').describe('User name for HTTP Basic.'),
       password: optionalText().default('').describe('Password for HTTP Basic, or of the user at the SFTP server.'),
-      timeout: number(0.1, longestS).default(3600).describe('Longest time for one file, of S3 for one request, in seconds.'),
+      timeout: number(0.1, longestS).default(3600).describe('Longest time in seconds for one file, or for one request to S3.'),
       ca_certificates_path: optionalText()
         .default('')
         .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
       endpoint: optionalText().default('').describe('URL of S3-compatible storage; default: AWS in the region.'),
       region: z.string().min(1, 'must not be empty').default('us-east-1').describe('Region of the bucket, for the signature.'),
-      access_key_id: optionalText().default('').describe('Name of the key of S3.'),
-      secret_access_key: optionalText().default('').describe('Key of S3.'),
+      access_key_id: optionalText().default('').describe('ID of the access key for S3.'),
+      secret_access_key: optionalText().default('').describe('Secret access key for S3.'),
       key_path: optionalText().default('').describe('Private key of the user at the SFTP server, without a passphrase.'),
-      known_hosts_path: optionalText().default('').describe('File with the host keys of the SFTP server, as OpenSSH has it.'),
+      known_hosts_path: optionalText().default('').describe('File with the host keys of the SFTP server, in the format of OpenSSH.'),
       after: afterSending
         .default('keep')
-        .describe('What happens to a file once it was sent: `keep`, `delete`, or `move:/sent/{path}`, a path of the account.'),
+        .describe('What happens to a file after it was sent: `keep`, `delete`, or `move:/sent/{path}`, a path of the account.'),
       window: z.string().default('').describe('Time of the day in which files are sent, such as `22:00-05:00`; empty = always.'),
       time_zone: z.string().refine(isTimeZone, 'must be a time zone such as Europe/Berlin').default('UTC').describe('Zone of `window`.'),
       ...retryOptions,
@@ -100,8 +100,7 @@ function checkKind(
   const scheme = { put: 'https://', s3: 's3://', sftp: 'sftp://' } as const;
   for (const [other, members] of Object.entries(ofKind))
     for (const member of members)
-      if (other !== kind && options[member].length > 0)
-        issue(member, `can be used only with ${scheme[other as TargetUrl['kind']]} URLs only`);
+      if (other !== kind && options[member].length > 0) issue(member, `can be used only with ${scheme[other as TargetUrl['kind']]} URLs`);
   if (kind === 's3') {
     if (options.password !== '') issue('password', 'can be used only with https:// and sftp:// URLs');
     for (const member of ['access_key_id', 'secret_access_key'] as const)
@@ -111,7 +110,7 @@ function checkKind(
   }
   if (kind === 'sftp') {
     if (options.known_hosts_path === '')
-      issue('known_hosts_path', 'is needed for sftp:// URLs: without it any server could take the files');
-    if ((options.key_path === '') === (options.password === '')) issue('key_path', 'give one of key_path and password');
+      issue('known_hosts_path', 'is needed for sftp:// URLs: without it, any server could receive the files');
+    if ((options.key_path === '') === (options.password === '')) issue('key_path', 'give either key_path or password');
   }
 }

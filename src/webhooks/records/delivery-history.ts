@@ -48,7 +48,7 @@ export class DeliveryHistory {
         history.#add(record, byUuid);
         remembered += record.events.length;
         if (remembered > maxEvents)
-          throw new ServiceError('too-large', `There are records of more than ${maxEvents} deliveries; say since when with "since".`);
+          throw new ServiceError('too-large', `There are records of more than ${maxEvents} deliveries; set "since" to a later time.`);
       }
     }
     return history;

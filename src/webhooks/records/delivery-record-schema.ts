@@ -82,7 +82,7 @@ export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 export const shownRequest = z.strictObject({
   handler: z.string(),
   method: z.string(),
-  url: z.string().describe('Without its own query, which may hold secrets.'),
+  url: z.string().describe('Without the query of the configured URL, which may hold secrets.'),
   headers: z.record(z.string(), z.string()).describe('Names in lower case; values that may be secrets are ***.'),
   body: z.string(),
 });

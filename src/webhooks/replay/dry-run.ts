@@ -55,7 +55,7 @@ function findDifferences(
   groups: ReadonlyMap<string, string | undefined>,
 ): string[] {
   const unwanted = events.filter(({ event }) => !handler.wants(event, groups.get(event.uuid)));
-  const differences = unwanted.map(({ event }) => `- today's filters leave out ${event.id} ${event.uuid}`);
+  const differences = unwanted.map(({ event }) => `- the current filters exclude ${event.id} ${event.uuid}`);
   if (unwanted.length === events.length) return differences;
   const today = maskSecrets(handler.render(events), events);
   const method = handler.options.request_method.toUpperCase();

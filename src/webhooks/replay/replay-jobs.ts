@@ -249,7 +249,7 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // The line is a view of a larger block, which the copy does not keep in memory.
+        // The line is copied, because it is a view that would keep a larger block in memory.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }

@@ -37,7 +37,7 @@ AuthorizedKeysFile ${cwd}/authorized_keys\nSubsystem sftp internal-sftp\nForceCo
 
   const imported = await run(t, ['import', 'openssh', 'sshd_config', 'passwd', '--port', String(newPort)], { cwd });
   assert.equal(imported.code, 0, imported.stderr);
-  assert.match(readFileSync(join(cwd, 'svc.import.txt'), 'utf8'), /it starts in .*clients name the folder/);
+  assert.match(readFileSync(join(cwd, 'svc.import.txt'), 'utf8'), /it starts in .*clients must name the folder/);
   const taken = await run(t, ['ssh', 'host-key', 'import', hostKey], { cwd });
   assert.equal(taken.code, 0, taken.stderr);
   const valid = await run(t, ['validate'], { cwd });

@@ -296,9 +296,9 @@ test('svc import --check tells what the files of accounts would not be, and writ
     /in\/(?:P|p)lan\.txt: its name differs/,
     /Gr.*Unicode normalisation/,
     /alice\/out: the link leaves/,
-    /alice\/broken: the link points to nothing/,
+    /alice\/broken: the target of the link does not exist/,
     /in\/sealed: its mode 400/,
-    /bob: the folder is not there/,
+    /bob: the folder does not exist/,
   ])
     assert.ok(
       told.some((line) => wanted.test(line)),

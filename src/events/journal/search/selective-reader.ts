@@ -10,7 +10,7 @@ import type { EventSelection } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 import { type Range, readSummary } from './summary.ts';
 
-/** Reads the files of a journal in order. Skips the parts that contain no selected event according to the summary of their file. */
+/** Reads the files of a journal in order. Skips the parts that, according to the summary of their file, contain no selected event. */
 export class SelectiveReader implements EventReader {
   readonly #folder: string;
   readonly #wanted: EventSelection;
@@ -64,8 +64,8 @@ export class SelectiveReader implements EventReader {
 }
 
 /**
- * Searches the files of a journal, newest first, for events that may be selected. Skips the parts that cannot contain selected events
- * according to the summary of their file. Files that are torn, rotated or removed meanwhile are read as far as possible.
+ * Searches the files of a journal, newest first, for events that may be selected. Skips the parts that, according to the summary of their
+ * file, cannot contain selected events. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
  * @param before position at which to begin instead of the end
  * @param suffices whether the event counts of a part are enough; if so, the part is not read

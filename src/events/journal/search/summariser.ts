@@ -67,7 +67,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
-/** After some work, the summariser rests for the duration of that work times one of these numbers: if the event loop is busy, or idle. */
+/** Duration of a rest divided by the duration of the work before it: while the event loop is busy, and while it is idle. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
