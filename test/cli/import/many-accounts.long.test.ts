@@ -11,7 +11,10 @@ test('60,000 imported accounts have a file of their own, which svc validate, tes
   writeFileSync(join(cwd, 'many'), Array.from({ length: 60_000 }, (_, index) => `user${index}:${hash}`).join('\n'));
   const many = await run(t, ['import', 'htpasswd', 'many', '--out', 'many.yaml', '--home', './files'], { cwd });
   assert.equal(many.code, 0, many.stderr);
-  assert.match(many.stdout, /^many\.accounts\.json: 60,?000 accounts\nmany\.yaml: the configuration that names this file\n/);
+  assert.match(
+    many.stdout,
+    /^many\.accounts\.json: 60,?000 accounts\nmany\.yaml: the configuration, which refers to the file of accounts\n/,
+  );
   assert.equal(statSync(join(cwd, 'many.accounts.json')).mode & 0o777, 0o600);
   assert.equal((await run(t, ['validate', 'many.yaml'], { cwd })).code, 0);
   const tested = await run(t, ['test', 'many.test.yaml'], { cwd });
