@@ -211,7 +211,7 @@ test('an accounts file in JSON means what it means as YAML, and stays JSON when 
   const fresh = await cheapHash('fresh');
   await read().setPassword('zoë', fresh, 1);
   const written = JSON.parse(readFileSync(path, 'utf8'));
-  assert.deepEqual([written.accounts['zoë'], written.password_history], [{ password: fresh, enabled: false }, { zoë: [hash] }]);
+  assert.deepEqual([written.accounts.zoë, written.password_history], [{ password: fresh, enabled: false }, { zoë: [hash] }]);
   assert.equal(read().find('zoë')?.passwordHash, fresh);
 
   for (const [text, fault] of [
