@@ -29,7 +29,7 @@ import { eventFilter, replayList, replayRequest, replayView } from './schemas/re
 
 const expectationList = z.object({ expectations: z.array(toldExpectation) });
 const occurrenceQuery = z.object({
-  days: z.int().min(1).max(maxDays).default(usualDays).describe('Days of the past.'),
+  days: z.int().min(1).max(maxDays).default(usualDays).describe('Number of past days.'),
 });
 const occurrenceHistory = z.object({
   occurrences: z.array(toldOccurrence).describe('The newest first.'),
@@ -43,7 +43,7 @@ const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
   total: z.int().min(0),
 });
-/** A copy, so that the document has no references to `toldOccurrence`: it may be null elsewhere, which OpenAPI 3.0 references cannot say. */
+/** A copy, so that the document has no references to `toldOccurrence`: it may be null elsewhere, and a reference cannot say so. */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
@@ -58,7 +58,7 @@ const expectationOperations = {
   },
   'GET /api/expectations/{uuid}/occurrences': {
     id: 'listOccurrences',
-    summary: 'The occurrences of one expectation, and when its files came.',
+    summary: 'The occurrences of one expectation, and when its files arrived.',
     query: occurrenceQuery,
     reply: ['The occurrences.', occurrenceHistory],
     refusals: [400, 404],
@@ -159,12 +159,12 @@ export const operations: Record<string, Operation> = {
   'GET /api/samples': {
     id: 'showSamples',
     summary: 'Figures of the last hour, summed over all nodes, oldest first.',
-    reply: ['A sample each ten seconds.', sampleList],
+    reply: ['One sample for every ten seconds.', sampleList],
   },
   'GET /api/live': {
     id: 'showLive',
-    summary: 'Server-Sent Events: `overview` (as `/api/overview`) after a change, at most every two seconds, and `sample`.',
-    reply: ['The events, until the client ends it.', 'text/event-stream'],
+    summary: 'Server-Sent Events: `overview` (like `/api/overview`) after changes, at most every two seconds; `sample` every ten seconds.',
+    reply: ['The events, until the client ends the connection.', 'text/event-stream'],
   },
 
   'GET /api/events': {
@@ -255,7 +255,7 @@ export const operations: Record<string, Operation> = {
   'POST /api/handlers/{uuid}/start': handlerAction('startHandler', 'Let a stopped handler continue from its position.'),
   'POST /api/handlers/{uuid}/pause': handlerAction(
     'pauseHandler',
-    'Pause a handler, also across restarts and reloads; its position stays.',
+    'Pause a handler. It stays paused across restarts and reloads, and keeps its position.',
   ),
   'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler continue from its position.'),
   'POST /api/handlers/{uuid}/test': {
