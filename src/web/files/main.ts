@@ -123,7 +123,7 @@ function offerCopies(): void {
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
 }
 
-/** Asks the questions of forms for the trash, links, held uploads and tokens in a dialog. Without scripts, separate pages ask them. */
+/** Before forms for the trash, links, held uploads or tokens are sent, a dialog asks. Without scripts, the service asks on another page. */
 function startQuestions(): void {
   document.addEventListener(
     'submit',

@@ -12,8 +12,8 @@ import { forgetShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
 /**
- * About some forms the service asks a question on a separate page, for example before items of the trash are deleted for good. Shows that
- * question in a dialog instead, with the texts of the page.
+ * Before some forms are sent, for example to delete items of the trash for good, the service asks a question on a separate page. This
+ * function shows that question in a dialog instead, with the texts of the page.
  */
 export async function askAbout(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const url = form.getAttribute('action') ?? '';

@@ -1,4 +1,4 @@
-/** Number of bytes of an AVIF in which boxes are searched. The boxes precede the picture data. */
+/** The size of an AVIF is searched only in this many bytes, because it precedes the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
