@@ -19,7 +19,7 @@ interface Inspected {
   isFolder: boolean;
 }
 
-/** Adds the inspections of a file to a decision: to `Decision.inspections`, and as a step for people. */
+/** Adds the inspections of a file to `Decision.inspections`, and describes them in a step. */
 export function addInspections(
   { account, mounts, needs, path, destination, isFolder }: Inspected,
   decision: Decision,
@@ -31,7 +31,7 @@ export function addInspections(
     if (isMoved)
       addStep(
         'inspection',
-        'the inspections of its new path judge each file of the folder, unless all of them already applied to its old path',
+        'each file of the folder is judged by the inspections of its new path, unless all of them already applied to its old path',
       );
     return;
   }

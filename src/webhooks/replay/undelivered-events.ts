@@ -17,9 +17,9 @@ export interface ReplayedJournal extends SearchedJournal {
 
 /** Decides which events the option `--failed` selects. */
 export interface UndeliveredEvents {
-  /** Whether the handler did not receive the event, although it wants it. */
+  /** Whether a handler that wants the event did not receive it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether a configured handler wants the event but did not receive it, or a removed handler failed to deliver it. */
+  /** Whether a configured handler that wants the event did not receive it, or a removed handler failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
 }
 

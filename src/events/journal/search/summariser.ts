@@ -67,7 +67,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
-/** Duration of a rest divided by the duration of the work before it: while the event loop is busy, and while it is idle. */
+/** Ratio of the duration of a rest to that of the work before it. The event loop may be busy or idle. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
