@@ -23,8 +23,8 @@ browserTest('results are a table with their folders: this folder or everywhere, 
   };
   await search('This folder', 2);
   await search('Everywhere', 3);
-  const names = () => page.locator('.found tbody tr td:first-child').allTextContents();
-  const folders = () => page.locator('.found tbody tr td:nth-child(2)').allTextContents();
+  const names = () => page.locator('.found tbody tr td:nth-child(2)').allTextContents();
+  const folders = () => page.locator('.found tbody tr td:nth-child(5)').allTextContents();
   assert.deepEqual((await folders()).sort(), ['/in', '/in/deep', 'Files']);
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['Report', 'report', 'REPORT']);
   await page.getByRole('button', { name: 'Name' }).click();
@@ -65,7 +65,7 @@ browserTest('results have the tools and the actions of a folder, and show what b
   for (const name of ['in/report 1.bin', 'in/deep/report 2.bin', 'in/deep/report 3.bin']) writeFileSync(join(server.home, name), 'x');
   writeFileSync(join(server.home, 'in/report.png'), plainPng(40, 30, [90, 120, 200]));
   const page = await openFolder(t, server, {}, '/home/?search=report');
-  const names = async () => (await page.locator('.found tbody td:first-child').allTextContents()).sort();
+  const names = async () => (await page.locator('.found tbody td:nth-child(2)').allTextContents()).sort();
   const choose = async (name: string, action: string) => {
     await page.getByRole('button', { name: `Actions for ${name}` }).click();
     await page.getByRole('menuitem', { name: action, exact: true }).click();
@@ -124,6 +124,6 @@ browserTest('results offer nothing that the account may not do', async (t) => {
   writeFileSync(join(server.home, 'report.bin'), 'x');
   const page = await openFolder(t, server, {}, '/home/?search=report');
   await page.getByRole('button', { name: 'Actions for report.bin' }).click();
-  assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Show in its folder', 'Download']);
+  assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Download', 'Show in its folder', 'Select']);
   assert.equal(await page.getByRole('button', { name: 'New folder' }).count(), 0);
 });

@@ -18,7 +18,7 @@ import { layout } from './pages/layout.ts';
 import { defaultOrder, type FolderModel, type ListingModel } from './pages/listing/listing-model.ts';
 import { folderHead, linksData, listingPage, rightNames } from './pages/listing/listing-page.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
-import { searchForm, tools } from './pages/listing/listing-tools.ts';
+import { memberActions, searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
 
 /** The cookie that keeps the user's choice of order for all folders. */
@@ -165,18 +165,19 @@ export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Pr
   const marker = '<!--found-->';
   const title = language.text('searchFor', { text });
   const model = { ...folderModel(exchange, undefined), ...memberRights(exchange) };
-  const columns = (['name', 'inFolder', 'size', 'modified'] as const).map(
+  const columns = (['name', 'size', 'modified', 'inFolder'] as const).map(
     (name) => html`<th role="columnheader" data-sort="${name}">${language.text(name)}</th>`,
   );
   const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${linksData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, searchForm(context, path, asked))}
-<div id="members" tabindex="-1">
+<form id="members" tabindex="-1" method="post" enctype="multipart/form-data" autocomplete="off">
 <h2>${new Html(nameHtml(title))}</h2>
-<table class="found" role="table" aria-label="${title}" data-text="${text}"${isForScript && html` data-pending`}>
-<thead role="rowgroup"><tr role="row">${columns}</tr></thead>
+<table class="found placed" role="table" aria-label="${title}" data-text="${text}"${isForScript && html` data-pending`}>
+<thead role="rowgroup"><tr role="row"><th role="columnheader" class="check"><span class="hidden">${language.text('select')}</span></th>${columns}</tr></thead>
 <tbody role="rowgroup">${new Html(marker)}
-</div>
+${memberActions(context, { mayDelete: model.mayDelete, triggers: [] })}
+</form>
 </main>`;
   const page = layout(context, { title, body, hasScript: true });
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
@@ -212,10 +213,10 @@ function searchEnd({ language }: PageContext, count: number, isTruncated: boolea
 function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry, text: string): Html {
   const folder = parentPath(path);
   const place = folder === '/' ? language.text('files') : folder;
-  return html`<tr role="row"><td role="cell"><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${marked(name, text)}</a></td>\
-<td role="cell"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a></td>\
+  return html`<tr role="row"><td role="cell"></td><td role="cell"><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${marked(name, text)}</a></td>\
 <td role="cell" data-size="${sizeBytes}">${isFolder ? html`<span class="hidden">${language.text('folder')}</span>` : language.size(sizeBytes)}</td>\
-<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</td></tr>
+<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</td>\
+<td role="cell"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a></td></tr>
 `;
 }
 

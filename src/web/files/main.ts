@@ -11,11 +11,11 @@ import { markShared } from './actions/shared-marks.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
-import { folderUrl, isAccountPage, may } from './navigation/folder.ts';
+import { isAccountPage, may } from './navigation/folder.ts';
 import { renewPage, startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
-import { startFilter } from './rows/filter.ts';
+import { startFilter, startSearchField } from './rows/filter.ts';
 import { startLongNames } from './rows/long-names.ts';
 import {
   allRows,
@@ -27,6 +27,7 @@ import {
   type Row,
   renewBy,
   rowAt,
+  rowLink,
   rowMember,
   rowName,
   rowsAreWhole,
@@ -54,16 +55,21 @@ function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
     const row = rowAt(link);
-    if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!row || !opensHere(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     void open(row);
   });
   whenLayerIsAsked(openNamed);
 }
 
+/** Returns whether the preview of a row opens above the list. That of a search result opens above its folder. */
+function opensHere(row: Row): boolean {
+  return canPreview(row) && rowLink(row).search === '';
+}
+
 function openNamed(name: string): boolean {
   const row = shownRows().find((candidate) => rowName(candidate) === name);
-  const isShown = row !== undefined && canPreview(row) && previewKind(row) !== 'audio';
+  const isShown = row !== undefined && opensHere(row) && previewKind(row) !== 'audio';
   if (isShown) void open(row);
   return isShown;
 }
@@ -104,7 +110,7 @@ function startSearchPage(): void {
   if (!list) return;
   const controller = new AbortController();
   underWay = controller;
-  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
+  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal, () => startListing(true)));
 }
 
 /** Adds a checkbox to the password page. While it is checked, the typed passwords are visible. */
@@ -208,11 +214,15 @@ function startFolder(): void {
   offerUploads();
 }
 
-function startListing(): void {
+/** Starts the scripts of a list. @param isFound whether it shows search results instead of the rows of a folder */
+function startListing(isFound = false): void {
   startRowDates();
-  startLongNames();
   startSelection();
-  startFilter();
+  if (isFound) startSearchField();
+  else {
+    startLongNames();
+    startFilter();
+  }
   startRowClicks();
   startRowMenu();
   startView();
@@ -222,13 +232,14 @@ function startListing(): void {
   }
   if (may('delete')) startDelete(selectedRows);
   startMemberForm();
-  if (may('create-folder')) byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
+  if (may('create-folder') && !isFound)
+    byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('share')) {
     addAction({
       label: text('share'),
       icon: 'share',
-      run: ([row]) => void (row && shareMember(rowMember(row), folderUrl())),
+      run: ([row]) => void (row && shareMember(rowMember(row))),
       isForOne: true,
     });
     void markShared(false);
@@ -237,6 +248,6 @@ function startListing(): void {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));
   }
-  if (may('quota')) whenRowsChange(() => void loadSpace().then((part) => part?.showNearlyFull()));
+  if (may('quota') && !isFound) whenRowsChange(() => void loadSpace().then((part) => part?.showNearlyFull()));
   finishRows();
 }

@@ -8,11 +8,12 @@ import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
-export interface Outcome {
-  /** URL path of the folder that contains the members. */
-  folder: string;
-  names: readonly string[];
-  done: string[];
+/** A member and the URL path of its folder. The name of an item of the trash is its ID. */
+export type Placed = Pick<Member, 'name' | 'folder'>;
+
+export interface Outcome<T extends Placed = Placed> {
+  members: readonly T[];
+  done: T[];
   /** Messages about members that failed. */
   problems: string[];
   /** Whether the connection was lost, so that the result for the remaining members is unknown. */
@@ -27,13 +28,17 @@ interface Course {
   /** Called with the number of processed members, including failed ones, and with the progress of the current one. */
   onProgress: (count: number, part?: Part) => void;
   /** When it is aborted, the service stops its work, too. */
-  signal?: AbortSignal;
-  /** URL path of the folder that contains the members. */
-  folder: string;
+  signal: AbortSignal;
 }
 
 /** A folder command, without its targets. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
+
+/** A command and its targets, which may be in several folders. */
+interface Work<T extends Placed> {
+  command: Command;
+  members: readonly T[];
+}
 
 export type TransferKind = 'move' | 'copy';
 
@@ -52,42 +57,43 @@ function keepPage(event: Event): void {
   event.preventDefault();
 }
 
-/** Runs a folder command on members of a folder. The service stops the command if the user leaves the page. Never rejects. */
-async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
-  const { onProgress, signal, folder } = course;
-  const outcome: Outcome = { folder, names, done: [], problems: [], isLost: false, isStopped: false };
+/** Returns members by the URL paths of their folders. */
+export function byFolder<T extends Placed>(members: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const member of members) {
+    const group = groups.get(member.folder);
+    if (group) group.push(member);
+    else groups.set(member.folder, [member]);
+  }
+  return groups;
+}
+
+/** Leaves out members that are inside of others. Search results may include both, and a folder takes all its content along. */
+export function outermost(members: readonly Member[]): Member[] {
+  const folders = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
+  const isInside = ([folder]: [string, Member[]]) => folders.some((other) => folder.startsWith(other));
+  return [...byFolder(members)].filter((group) => !isInside(group)).flatMap(([, group]) => group);
+}
+
+/** Runs folder commands one after the other. The service stops a command if the user leaves the page. Never rejects. */
+async function run<T extends Placed>(works: readonly Work<T>[], course: Course): Promise<Outcome<T>> {
+  const outcome: Outcome<T> = { members: works.flatMap(({ members }) => members), done: [], problems: [], isLost: false, isStopped: false };
   let through = 0;
-  let last: string | undefined;
-  onProgress(0);
+  course.onProgress(0);
   window.addEventListener('beforeunload', keepPage);
   try {
-    for (const target of splitRequests(names)) {
-      const body = JSON.stringify({ commands: [{ ...command, target }] });
-      const headers = {
-        'content-type': 'application/json',
-        accept: 'application/x-ndjson, application/json',
-        prefer: `${scriptHeaders.prefer}, progress, stop-when-gone`,
-      };
-      const reply = await send('POST', folder, { headers, body, ...(signal && { signal }) });
-      if (!reply.ok) {
-        outcome.problems.push(await replyReason(reply));
-        break;
-      }
-      for await (const line of readLines(reply)) {
-        const item = JSON.parse(line) as { target: string; message: string | null; progress?: Part };
-        if (item.progress) {
-          onProgress(through, item.progress);
-          continue;
-        }
-        // If a folder could be deleted only in part, the reply has a line for each failure. The folder is counted once.
-        if (item.target !== last) onProgress(++through);
-        last = item.target;
-        if (item.message === null) outcome.done.push(item.target);
-        else outcome.problems.push(`${nameInText(item.target)}: ${reasonFor(422, item.message)}`);
+    for (const { command, members } of works) {
+      for (const [folder, group] of byFolder(members)) {
+        // Members that are already in the destination stay there.
+        const isThere = 'destination' in command && decodeURIComponent(folder) === command.destination;
+        const reason = isThere ? undefined : await runInFolder(command, folder, group, { ...course, outcome, through });
+        if (reason !== undefined) outcome.problems.push(group.length < outcome.members.length ? `${someNames(group)}: ${reason}` : reason);
+        through += group.length;
+        course.onProgress(through);
       }
     }
   } catch {
-    if (signal?.aborted) outcome.isStopped = true;
+    if (course.signal.aborted) outcome.isStopped = true;
     else outcome.isLost = true;
   } finally {
     window.removeEventListener('beforeunload', keepPage);
@@ -96,28 +102,74 @@ async function runCommand(command: Command, names: readonly string[], course: Co
 }
 
 /**
+ * Runs a command on members of one folder, and adds its result to the outcome.
+ *
+ * @param through number of members that were processed before
+ * @returns the reason if the service refused the whole request
+ * @throws when the connection is lost or the signal is aborted
+ */
+async function runInFolder<T extends Placed>(
+  command: Command,
+  folder: string,
+  group: readonly T[],
+  { onProgress, signal, outcome, through }: Course & { outcome: Outcome<T>; through: number },
+): Promise<string | undefined> {
+  const members = new Map(group.map((member) => [member.name, member]));
+  let count = through;
+  let last: string | undefined;
+  for (const target of splitRequests([...members.keys()])) {
+    const body = JSON.stringify({ commands: [{ ...command, target }] });
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/x-ndjson, application/json',
+      prefer: `${scriptHeaders.prefer}, progress, stop-when-gone`,
+    };
+    const reply = await send('POST', folder, { headers, body, signal });
+    if (!reply.ok) return replyReason(reply);
+    for await (const line of readLines(reply)) {
+      const item = JSON.parse(line) as { target: string; message: string | null; progress?: Part };
+      if (item.progress) {
+        onProgress(count, item.progress);
+        continue;
+      }
+      // If a folder could be deleted only in part, the reply has a line for each failure. The folder is counted once.
+      if (item.target !== last) onProgress(++count);
+      last = item.target;
+      const member = members.get(item.target);
+      if (item.message !== null) outcome.problems.push(`${nameInText(item.target)}: ${reasonFor(422, item.message)}`);
+      else if (member) outcome.done.push(member);
+    }
+  }
+  return undefined;
+}
+
+function someNames(members: readonly Placed[]): string {
+  const names = members.slice(0, maxProblems).map(({ name }) => nameInText(name));
+  return [...names, ...(members.length > maxProblems ? [`… +${members.length - maxProblems}`] : [])].join(', ');
+}
+
+/**
  * Asks in a dialog, then runs a folder command. The dialog shows its progress and can stop it.
- * @param members names of the members, and the URL path of their folder
  * @param makeCommand called when the user confirms
  * @returns undefined if the user cancelled
  */
-export async function askAndRun(
+export async function askAndRun<T extends Placed>(
   title: string,
   content: Child[],
   button: Omit<DialogButton, 'value'>,
-  { names, folder }: { names: readonly string[]; folder: string },
+  members: readonly T[],
   makeCommand: () => Command,
   className?: string,
-): Promise<Outcome | undefined> {
-  const progress = progressBar(button.label, names.length);
+): Promise<Outcome<T> | undefined> {
+  const progress = progressBar(button.label, members.length);
   const stopped = new AbortController();
-  let outcome: Outcome | undefined;
+  let outcome: Outcome<T> | undefined;
   await ask({
     title,
     content: [...content, progress.element],
     buttons: [cancelButton(), { value: 'ok', ...button }],
     check: async () => {
-      const work = runCommand(makeCommand(), names, { onProgress: progress.show, signal: stopped.signal, folder });
+      const work = run([{ command: makeCommand(), members }], { onProgress: progress.show, signal: stopped.signal });
       const parts = content.filter((part) => part instanceof HTMLElement);
       for (const part of parts) part.inert = true;
       outcome = await work;
@@ -134,14 +186,16 @@ export async function askAndRun(
 const shownAfterMs = 500;
 
 /**
- * Runs a folder command without asking. If it takes long, a dialog shows its progress and can stop it. Never rejects.
+ * Runs folder commands without asking. If they take long, a dialog shows their progress and can stop them. Never rejects.
  * @param title title of the dialog
- * @param folder URL path of the folder of the members
  */
-export async function runAtOnce(title: string, command: Command, names: readonly string[], folder: string): Promise<Outcome> {
-  const progress = progressBar(title, names.length);
+export async function runAtOnce<T extends Placed>(title: string, works: readonly Work<T>[]): Promise<Outcome<T>> {
+  const progress = progressBar(
+    title,
+    works.reduce((count, { members }) => count + members.length, 0),
+  );
   const stopped = new AbortController();
-  const work = runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder });
+  const work = run(works, { onProgress: progress.show, signal: stopped.signal });
   let dialog: Promise<unknown> | undefined;
   const showing = setTimeout(() => {
     const check = () => work.then(() => undefined);
@@ -153,36 +207,44 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/** Shows the result and refreshes the folder. @param tell shows the success message @param to name of the destination folder */
+/** Shows the result and refreshes the list. @param tell shows the success message @param to name of the destination folder */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
   to = '',
 ): Promise<void> {
-  const { folder, names, problems, isLost, isStopped } = outcome;
-  // Deselect only these names. Rows that the user selected meanwhile stay selected.
-  deselect(names);
-  if (isStopped && doneText !== 'copied') {
-    // The reply does not say what happened to the member in progress, so the members that still exist are requested.
-    const left = await listMembers(folder);
-    const there = new Set(typeof left === 'string' ? names : left.map(({ name }) => name));
-    outcome.done = names.filter((name) => !there.has(name));
-  }
+  const { members, problems, isLost, isStopped } = outcome;
+  // Deselect only these members. Rows that the user selected meanwhile stay selected.
+  deselect(members);
+  // The reply does not say what happened to the member in progress.
+  if (isStopped && doneText !== 'copied') outcome.done = await membersGone(members);
   const count = outcome.done.length;
-  if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0] ?? ''), to }));
-  if (isStopped) notice(text('stopped', { count: names.length - count }));
+  if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0]?.name ?? ''), to }));
+  if (isStopped) notice(text('stopped', { count: members.length - count }));
   const reasons = problems.slice(0, maxProblems);
   if (problems.length > maxProblems) reasons.push(`… +${problems.length - maxProblems}`);
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   await refreshRows();
   // The action bar, which had the focus, may have disappeared.
-  if (!document.activeElement?.closest('dialog, #list, .found')) byId('members').focus();
+  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/** Renames a member. @param folder URL path of its folder @returns the problem as a message; undefined if it succeeded */
-export function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
+/** Returns the members that are no longer in their folders. */
+async function membersGone<T extends Placed>(members: readonly T[]): Promise<T[]> {
+  const gone: T[] = [];
+  for (const [folder, group] of byFolder(members)) {
+    const left = await listMembers(folder);
+    if (typeof left === 'string') continue;
+    const there = new Set(left.map(({ name }) => name));
+    gone.push(...group.filter(({ name }) => !there.has(name)));
+  }
+  return gone;
+}
+
+/** Renames a member. @returns the problem as a message; undefined if it succeeded */
+export function renameMember({ name, folder, isFolder }: Member, newName: string): Promise<string | undefined> {
   const destination = new URL(memberUrl(newName, isFolder, folder), location.href).href;
   return trySend('MOVE', memberUrl(name, isFolder, folder), { 412: text('nameTaken') }, { destination, overwrite: 'F' });
 }

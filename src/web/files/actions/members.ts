@@ -7,27 +7,24 @@ import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
-import { askAndRun, showOutcome } from './commands.ts';
+import { askAndRun, outermost, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes rows of the current folder. @returns whether at least one was deleted */
+/** Asks, then deletes rows of the shown list. @returns whether at least one was deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
-  return rows.length > 0 && deleteMembers(rows.map(rowMember), folderUrl());
-}
-
-/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any was deleted */
-export async function deleteMembers(members: readonly Pick<Member, 'name' | 'isFolder'>[], folder: string): Promise<boolean> {
+  const members = outermost(rows.map(rowMember));
   const names = members.map(({ name }) => name);
   const [first] = members;
+  if (!first) return false;
   const count = members.length;
   // The warning about a folder is in the plural, because all its members are deleted, too.
-  const warned = { count: count === 1 && first?.isFolder === false ? 1 : 2 };
+  const warned = { count: count === 1 && !first.isFolder ? 1 : 2 };
   const content = [count > 1 && nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
-  const question = text('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
-  const outcome = await askAndRun(question, content, button, { names, folder }, () => ({ command: 'delete' }));
-  const tell = (message: string) => noticeUndoable(message, { deletedFrom: folder, names: outcome?.done ?? [] });
+  const question = text('deleteQuestion', { count, name: nameInText(first.name) });
+  const outcome = await askAndRun(question, content, button, members, () => ({ command: 'delete' }));
+  const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
   if (outcome) await showOutcome(outcome, 'deleted', may('trash') ? tell : undefined);
   return (outcome?.done.length ?? 0) > 0;
 }
@@ -66,10 +63,10 @@ export async function createFolder(): Promise<string | undefined> {
   return name?.trim();
 }
 
-/** Asks for the options of a link to a member of a folder, and creates the link. @param folder URL path of the folder */
-export async function shareMember(member: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
+/** Asks for the options of a link to a member of a folder, and creates the link. */
+export async function shareMember(member: Member): Promise<void> {
   const part = await loadPart(() => import('./share.ts'));
-  await part?.share(member, folder);
+  await part?.share(member);
   if (member.isFolder) void markShared(true);
 }
 
@@ -82,7 +79,8 @@ export function startMemberForm(): void {
   form.addEventListener('submit', async (event) => {
     if (isChecked || event.defaultPrevented) return;
     event.preventDefault();
-    const problem = await obstacle();
+    // A form that leads elsewhere downloads search results, which may be in another folder.
+    const problem = await obstacle(form.getAttribute('action') ?? folderUrl());
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
     isChecked = true;
     form.requestSubmit((event as SubmitEvent).submitter);

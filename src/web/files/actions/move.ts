@@ -2,10 +2,9 @@ import { displayName } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
-import { folderUrl } from '../navigation/folder.ts';
 import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
-import { runAtOnce, type TransferKind } from './commands.ts';
+import { outermost, runAtOnce, type TransferKind } from './commands.ts';
 import { showMoved } from './undo.ts';
 
 /** The rows being dragged. */
@@ -76,15 +75,13 @@ function endDrag(): void {
 
 /** Moves the dragged rows. @param to URL path of the destination folder */
 async function moveTo(to: string): Promise<void> {
-  const from = folderUrl();
-  const members = dragged.map(rowMember);
+  const members = outermost(dragged.map(rowMember));
   endDrag();
   const main = byId('main');
   main.ariaBusy = 'true';
-  const names = members.map(({ name }) => name);
-  const outcome = await runAtOnce(text('move'), { command: 'move', destination: decodeURIComponent(to) }, names, from);
+  const outcome = await runAtOnce(text('move'), [{ command: { command: 'move', destination: decodeURIComponent(to) }, members }]);
   main.ariaBusy = null;
-  await showMoved(outcome, members, from, to);
+  await showMoved(outcome, to);
 }
 
 /** Offers to move or copy the selection to another folder. */
@@ -92,13 +89,13 @@ export function offerTransfer(kind: TransferKind): void {
   addAction({
     label: text(kind),
     icon: kind,
-    run: (rows) => void transferMembers(kind, rows.map(rowMember), folderUrl()),
+    run: (rows) => void transferMembers(kind, rows.map(rowMember)),
     isForOne: false,
   });
 }
 
-/** Asks for a destination, then moves or copies members of a folder there. @param from URL path of their folder */
-export async function transferMembers(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
+/** Asks for a destination, then moves or copies members of folders there. */
+async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
-  await part?.transfer(kind, members, from);
+  await part?.transfer(kind, outermost(members));
 }

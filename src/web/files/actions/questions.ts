@@ -83,10 +83,12 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   const ids = readFields(form, button).getAll('selected');
   const placed = await fetchPlaces(ids);
   if (!placed) return void notice(text('error', { reason: text('noConnection') }), 'error');
-  const outcome = await runAtOnce(label, { command: 'restore' }, ids, '/home/');
-  const restored = outcome.done.flatMap((id) => placed.get(id) ?? []);
+  const members = ids.map((name) => ({ name, folder: '/home/' }));
+  const outcome = await runAtOnce(label, [{ command: { command: 'restore' }, members }]);
+  const done = outcome.done.map(({ name }) => name);
+  const restored = done.flatMap((id) => placed.get(id) ?? []);
   const problems: string[] = [];
-  const left = outcome.isLost || outcome.isStopped ? [] : ids.filter((id) => !outcome.done.includes(id));
+  const left = outcome.isLost || outcome.isStopped ? [] : ids.filter((id) => !done.includes(id));
   for (const id of left) {
     const place = placed.get(id);
     const name = await restoreAs(id, place?.name ?? '', label, problems);
@@ -96,7 +98,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   const message = first && text('restored', { count: restored.length, name: nameInText(first.name) });
   if (message && button.dataset.undo !== undefined) noticeUndoable(message, { restored });
   else if (message) notice(message);
-  if (outcome.isStopped) notice(text('stopped', { count: ids.length - outcome.done.length }));
+  if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
   if (outcome.isLost) problems.push(text('noConnection'));
   if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
   await showRest();

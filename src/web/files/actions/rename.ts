@@ -12,7 +12,7 @@ import { noticeUndoable } from './undo.ts';
 let moves: Promise<boolean> | undefined;
 
 /** Returns whether the service supports WebDAV's MOVE (RFC 4918 §9.9). */
-export function canMove(): Promise<boolean> {
+function canMove(): Promise<boolean> {
   moves ??= hasMove();
   return moves;
 }
@@ -31,14 +31,14 @@ export async function startRename(): Promise<boolean> {
 }
 
 function renameOne([row, ...others]: readonly Row[]): void {
-  if (row && others.length === 0) void rename(rowMember(row), folderUrl());
+  if (row && others.length === 0) void rename(rowMember(row));
   else if (row) notice(text('renameOne'), 'error');
 }
 
 function onKey(event: KeyboardEvent): void {
   if (event.key !== 'F2' || document.querySelector('dialog[open]') || !may('rename')) return;
   const row = focusedRow();
-  if (row) void rename(rowMember(row), folderUrl());
+  if (row) void rename(rowMember(row));
   else renameOne(selectedRows());
 }
 
@@ -52,8 +52,8 @@ async function hasMove(): Promise<boolean> {
   }
 }
 
-/** Asks for a new name and renames a member of a folder. @param folder URL path of the folder */
-export async function rename(member: Member, folder: string): Promise<void> {
+/** Asks for a new name and renames a member of a folder. */
+async function rename(member: Member): Promise<void> {
   const oldName = member.name;
   const dot = oldName.lastIndexOf('.');
   const question = {
@@ -63,13 +63,12 @@ export async function rename(member: Member, folder: string): Promise<void> {
     value: oldName,
     selectedLength: dot > 0 && !member.isFolder ? dot : oldName.length,
   };
-  const newName = await askName(question, (name) => renameMember(folder, member, name));
+  const newName = await askName(question, (name) => renameMember(member, name));
   if (newName === undefined) return;
   clearSelection();
   if (newName !== oldName) {
     noticeUndoable(text('renamed', { old: nameInText(oldName), name: nameInText(newName) }), {
-      from: folder,
-      to: folder,
+      to: member.folder,
       members: [member],
       newName,
     });

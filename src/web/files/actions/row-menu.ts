@@ -3,11 +3,12 @@ import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
-import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
+import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowMember, rowName, whenRowIsWritten } from '../rows/rows.ts';
+import { actionsFor, areInOneFolder, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
+import { memberUrl } from '../server.ts';
 import { deleteRows } from './members.ts';
 
-export interface Item {
+interface Item {
   label: string;
   icon: IconName;
   run: () => void;
@@ -47,7 +48,7 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
  * @param from element that gets the focus when the menu closes
  * @param beside position of the menu's button, or of the pointer
  */
-export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
+function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
   expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
   expanded?.setAttribute('aria-expanded', 'true');
@@ -81,7 +82,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   if (isOne && canOpen) list.push({ ...opening, run: () => rowLink(row).click() });
   if (isOne && canOpen && isFolder(row))
     list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
-  if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
+  if (may('read') && areInOneFolder(rows)) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
   if (isOne) {
     list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
@@ -101,7 +102,8 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
 function download(rows: readonly Row[]): void {
   const [row, ...others] = rows;
   if (row && others.length === 0 && !isFolder(row)) {
-    make('a', { href: rowLink(row).href, download: '' }).click();
+    const { name, folder } = rowMember(row);
+    make('a', { href: memberUrl(name, false, folder), download: '' }).click();
     return;
   }
   submit(rows, byId('actions').querySelector('[value=download-members]'));
@@ -132,7 +134,7 @@ function isOpen(): boolean {
 }
 
 /** Closes the menu if it is open. */
-export function closeMenu(givesFocusBack: boolean): void {
+function closeMenu(givesFocusBack: boolean): void {
   if (!isOpen()) return;
   menu.hidePopover();
   expanded?.setAttribute('aria-expanded', 'false');
@@ -164,17 +166,16 @@ const template = make(
   make('button.quiet', { type: 'button', tabIndex: -1, ariaHasPopup: 'menu', ariaExpanded: 'false' }, '⋯'),
 );
 
-/** Adds a menu button to a row. @returns the button */
-export function addMenuButton(row: HTMLTableRowElement, name: string): HTMLElement {
+/** Adds a menu button to a row. */
+function addMenuButton(row: Row): void {
   const cell = template.cloneNode(true) as HTMLTableCellElement;
   const button = cell.firstElementChild as HTMLElement;
-  button.ariaLabel = text('actionsFor', { name });
+  button.ariaLabel = text('actionsFor', { name: rowName(row) });
   row.append(cell);
-  return button;
 }
 
 /** Builds the header of the column with the menu buttons. */
-export function menuHead(): HTMLElement {
+function menuHead(): HTMLElement {
   return make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
 }
 
@@ -185,7 +186,7 @@ export function menuHead(): HTMLElement {
 export function startRowMenu(): void {
   const list = byId('list');
   list.querySelector('thead tr')?.append(menuHead());
-  whenRowIsWritten((row) => void addMenuButton(row, rowName(row)));
+  whenRowIsWritten(addMenuButton);
   // On narrow screens there is not enough room for all buttons of the selection.
   const rest = makeButton(
     '⋯',

@@ -23,8 +23,9 @@ function limits(): { usualDays: number; maxDays: number; needsPassword: boolean 
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** Asks for the settings of a link to a member, creates the link, and shows its URL once. @param folder URL path of the member's folder */
-export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
+/** Asks for the settings of a link to a member, creates the link, and shows its URL once. */
+export async function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>): Promise<void> {
+  const { name, isFolder } = member;
   const { usualDays, maxDays, needsPassword } = limits();
   const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
   const kind = make('select', ...kinds.map((value) => make('option', { value }, shareText(value === 'drop' ? 'toDrop' : 'toDownload'))));
@@ -51,7 +52,7 @@ export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'
     focus: days,
     check: async () => {
       const body = {
-        path: memberPath(name, folder),
+        path: memberPath(member),
         kind: kind.value,
         expires: Number(days.value) * 86_400,
         ...(password.value !== '' && { password: password.value }),

@@ -1,21 +1,20 @@
 import { text } from '../language.ts';
-import { folderUrl } from '../navigation/folder.ts';
 import { placedRows } from '../rows/row-window.ts';
-import { isFolder, type Row, rowLink, rowName, whenRowIsPlaced } from '../rows/rows.ts';
+import { isFolder, type Member, type Row, rowLink, rowMember, whenRowIsPlaced } from '../rows/rows.ts';
 
 export const linksUrl = '/home/__svc__/links';
 
 /** Paths that the account shares; undefined until they are known. */
 let shared: ReadonlySet<string> | undefined;
 
-/** The virtual path of a member of a folder. */
-export function memberPath(name: string, folder: string): string {
+/** Returns the virtual path of a member. */
+export function memberPath({ name, folder }: Pick<Member, 'name' | 'folder'>): string {
   return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
 }
 
 function mark(row: Row): void {
   if (!shared || !isFolder(row)) return;
-  const isShared = shared.has(memberPath(rowName(row), folderUrl()));
+  const isShared = shared.has(memberPath(rowMember(row)));
   const link = rowLink(row);
   link.classList.toggle('shared', isShared);
   if (isShared) link.setAttribute('aria-description', text('isShared'));

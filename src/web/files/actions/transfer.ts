@@ -8,7 +8,7 @@ import en from '../../texts/transfer/en.json' with { type: 'json' };
 import es from '../../texts/transfer/es.json' with { type: 'json' };
 import fr from '../../texts/transfer/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
-import { may } from '../navigation/folder.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
 import type { Member } from '../rows/rows.ts';
 import { listMembers, memberUrl, trySend } from '../server.ts';
@@ -30,17 +30,16 @@ const words = {
 /** Compares names so that folders have the same order as the rows of the page. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-/** Asks for a destination folder, then moves or copies members to it. @param from URL path of the folder that contains them */
-export async function transfer(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
+/** Asks for a destination folder, then moves or copies members to it. */
+export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const { title, here } = words[kind];
-  const names = members.map(({ name }) => name);
-  const moved = members.filter(({ isFolder }) => isFolder).map(({ name }) => memberUrl(name, true, from));
-  const browser = new FolderBrowser(from, new Set(moved));
+  const moved = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
+  const browser = new FolderBrowser(new Set(members.map(({ folder }) => folder)), new Set(moved));
   const asked = askAndRun(
     transferText(title),
     [browser.element],
     { label: transferText(here), kind: 'primary' },
-    { names, folder: from },
+    members,
     () => ({ command: kind, destination: decodeURIComponent(browser.chosen) }),
     'folder-choice',
   );
@@ -49,14 +48,14 @@ export async function transfer(kind: TransferKind, members: readonly Member[], f
   if (!outcome) return;
   if (outcome.done.length > 0) keepRecent(browser.chosen);
   if (kind === 'copy') await showOutcome(outcome, 'copied', undefined, folderLabel(browser.chosen));
-  else await showMoved(outcome, members, from, browser.chosen);
+  else await showMoved(outcome, browser.chosen);
 }
 
 /** Lets the user choose a folder, starting from the current one. */
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
-  readonly #from: string;
+  readonly #from: ReadonlySet<string>;
   readonly #moved: ReadonlySet<string>;
   readonly #isHere = make('span.hint', { id: 'is-here', hidden: true }, transferText('isHere'));
   readonly #place = make('p.place-here', { role: 'status' });
@@ -75,11 +74,12 @@ class FolderBrowser {
   #content: string[] = [];
 
   /**
-   * @param from URL path of the folder of the members. It cannot be the destination
+   * @param from URL paths of the folders of the members. If it is only one, it cannot be the destination
    * @param moved URL paths of the moved or copied folders. They cannot be the destination, either
    */
-  constructor(from: string, moved: ReadonlySet<string>) {
-    this.chosen = from;
+  constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>) {
+    const [only = folderUrl()] = from.size === 1 ? from : [];
+    this.chosen = only;
     this.#from = from;
     this.#moved = moved;
     this.#filter.addEventListener('input', () => this.#draw());
@@ -91,18 +91,18 @@ class FolderBrowser {
       if (!this.#newFolder.hidden) this.#name.focus();
     });
     add.hidden = !may('create-folder');
-    const recent = recentFolders().filter((url) => url !== from && !this.#isInside(url));
+    const recent = recentFolders().filter((url) => url !== only && !this.#isInside(url));
     for (const url of recent) this.#recent.set(url, this.#wayTo(folderLabel(url), 'recent', url));
     this.#lately.append(make('span.hint', transferText('recent')), ...this.#recent.values());
     const head = make('div.head', this.#filter, add);
     this.element = make('div', this.#lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
-    void this.#browse(from);
+    void this.#browse(only);
   }
 
   /** Enables the button that chooses the shown folder, unless the members are already there. The reason stands beside the folder's name. */
   offer(): void {
     const button = this.element.closest('dialog')?.querySelector<HTMLButtonElement>('button[value=ok]');
-    this.#isHere.hidden = this.chosen !== this.#from;
+    this.#isHere.hidden = this.#from.size > 1 || !this.#from.has(this.chosen);
     if (!button) return;
     button.disabled = !this.#isHere.hidden;
     button.setAttribute('aria-describedby', button.disabled ? this.#isHere.id : '');

@@ -3,30 +3,27 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, send } from '../server.ts';
-import { maxProblems, type Outcome, renameMember, runAtOnce, showOutcome } from './commands.ts';
+import { byFolder, maxProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
+import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
 interface Change {
-  /** URL path of the folder that contained the members before. */
-  from: string;
+  /** The members as they were before. */
+  members: readonly Member[];
   /** URL path of the folder that contains the members now. */
   to: string;
-  members: readonly Member[];
   /** The new name of the member, if it was renamed. */
   newName?: string;
 }
 
 /** A deletion that moved members to the trash. */
 interface Deletion {
-  /** URL path of the folder that contained the members. */
-  deletedFrom: string;
-  names: readonly string[];
+  deleted: readonly Placed[];
 }
 
 /** A restoration from the trash. It is undone by deleting the members, which moves them to the trash again. */
 interface Restoration {
-  /** The restored members, with the URL paths of their folders. */
-  restored: readonly { name: string; folder: string }[];
+  restored: readonly Placed[];
 }
 
 type Undoable = Change | Deletion | Restoration;
@@ -45,25 +42,27 @@ export async function undoLast(): Promise<void> {
   const { change, forget } = last;
   last = undefined;
   forget();
-  if ('deletedFrom' in change) return restore(change);
+  if ('deleted' in change) return restore(change);
   if ('restored' in change) return deleteAgain(change);
   const { members, problems } = await unchanged(change);
   let done = 0;
   const { newName } = change;
   const [only] = members;
   if (newName !== undefined && only) {
-    const problem = await renameMember(change.from, { ...only, name: newName }, only.name);
+    const problem = await renameMember({ ...only, name: newName }, only.name);
     if (problem === undefined) done = 1;
     else problems.push(`${nameInText(newName)}: ${problem}`);
   } else if (members.length > 0) {
-    const command = { command: 'move', destination: decodeURIComponent(change.from) } as const;
-    const names = members.map(({ name }) => name);
-    const outcome = await runAtOnce(text('undo'), command, names, change.to);
+    const works = [...byFolder(members)].map(([folder, group]) => ({
+      command: { command: 'move', destination: decodeURIComponent(folder) } as const,
+      members: group.map((member) => ({ ...member, folder: change.to })),
+    }));
+    const outcome = await runAtOnce(text('undo'), works);
     done = outcome.done.length;
     if (outcome.isStopped) {
       // The reply does not say what happened to the member in progress, so the folder is requested.
       const left = (await unchanged({ ...change, members })).members.length;
-      done = names.length - left;
+      done = members.length - left;
       notice(text('stopped', { count: left }));
     }
     problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
@@ -79,40 +78,35 @@ async function tellUndone(done: number, problems: readonly string[], focusOn?: s
 }
 
 async function deleteAgain({ restored }: Restoration): Promise<void> {
-  let done = 0;
-  const problems: string[] = [];
-  for (const folder of new Set(restored.map((member) => member.folder))) {
-    const names = restored.filter((member) => member.folder === folder).map(({ name }) => name);
-    const outcome = await runAtOnce(text('undo'), { command: 'delete' }, names, folder);
-    done += outcome.done.length;
-    problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
-  }
-  await tellUndone(done, problems);
+  const { done, problems, isLost } = await runAtOnce(text('undo'), [{ command: { command: 'delete' }, members: restored }]);
+  await tellUndone(done.length, isLost ? [...problems, text('noConnection')] : problems);
 }
 
 /** Restores the deleted members. If several deleted members have the same name, it restores the latest one. */
-async function restore({ deletedFrom, names }: Deletion): Promise<void> {
-  const folder = decodeURIComponent(deletedFrom).slice('/home'.length);
+async function restore({ deleted }: Deletion): Promise<void> {
   const problems: string[] = [];
   const ids = new Map<string, string>();
   try {
     const reply = await send('GET', '/home/__svc__/trash');
     const { trash = [] } = reply.ok ? ((await reply.json()) as { trash?: { id: string; path: string }[] }) : {};
-    for (const name of names) {
-      const id = trash.find(({ path }) => path === folder + name)?.id;
+    const latest = new Map(trash.toReversed().map(({ path, id }) => [path, id]));
+    for (const member of deleted) {
+      const { name } = member;
+      const id = latest.get(memberPath(member));
       if (id === undefined) problems.push(`${nameInText(name)}: ${text('goneFromTrash')}`);
       else ids.set(id, name);
     }
   } catch {
     problems.push(text('noConnection'));
   }
-  const outcome = ids.size > 0 ? await runAtOnce(text('undo'), { command: 'restore' }, [...ids.keys()], deletedFrom) : undefined;
+  const members = [...ids.keys()].map((name) => ({ name, folder: '/home/' }));
+  const outcome = ids.size > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
   for (const problem of outcome?.problems ?? []) {
     const [id = '', ...words] = problem.split(': ');
     problems.push([nameInText(ids.get(id) ?? id), ...words].join(': '));
   }
   if (outcome?.isLost) problems.push(text('noConnection'));
-  await tellUndone(outcome?.done.length ?? 0, problems, names[0]);
+  await tellUndone(outcome?.done.length ?? 0, problems, deleted[0]?.name);
 }
 
 /** Returns the members that have not changed since the move or renaming. Members that others changed must not be touched. */
@@ -136,10 +130,9 @@ function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
 }
 
-/** Shows the result of a move, and offers to undo it. @param from URL path of the former folder @param to URL path of the new folder */
-export async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
-  const done = new Set(outcome.done);
-  const tell = (message: string) => noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });
+/** Shows the result of a move, and offers to undo it. @param to URL path of the new folder */
+export async function showMoved(outcome: Outcome<Member>, to: string): Promise<void> {
+  const tell = (message: string) => noticeUndoable(message, { to, members: outcome.done });
   await showOutcome(outcome, 'moved', tell, folderLabel(to));
 }
 

@@ -3,8 +3,8 @@ import { isAccountPage, layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
 /**
- * If a file has a preview, makes its link lead to the folder with the preview open. Audio files are an exception, because they play only
- * in their folder.
+ * If a file has a preview, makes its link lead to the folder with the preview open. Audio files are an exception, because the player has
+ * no page.
  */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];

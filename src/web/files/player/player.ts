@@ -5,7 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { type ScriptTextName, text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { focusRow, previewKind, type Row, rowName, shownRows } from '../rows/rows.ts';
+import { focusRow, previewKind, type Row, rowMember, rowName, shownRows } from '../rows/rows.ts';
 import { memberUrl, obstacle } from '../server.ts';
 import { clockText } from './clock.ts';
 import style from './player.css';
@@ -20,12 +20,12 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays an audio file, and then the audio files after it in the folder. */
+/** Plays an audio file, and then the audio files after it in the list. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
   player.start(
-    rows.map((row) => ({ name: rowName(row), url: memberUrl(rowName(row)) })),
+    rows.map(rowMember).map(({ name, folder }) => ({ name, url: memberUrl(name, false, folder) })),
     rows.indexOf(first),
   );
 }

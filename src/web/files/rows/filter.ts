@@ -31,6 +31,8 @@ export function filterText(): string {
 }
 
 export function setFilter(value: string): void {
+  // A page of search results has a field that searches only.
+  if (!field.isConnected) return;
   field.value = value;
   if (value !== '') openSearch();
   apply();
@@ -38,8 +40,9 @@ export function setFilter(value: string): void {
 
 export function focusFilter(): void {
   openSearch();
-  field.focus();
-  field.select();
+  const shown = byId('tools').querySelector<HTMLInputElement>('.search input');
+  shown?.focus();
+  shown?.select();
 }
 
 const accents = /\p{M}/gu;

@@ -21,10 +21,10 @@ interface ShownName {
   name: string;
 }
 
-/** Shortens the names in the rows of a folder to two lines. */
-export function startLongNames(): void {
+/** Shortens the names in the rows of a list to two lines. @param draw creates the nodes of a part of a name */
+export function startLongNames(draw?: (part: string) => (Node | string)[]): void {
   const shown = (row: Row) => ({ link: rowLink(row), name: rowName(row) });
-  const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown));
+  const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown), draw);
   whenRowIsWritten((row) => fit([shown(row)]));
 }
 
@@ -35,7 +35,7 @@ export function startLongNames(): void {
  * @param draw creates the nodes of a part of a name
  * @returns a function that fits names in the next frame
  */
-export function keepShort(
+function keepShort(
   table: HTMLElement,
   shown: () => ShownName[],
   draw: (part: string) => (Node | string)[] = (part) => [part],

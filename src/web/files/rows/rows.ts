@@ -4,7 +4,7 @@ import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
-import { shownPage } from '../navigation/folder.ts';
+import { folderUrl, shownPage } from '../navigation/folder.ts';
 import { fetchPage, replyReason, send } from '../server.ts';
 import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
@@ -44,7 +44,7 @@ async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undef
       const [name, look, sizeBytes, modified] = JSON.parse(line) as Line;
       const before = sent[rows.length];
       const isSame = before !== undefined && rowMember(before).name === name;
-      rows.push(isSame ? before : makeRow({ name, isFolder: look === 'folder', sizeBytes, modified, look }));
+      rows.push(isSame ? before : makeRow({ name, folder: page.pathname, isFolder: look === 'folder', sizeBytes, modified, look }));
     };
     inFrames(lines, add, () => resolve(rows));
   });
@@ -71,6 +71,8 @@ export type Row = HTMLTableRowElement;
 /** The known state of a member, which is compared with later states to detect changes. */
 export interface Member {
   name: string;
+  /** URL path of the folder that contains it. */
+  folder: string;
   isFolder: boolean;
   sizeBytes: number;
   /** Modification time, as Unix time in whole seconds. */
@@ -97,6 +99,7 @@ function writtenMember(row: Row): Member {
   return {
     // In the trash, for example, the value is an ID.
     name: box?.dataset.name ?? box?.value ?? '',
+    folder: folderUrl(),
     id: box?.dataset.name === undefined ? undefined : box.value,
     isFolder: look === 'folder',
     sizeBytes: Number(row.dataset.size),
@@ -203,10 +206,14 @@ export function rowName(row: Row): string {
   return rowMember(row).name;
 }
 
-/** Returns what identifies a row among those of its page: the member's name, or its ID. */
+/** Returns what identifies a row among those of its page: the path of the member, or its ID. */
 export function rowKey(row: Row): string {
-  const { id, name } = rowMember(row);
-  return id ?? name;
+  return rowMember(row).id ?? memberKey(rowMember(row));
+}
+
+/** Returns the key of the row of a member. */
+export function memberKey({ folder, name }: Pick<Member, 'folder' | 'name'>): string {
+  return folder + name;
 }
 
 export function isFolder(row: Row): boolean {
@@ -228,10 +235,10 @@ let markers: ((row: Row) => void)[] = [];
 let stopFinishing = () => {};
 
 /** Refreshes the list of a page that does not show a folder's rows, such as search results. */
-let renewOthers: (() => Promise<void>) | undefined;
+let renewOthers: ((focusOn?: string) => Promise<void>) | undefined;
 
-/** Registers a function that refreshes the list of a page which does not show a folder's rows. */
-export function renewBy(renew: () => Promise<void>): void {
+/** Registers a function that refreshes the list of a page which does not show a folder's rows. It gets the name of the row to focus. */
+export function renewBy(renew: (focusOn?: string) => Promise<void>): void {
   renewOthers = renew;
 }
 
@@ -313,7 +320,7 @@ function writtenRow(row: Row): Row {
  */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
-  if (!table) return renewOthers?.();
+  if (!table || table.matches('.found')) return renewOthers?.(focusOn);
   // This asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
@@ -325,13 +332,19 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
   // The user may have opened another folder meanwhile.
   if (!table.isConnected) return;
-  const focused = focusedRow();
-  const focusedName = focusOn ?? (focused && rowName(focused));
   byId('count').replaceWith(document.adoptNode(count));
-  takeRows(later ?? sent, focusOn);
-  const row = focusedName === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === focusedName);
-  if (row) focusRow(row);
-  else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
+  replaceRows(later ?? sent, focusOn);
+}
+
+/** Shows other rows. The selected rows and the focused row are found again. @param focusOn name of the row to focus */
+export function replaceRows(taken: readonly Row[], focusOn?: string): void {
+  const focused = focusedRow();
+  const key = focused && rowKey(focused);
+  takeRows(taken, focusOn);
+  if (focusOn === undefined && key === undefined) return;
+  const row = shownRows().find((candidate) => (focusOn === undefined ? rowKey(candidate) === key : rowName(candidate) === focusOn));
+  if (row && row !== focusedRow()) focusRow(row);
+  else if (!row && document.activeElement === document.body) byId('members').focus();
 }
 
 async function takeLaterRows(change: number): Promise<void> {

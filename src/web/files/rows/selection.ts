@@ -8,12 +8,14 @@ import {
   focusedRow,
   focusRow,
   isThere,
+  type Member,
+  memberKey,
   type Row,
   rowAt,
   rowCheckbox,
   rowKey,
   rowLink,
-  rowName,
+  rowMember,
   shownRows,
   whenRowIsPlaced,
   whenRowsChange,
@@ -115,7 +117,7 @@ let forOne: HTMLButtonElement[] = [];
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
-  // A page of search results has no action bar.
+  // A page without a list has no action bar.
   if (!bar) return;
   const isNew = bar.hidden;
   bar.hidden = count === 0;
@@ -134,6 +136,14 @@ export function updateSelection(): void {
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of forOne) button.hidden = count !== 1;
+  const archive = bar.querySelector<HTMLElement>('[value=download-members]');
+  if (archive) archive.hidden = !areInOneFolder([...selected]);
+}
+
+/** Returns whether rows are in one folder, so that one archive can contain them. Search results may be in several. */
+export function areInOneFolder(rows: readonly Row[]): boolean {
+  const [first] = rows;
+  return !first || rows.every((row) => rowMember(row).folder === rowMember(first).folder);
 }
 
 export function toggleRow(row: Row): void {
@@ -175,9 +185,9 @@ export function extendSelection(from: Row, to: Row): void {
   updateSelection();
 }
 
-export function deselect(names: readonly string[]): void {
-  const gone = new Set(names);
-  setSelected(selectedRows().filter((row) => !gone.has(rowName(row))));
+export function deselect(members: readonly Pick<Member, 'folder' | 'name'>[]): void {
+  const gone = new Set(members.map(memberKey));
+  setSelected(selectedRows().filter((row) => !gone.has(rowKey(row))));
   updateSelection();
 }
 

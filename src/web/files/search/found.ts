@@ -1,47 +1,55 @@
-import { escapeInvisible, nameInText } from '../../../lib/display-name.ts';
+import { escapeInvisible, nameInText, visibleControls } from '../../../lib/display-name.ts';
 import { fileIconClasses } from '../../../lib/media-types.ts';
-import { showDate } from '../../shared/dates.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
-import { formatTag, partTexts, sizeText } from '../../shared/locale.ts';
+import { formatTag, partTexts } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import de from '../../texts/found/de.json' with { type: 'json' };
 import en from '../../texts/found/en.json' with { type: 'json' };
 import es from '../../texts/found/es.json' with { type: 'json' };
 import fr from '../../texts/found/fr.json' with { type: 'json' };
-import { createFolder, deleteMembers, shareMember } from '../actions/members.ts';
-import { transferMembers } from '../actions/move.ts';
-import { canMove, rename } from '../actions/rename.ts';
-import { addMenuButton, closeMenu, type Item, menuHead, showMenu } from '../actions/row-menu.ts';
+import { createFolder } from '../actions/members.ts';
 import { folderLabel } from '../actions/undo.ts';
 import { text } from '../language.ts';
 import { folderUrl, may, shownPage } from '../navigation/folder.ts';
 import { showFolder } from '../navigation/folder-change.ts';
 import { leadToPreview } from '../navigation/links.ts';
-import { startSearchField } from '../rows/filter.ts';
-import { keepShort } from '../rows/long-names.ts';
-import { kindOfFile, type Member, renewBy } from '../rows/rows.ts';
-import { homeUrl, type ListedMember, memberUrl, obstacle, replyReason, send } from '../server.ts';
-import { forgetRows, watchForThumbnail } from '../thumbnails/thumbnails.ts';
+import { startLongNames } from '../rows/long-names.ts';
+import {
+  type Member,
+  makeRow,
+  memberKey,
+  type Row,
+  renewBy,
+  replaceRows,
+  rowLink,
+  rowMember,
+  showOnly,
+  startRows,
+  whenRowIsWritten,
+  whenRowsChange,
+} from '../rows/rows.ts';
+import { addAction, selectedRows } from '../rows/selection.ts';
+import { homeUrl, type ListedMember, memberUrl, replyReason, send } from '../server.ts';
 
 /** Returns a text for search results. */
 const foundText = partTexts({ en, de, es, fr });
 
+/** A member that a search found. Its path begins at the account's root. */
+type FoundMember = ListedMember & { path: string };
+
 /** A line of the reply. It is a result; the last line may instead say that there are more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
-/** A result and its row in the table. */
-type Found = FoundMember & { element: HTMLTableRowElement };
-
-type Compare = (a: Found, b: Found) => number;
+type Compare = (a: Member, b: Member) => number;
 
 /** Compares names in the same order as rows of folders. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 const comparisons: Readonly<Record<string, Compare>> = {
   name: (a, b) => naturally(a.name, b.name),
-  inFolder: (a, b) => naturally(parentFolder(a), parentFolder(b)),
-  size: (a, b) => a.size - b.size,
+  inFolder: (a, b) => naturally(decodeURIComponent(a.folder), decodeURIComponent(b.folder)),
+  size: (a, b) => a.sizeBytes - b.sizeBytes,
   modified: (a, b) => a.modified - b.modified,
 };
 
@@ -49,31 +57,52 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results. They are in the page already, or are shown as they arrive. After each change, the search runs again.
+ * Shows search results as a list like that of a folder. They are in the page already, or are shown as they arrive. After each change, the
+ * search runs again.
  *
  * @param signal aborted when another page is shown
+ * @param startListing starts the scripts of the list
  */
-export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
+export function showFound(table: HTMLTableElement, signal: AbortSignal, startListing: () => void): void {
   const wanted = table.dataset.text ?? '';
-  const body = table.tBodies[0] ?? table.createTBody();
-  let results: Found[] = [];
-  let compare: Compare | undefined;
-  forgetRows();
-  const shown = ({ element, name }: Found) => ({ link: element.querySelector('a') as HTMLAnchorElement, name });
-  const fit = keepShort(
-    table,
-    () => results.map(shown),
-    (part) => marked(part, wanted),
+  const isPending = table.dataset.pending !== undefined;
+  let results = [...(table.tBodies[0]?.rows ?? [])].map(adopted);
+  let compare: Compare = () => 0;
+  let focusOn: string | undefined;
+  const show = () =>
+    replaceRows(
+      results.toSorted((a, b) => compare(rowMember(a), rowMember(b))),
+      focusOn,
+    );
+  table.tBodies[0]?.replaceChildren();
+  table.id = 'list';
+  if (isPending) table.after(make('div', { id: 'count' }));
+  startRows();
+  whenRowIsWritten((row) => finishCells(row, wanted));
+  startLongNames((part) => marked(part, wanted));
+  startListing();
+  // In a folder, the filter places the rows.
+  whenRowsChange(() => showOnly(undefined));
+  addAction({
+    label: foundText('showInFolder'),
+    icon: 'up',
+    run: ([row]) => void (row && showFolder(new URL(rowMember(row).folder, location.href))),
+    isForOne: true,
+  });
+  if (!may('read')) byId('actions').querySelector('[value=download-members]')?.remove();
+  // An archive is requested from the folder of the selected results.
+  byId('members').addEventListener(
+    'submit',
+    ({ currentTarget: form }) => {
+      const [row] = selectedRows();
+      if (row) (form as HTMLFormElement).setAttribute('action', rowMember(row).folder);
+    },
+    { capture: true },
   );
-  const order = () => {
-    if (compare) results.sort(compare);
-    keepFocus(() => place(body, results));
-  };
   startSorting(table, (wish) => {
     compare = wish;
-    order();
+    show();
   });
-  startSearchField();
   if (may('create-folder'))
     byId('tools')
       .querySelector('.search-opener, .search')
@@ -81,10 +110,12 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
 
   /** Runs the search. @param isNew whether results are shown at once. If not, they replace the previous ones when the search has ended */
   const run = async (isNew: boolean) => {
-    const known = new Map(results.map((result) => [resultKey(result), result]));
-    const found: Found[] = [];
+    const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
+    const found: Row[] = [];
     let isTruncated = false;
     let problem: string | undefined;
+    let frame = 0;
+    if (isNew) results = found;
     try {
       const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
       if (!reply.ok) problem = await replyReason(reply);
@@ -95,77 +126,79 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
             isTruncated = true;
             continue;
           }
-          const result = known.get(resultKey(item)) ?? { ...item, element: foundRow(item, wanted) };
-          found.push(result);
-          if (isNew) body.append(result.element);
-          fit([shown(result)]);
+          const member = memberOf(item);
+          found.push(known.get(resultKey(member)) ?? makeRow(member));
+          if (isNew)
+            frame ||= requestAnimationFrame(() => {
+              frame = 0;
+              show();
+            });
         }
       }
     } catch {
-      if (signal.aborted) return;
-      problem = text('noConnection');
+      if (!signal.aborted) problem = text('noConnection');
     }
+    cancelAnimationFrame(frame);
+    if (signal.aborted) return;
     // If a repeated search fails, the previous results are kept.
     if (isNew || problem === undefined) results = found;
     table.ariaBusy = null;
-    order();
+    show();
+    focusOn = undefined;
     showEnd(table, results.length, { isTruncated, problem });
   };
-  if (table.dataset.pending === undefined) {
-    results = adopted(body, wanted);
-    fit(results.map(shown));
-  } else {
+  if (isPending) {
     table.ariaBusy = 'true';
     void run(true);
-  }
-  renewBy(onceAtATime(() => run(false)));
-}
-
-/** Replaces each row that was sent with the page. The new rows have a menu and formatted times. */
-function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
-  return [...body.rows].flatMap((shown) => {
-    const link = shown.querySelector('a');
-    if (!link) return [];
-    const path = decodeURIComponent(link.pathname.slice('/home'.length).replace(/\/$/, ''));
-    const [, , sizeCell, timeCell] = shown.cells;
-    const found = {
-      path,
-      name: path.slice(path.lastIndexOf('/') + 1),
-      is_directory: link.classList.contains('folder'),
-      size: Number(sizeCell?.dataset.size),
-      modified: Number(timeCell?.dataset.time),
-    };
-    const element = foundRow(found, wanted);
-    shown.replaceWith(element);
-    return [{ ...found, element }];
+  } else show();
+  const runAgain = onceAtATime(() => run(false));
+  renewBy((name) => {
+    focusOn = name;
+    return runAgain();
   });
 }
 
+/** Returns the member of a result. */
+function memberOf({ path, name, is_directory: isFolder, size, modified }: FoundMember): Member {
+  const folder = homeUrl(path.slice(0, path.length - name.length));
+  const look = isFolder ? 'folder' : fileIconClasses(name);
+  return { name, folder, isFolder, sizeBytes: size, modified: Math.floor(modified), look };
+}
+
+/** Makes a row from one that was sent with the page. */
+function adopted(sent: Row): Row {
+  const link = rowLink(sent);
+  const [, , sizeCell, timeCell] = sent.cells;
+  const path = decodeURIComponent(link.pathname.slice('/home'.length).replace(/\/$/, ''));
+  const found = {
+    path,
+    name: path.slice(path.lastIndexOf('/') + 1),
+    is_directory: link.classList.contains('folder'),
+    size: Number(sizeCell?.dataset.size),
+    modified: Number(timeCell?.dataset.time),
+  };
+  return makeRow(memberOf(found));
+}
+
 /** Returns the key of a result. Results with equal keys look the same. */
-function resultKey({ path, is_directory: isFolder, size, modified }: FoundMember): string {
-  return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
+function resultKey(member: Member): string {
+  return JSON.stringify([memberKey(member), member.isFolder, member.sizeBytes, member.modified]);
 }
 
-/** Puts the rows of results into the table in their order, and removes all others. */
-function place(body: HTMLElement, results: readonly Found[]): void {
-  const wanted = new Set<Element>(results.map(({ element }) => element));
-  for (const row of [...body.children]) if (!wanted.has(row)) row.remove();
-  for (const [index, { element }] of results.entries()) {
-    const present = body.children[index] ?? null;
-    if (present !== element) body.insertBefore(element, present);
-  }
-}
-
-/** Runs a function that moves rows, and then restores the focus, which a moved row loses. */
-function keepFocus(move: () => void): void {
-  const focused = document.activeElement;
-  move();
-  if (focused instanceof HTMLElement && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+/** Completes the row of a result: the name leads to the result in its folder and shows the searched text, and a cell has the folder. */
+function finishCells(row: Row, wanted: string): void {
+  const { name, folder, isFolder } = rowMember(row);
+  const link = rowLink(row);
+  link.href = memberUrl(name, isFolder, folder);
+  link.replaceChildren(make('bdi', ...marked(escapeInvisible(visibleControls(name)), wanted)));
+  leadToPreview(link);
+  const path = decodeURIComponent(folder.slice('/home'.length, -1));
+  row.append(make('td', { role: 'cell' }, make('a', { href: folder }, make('bdi', path === '' ? text('files') : escapeInvisible(path)))));
 }
 
 /** Shows the number of results, or a problem. Screen readers announce it, because it means that the search has ended. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
-  while (table.nextSibling) table.nextSibling.remove();
+  while (table.nextElementSibling?.id !== 'actions') table.nextElementSibling?.remove();
   const end = make('div', { id: 'count', role: 'status' });
   table.after(end);
   table.hidden = count === 0;
@@ -199,7 +232,6 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
     const button = makeButton(head.textContent ?? '', undefined, sort, 'quiet');
     head.replaceChildren(button);
   }
-  table.tHead?.rows[0]?.append(menuHead());
 }
 
 /** Creates a folder in the searched one. A notice names the folder, because the results may not include it. */
@@ -227,93 +259,6 @@ function onceAtATime(work: () => Promise<void>): () => Promise<void> {
     });
     return next;
   };
-}
-
-/** A member that a search found. Its path begins at the account's root. */
-type FoundMember = ListedMember & { path: string };
-
-/** Whether members can be renamed and moved; false until that is known. */
-let isMovable = false;
-
-/** Returns the path of the folder that contains a result. */
-function parentFolder({ path, name }: Pick<FoundMember, 'path' | 'name'>): string {
-  return path.slice(0, path.length - name.length);
-}
-
-/** Builds a row of the results with name, folder, size, time, and a menu like that of a row in a folder. @param wanted the searched text */
-function foundRow(found: FoundMember, wanted: string): HTMLTableRowElement {
-  const { name, is_directory: isFolder, size } = found;
-  const folder = homeUrl(parentFolder(found));
-  const look = isFolder ? 'folder' : fileIconClasses(name);
-  const member = { name, isFolder, sizeBytes: size, modified: Math.floor(found.modified), look };
-  const url = memberUrl(name, isFolder, folder);
-  const link = make('a', { className: `i ${look}`, href: url }, make('bdi', ...marked(escapeInvisible(name), wanted)));
-  leadToPreview(link);
-  const place = parentFolder(found) === '/' ? text('files') : escapeInvisible(parentFolder(found).slice(0, -1));
-  const time = make('td', { attributes: { 'data-time': String(member.modified) } });
-  showDate(time);
-  const about = isFolder ? make('span.hidden', foundText('folder')) : sizeText(size);
-  const row = make(
-    'tr',
-    { role: 'row' },
-    make('td', link),
-    make('td', make('a', { href: folder }, make('bdi', place))),
-    make('td', about),
-    time,
-  );
-  for (const cell of row.cells) cell.role = 'cell';
-  const button = addMenuButton(row, name);
-  // Unlike in a folder, the arrow keys do not reach these buttons, so the buttons are in the tab order.
-  button.tabIndex = 0;
-  const open = (from: HTMLElement, beside: DOMRect) => showMenu(from, beside, button.ariaLabel ?? '', itemsFor(link, member, folder));
-  button.addEventListener('click', () => {
-    if (button.ariaExpanded === 'true') closeMenu(true);
-    else open(button, button.getBoundingClientRect());
-  });
-  row.addEventListener('contextmenu', (event) => {
-    if (event.shiftKey) return;
-    event.preventDefault();
-    link.focus({ preventScroll: true });
-    open(link, new DOMRect(event.clientX, event.clientY));
-  });
-  if (may('read')) watchForThumbnail(row, { ...member, url, kind: isFolder ? undefined : kindOfFile(name, look.split(' ')), link });
-  void canMove().then((can) => {
-    isMovable = can;
-  });
-  return row;
-}
-
-/** Returns the same menu items as in the folder of the result. The service decides about each of them by the rights in that folder. */
-function itemsFor(link: HTMLAnchorElement, member: Member, folder: string): Item[] {
-  const { isFolder } = member;
-  const can = isMovable && may('rename');
-  const items: (Item | false)[] = [
-    isFolder && { label: text('keyOpen'), icon: 'files', run: () => link.click() },
-    // If a file has a preview, its link leads to that.
-    link.search !== '' && may('read') && { label: text('preview'), icon: 'eye', run: () => link.click() },
-    { label: foundText('showInFolder'), icon: 'up', run: () => void showFolder(new URL(folder, location.href)) },
-    may('read') && { label: text('download'), icon: 'download', run: () => void download(member, folder) },
-    may('share') && { label: text('share'), icon: 'share', run: () => void shareMember(member, folder) },
-    can && { label: text('rename'), icon: 'rename', run: () => void rename(member, folder) },
-    can && { label: text('move'), icon: 'move', run: () => void transferMembers('move', [member], folder) },
-    may('read') &&
-      (may('write') || may('rename')) && { label: text('copy'), icon: 'copy', run: () => void transferMembers('copy', [member], folder) },
-    may('delete') && { label: text('delete'), icon: 'trash', isDanger: true, run: () => void deleteMembers([member], folder) },
-  ];
-  return items.filter((item) => item !== false);
-}
-
-/** Downloads a file, or a folder as an archive. */
-async function download({ name, isFolder }: Member, folder: string): Promise<void> {
-  if (!isFolder) return make('a', { href: memberUrl(name, false, folder), download: name }).click();
-  const problem = await obstacle(memberUrl(name, true, folder));
-  if (problem !== undefined) return void notice(text('error', { reason: problem }), 'error');
-  const field = (key: string, value: string) => make('input', { type: 'hidden', name: key, value });
-  const fields = [field('action', 'download-members'), field('selected-members', name)];
-  const form = make('form.archive', { method: 'post', action: folder, enctype: 'multipart/form-data', hidden: true }, ...fields);
-  document.body.append(form);
-  form.requestSubmit();
-  form.remove();
 }
 
 /** Highlights the searched text in a name, ignoring case. If the text cannot be located in the name, the name is returned unchanged. */

@@ -1,4 +1,5 @@
 import { previewKind, rowLink, rowMember, whenRowIsWritten } from '../rows/rows.ts';
+import { memberUrl } from '../server.ts';
 import type { Pictured } from './thumbnail-of.ts';
 
 /** Number of thumbnails that are made at the same time. */
@@ -54,7 +55,7 @@ export function forgetRows(): void {
 }
 
 /** Adds a thumbnail to the row of a picture or film when the row scrolls into view. */
-export function watchForThumbnail(row: Element, pictured: Pictured): void {
+function watchForThumbnail(row: Element, pictured: Pictured): void {
   if (pictured.kind !== 'image' && pictured.kind !== 'video') return;
   known.set(row, pictured);
   observer.observe(row);
@@ -64,7 +65,8 @@ export function watchForThumbnail(row: Element, pictured: Pictured): void {
 export function startThumbnails(): void {
   forgetRows();
   whenRowIsWritten((row) => {
-    const link = rowLink(row);
-    watchForThumbnail(row, { ...rowMember(row), url: link.pathname, kind: previewKind(row), link });
+    const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);
+    const url = memberUrl(name, isFolder, folder);
+    watchForThumbnail(row, { sizeBytes, modified, url, kind: previewKind(row), link: rowLink(row) });
   });
 }

@@ -113,7 +113,7 @@ ${path !== '/' && scope}
 }
 
 /** The buttons for the selected members. "Delete" opens a page that asks for confirmation; the action `delete-members` does not ask. */
-export function memberActions({ language }: PageContext, model: ListingModel) {
+export function memberActions({ language }: PageContext, model: Pick<ListingModel, 'mayDelete' | 'triggers'>) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>
 ${model.mayDelete && html`<button type="submit" name="action" value="confirm-delete" class="danger" title="${language.text('delete')}">${icon('trash')}<span class="wide">${language.text('delete')}</span></button>`}
