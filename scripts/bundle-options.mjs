@@ -169,7 +169,7 @@ export const bundleOptions = {
   format: 'esm',
   target: 'node20.19',
   // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client needs the native hash only for
-  // client-side caching, and OpenTelemetry only for metrics; svc uses neither. ssh2 works without its native modules.
+  // client-side caching, and it needs OpenTelemetry only for metrics; svc uses neither. ssh2 works without its native modules.
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js contains a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },

@@ -1,9 +1,9 @@
-// Counts runs in which a test file failed together with other files, but passed alone. A busy machine may cause one such run; two
+// Counts runs in which a test file failed while others ran beside it, but passed alone. A busy machine may cause one such run; two
 // successive ones are a fault of the test.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Number of successive runs in which a file passed only alone, after which the file fails continuous integration. */
+/** Continuous integration fails if a file passes only alone in this number of successive runs. */
 export const tooManyRuns = 2;
 
 /**

@@ -67,7 +67,7 @@ function blobOf({ script, licences, isCompiled }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
   try {
     const config = {
-      // The blob contains this path, so it must not contain a folder.
+      // This path becomes part of the blob, so it is only a file name, without a folder.
       main: 'svc.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,

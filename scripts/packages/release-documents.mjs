@@ -12,8 +12,8 @@ export const signatureNamespace = 'svc-release';
  * bytes.
  *
  * @param {{ commit: string, command: string, subjects: Record<string, string>, node: string, platform: string,
- *   materials: { name: string, digest: Record<string, string> }[] }} build `subjects` are SHA-256 of files by name, `materials` all inputs
- *   of the build
+ *   materials: { name: string, digest: Record<string, string> }[] }} build `subjects` maps file names to SHA-256 hashes; `materials` are all
+ *   inputs of the build
  */
 export function provenanceOf({ commit, command, subjects, materials, node, platform }) {
   const statement = {
@@ -73,13 +73,14 @@ export function leftForAPerson({ version, changelog, isSigned, isTagged, wasAudi
   const left = [];
   if (heading === undefined) left.push(`CHANGELOG.md has no entry "## ${version} (DATE)": write it.`);
   else if (!/^\d{4}-\d\d-\d\d$/.test(heading)) left.push(`CHANGELOG.md calls ${version} "${heading}": give it the date of the release.`);
-  if (!wasAudited) left.push('No registry told of known vulnerabilities: run "npm audit" with one that does.');
-  if (!isSigned) left.push('SHA256SUMS is not signed: run this again with SVC_RELEASE_KEY=FILE of the key of releases.');
+  if (!wasAudited)
+    left.push('The registry does not publish known vulnerabilities, so none were checked: run "npm audit" with a registry that does.');
+  if (!isSigned) left.push('SHA256SUMS is not signed: run this again with SVC_RELEASE_KEY=FILE, the file of the release key.');
   if (!isTagged) left.push(`The commit has no tag: git tag -s v${version}`);
   left.push(
     'Compare SHA256SUMS with those of another person who ran this on another machine.',
     'Try the binaries of the platforms that this machine does not run.',
-    'Publish the files, the tag, and the line of the public key where people who install svc will trust it.',
+    'Publish the files and the tag. Publish the line of the public key in a place that people who install svc trust.',
   );
   return left;
 }

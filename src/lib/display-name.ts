@@ -1,7 +1,7 @@
 /** Invisible characters that change how a name is read: direction marks, characters without width, and C1 controls. */
 const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Replaces invisible characters by their codes, so that a name such as `exe.<U+202E>gnp` cannot look like the name of a picture. */
+/** Replaces invisible characters by their codes, so that a program named `photo-<U+202E>gnp.exe` cannot look like a picture. */
 export function escapeInvisible(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }

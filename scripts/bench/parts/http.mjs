@@ -19,7 +19,7 @@ export default function http(bench) {
   const [idle, slow, sessions] = isSmoke ? [50, 10, 50] : [10_000, 1000, 10_000];
   const sessionMemory = `memory of a session, ${sessions.toLocaleString('en')} of them`;
   const sessionRequests = `GET 1 KiB, 64 connections, while ${sessions.toLocaleString('en')} sessions are open`;
-  // An account may have 1,000 sessions.
+  // An account can have at most 1,000 sessions, so several accounts are needed.
   const users = Array.from({ length: 20 }, (_, index) => `user${index}`);
   // A server does not return memory that it has allocated, so each round starts a new server.
   const connections = (kind, path, count) => (server) =>

@@ -41,7 +41,11 @@ export class Group {
     this.home = home;
   }
 
-  /** Starts the given servers, and the peers of a scheme, if they have an ability. @returns the servers that are installed */
+  /**
+   * Starts servers, if they do not run yet: those in `some`, and all peers with the scheme. With `ability`, only those that have it.
+   *
+   * @returns the servers that are installed
+   */
   async all(some, scheme, ability) {
     const found = [];
     for (const peer of [...some, ...peers.filter((one) => one.scheme === scheme)]) {
@@ -85,7 +89,7 @@ export class Group {
     throw new Error(`${peer.name} does not answer`);
   }
 
-  /** Starts another instance of a server while `look` runs. @returns the result of `look` */
+  /** Starts another instance of a server, runs `look`, and stops the instance. @returns the result of `look` */
   async withFresh(peer, look) {
     const server = await this.start(peer);
     try {

@@ -35,7 +35,11 @@ export function lftp(server, command) {
   return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
 }
 
-/** Measures an action: its duration in seconds, and the server's CPU seconds per GiB. @param gibibytes size, or a number of other units */
+/**
+ * Measures an action: its duration in seconds, and the server's CPU seconds per unit.
+ *
+ * @param gibibytes number of units, in general GiB; without it there is no CPU time
+ */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
   const startedMs = performance.now();

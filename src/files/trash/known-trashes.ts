@@ -19,7 +19,7 @@ export interface KnownTrash {
   readonly days: number;
 }
 
-/** Stores in the data folder which roots have a trash, so that old items are deleted even if the account never signs in again. */
+/** Records the roots that have a trash in the data folder, so that old items are deleted even if the account never signs in again. */
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();

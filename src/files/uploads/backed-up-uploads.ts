@@ -87,7 +87,7 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // A request that takes over an upload continues in a clone. So earlier content may be left, although the upload has become a file.
+      // A request that takes over an upload writes to a copy of its content. So the earlier content may exist although the copy was completed.
       if (await isStored()) removeContent(record.contentPath);
       // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
@@ -145,7 +145,7 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** The part of a record whose change requires a new backup: the paths of the content and of `putAside`, and the state of a hold. */
+/** The parts of a record that require a new backup when they change: the paths of the content, and the state of a held upload. */
 function stateKey({ contentPath, completion, held }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }

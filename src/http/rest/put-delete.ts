@@ -157,7 +157,7 @@ function integrityHeaders(exchange: Exchange) {
   };
 }
 
-/** Refuses MKCOL with a body. URLs that do not support MKCOL answer with the same status (docs/spec/webdav.md#mkcol). */
+/** Refuses MKCOL with a body by 415, also at URLs that do not support MKCOL at all (docs/spec/webdav.md#mkcol). */
 export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
   if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
   return next();

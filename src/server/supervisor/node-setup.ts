@@ -33,7 +33,8 @@ const shared = /^maximum_(concurrent|unauthenticated)_connections/;
 
 /**
  * Returns the configuration of one of several nodes on the same addresses. Each node has its own name and data folder, and a share of the
- * limits. Only the first node has consoles, because it keeps their sessions in memory. Without a setup, the configuration is unchanged.
+ * limits. Only the first node has consoles, because the sessions of a console are in the memory of one process. Without a setup, the
+ * configuration is unchanged.
  */
 export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
   if (!setup) return config;

@@ -114,9 +114,7 @@ class Connection implements SftpConnection {
     channel.on('close', () => this.lost(new Error('the connection was closed')));
   }
 
-  /**
-   * @throws Error for a server with another version
-   */
+  /** Exchanges versions with the server. @throws Error if the server does not speak version 3 */
   async begin(): Promise<void> {
     const { type, fields } = await new Promise<{ type: number; fields: FieldReader }>((resolve, reject) => {
       this.#versioned = { resolve, reject };
@@ -308,7 +306,7 @@ function matches(patterns: string, name: string): boolean {
 
 function isMatch(pattern: string, name: string): boolean {
   if (!/[*?]/.test(pattern)) return pattern === name;
-  // This loop takes linear time; a regular expression with many `*` would not.
+  // This loop takes at most pattern length × name length steps; a regular expression with many `*` could take far more.
   let [at, in_, star, mark] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[in_])) {

@@ -1,5 +1,5 @@
 // Opens many connections to an SSH server with ssh2, in a separate process.
-// Prints `ready` when all connections are open (idle) or closed (handshakes).
+// Prints `ready` when all connections are open (if `what` is `idle`) or closed (`handshakes`).
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 

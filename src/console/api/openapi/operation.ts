@@ -10,7 +10,7 @@ export interface Operation {
   /** The parameters of the query. None of them is required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The description of a success, then for each type of body the schema of its JSON or its media type. No further item means no body. */
+  /** The description of a success, then an item for each type of body: a schema for JSON, else the media type. No item means no body. */
   reply: readonly [
     description: string,
     ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],
