@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { silence } from '../../scripts/films.mjs';
 import { assertAccessible, type BrowserOptions, browserTest, openFolder } from '../support/browser.ts';
 import { startServer, type TestConfig } from '../support/server.ts';
 
@@ -160,4 +161,15 @@ browserTest('on phones the selection of results is one row', async (t) => {
   await bar.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Copy' }).waitFor();
   assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
+});
+
+browserTest('the player plays the sounds of several folders among the results', async (t) => {
+  const { server, page } = await found(t, ['a/report 1.wav', 'b/report 2.wav', 'report 3.bin']);
+  writeFileSync(join(server.home, 'a/report 1.wav'), silence(0.3));
+  writeFileSync(join(server.home, 'b/report 2.wav'), silence(60));
+  const player = page.getByRole('region', { name: 'Player' });
+  await page.getByRole('link', { name: 'report 1.wav' }).click();
+  await player.getByText('2 of 2').waitFor();
+  await player.getByText('/ 1:00').waitFor();
+  await page.getByText('3 items were found.').waitFor();
 });
