@@ -171,9 +171,8 @@ try {
 }
 
 async function newPage(width, height, colorScheme, more = {}) {
-  const usual = { locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' };
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, ...usual, ...more });
-  return context.newPage();
+  const look = { viewport: { width, height }, colorScheme, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce', ...more };
+  return (await browser.newContext(look)).newPage();
 }
 
 /** Opens a page whose clock shows the time when the files were created. */
@@ -223,14 +222,14 @@ async function useServer() {
       headers: { 'content-type': 'application/json', accept: 'application/json', 'user-agent': agent },
       body: JSON.stringify({ username: name, password: 'secret' }),
     });
-    const authorization = `Basic ${Buffer.from(`${name}:secret`).toString('base64')}`;
+    const authorization = `Basic ${btoa(`${name}:secret`)}`;
     for (const file of ['orders-0412.csv', 'orders-0413.csv']) {
       const url = `${stage.url}/home/${file}`;
       await fetch(url, { method: 'PUT', headers: { authorization }, body: file.repeat(name === 'acme' ? 700_000 : 90_000) });
       if (agent !== 'curl/8.5.0') await fetch(url, { method: 'DELETE', headers: { authorization } });
     }
   }
-  const authorization = `Basic ${Buffer.from('Anna Weber:secret').toString('base64')}`;
+  const authorization = `Basic ${btoa('Anna Weber:secret')}`;
   for (const name of ['Invoice 2041.pdf', 'Invoice 2042.pdf', 'Invoice 2043.pdf', 'Spring letter.docx'])
     await fetch(`${stage.url}/home/Contracts/${encodeURIComponent(name)}`, {
       method: 'PUT',
