@@ -28,7 +28,7 @@ export interface CredentialOptions {
   creatorType?: string;
 }
 
-/** Returns the type of the service that the credentials would reach. */
+/** Returns the type of the service to which the client would send its credentials. */
 export function componentType({ creatorType, sshKey }: CredentialOptions): string {
   return creatorType ?? (sshKey ? 'ssh' : 'https');
 }
@@ -99,10 +99,10 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
-  /** ID of a token. Its secret counts as verified before any method is asked. */
+  /** ID of a token. The methods are asked as if the token's secret had already been verified. */
   token: z.string().optional(),
   expect: loginOutcome,
-  /** Members that the account must have. */
+  /** Members that the account must have, with their values. */
   account: z.record(z.string(), z.unknown()).optional(),
 });
 const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.array(caseOptions) }).transform((suite) => suite.cases)]);

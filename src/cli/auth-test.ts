@@ -54,8 +54,8 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
 }
 
 /**
- * Finds a token in the data folder of the configuration, and the method that is asked about this token. If only an endpoint is given
- * (`--url`), any ID is accepted.
+ * Finds a token in the data folder that the configuration names, and selects the method that decides about this token. If only an endpoint
+ * is given (`--url`), any ID is accepted.
  *
  * @throws ServiceError `bad-request` if there is no such token
  */
@@ -80,7 +80,7 @@ async function exchangeToken(target: Target, given: string): Promise<{ named: Cr
   return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
-/** Reads which methods or endpoint to ask. @returns a function that returns the target for clients of a service type */
+/** Reads from the options which methods or which endpoint to ask. @returns a function from a service type to the target for its clients */
 async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
     if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method exclude each other.');
@@ -126,7 +126,7 @@ function loginText({ service, credentials }: LoginReport): string {
     .join('\n');
 }
 
-/** @param isOneOfMany whether the text must name the credentials */
+/** @param isOneOfMany whether there are several reports, so that the text must name the credentials */
 function reportText(report: MethodReport, isOneOfMany: boolean): string {
   const colour = report.outcome === 'authenticated' ? 'green' : report.outcome === 'next' ? 'yellow' : 'red';
   const status = report.status === undefined ? '' : ` ${report.status} ${report.status_reason ?? ''}`.trimEnd();

@@ -1,5 +1,5 @@
 /**
- * Runs work that ends early on SIGINT or SIGTERM. A second signal ends the process at once.
+ * Runs work that ends early on SIGINT or SIGTERM. A second signal ends the process immediately.
  *
  * @returns the exit code of the work, or that of the signal
  */
@@ -33,9 +33,9 @@ export const exitCode = {
   usage: 2,
   /** The command could not run, for example because a port is in use or the data folder cannot be written. */
   cannotRun: 3,
-  /** `svc journal verify`: something does not match. */
+  /** `svc journal verify`: the journal does not match its checkpoints. `svc expectations check`: files are late, missing or malformed. */
   mismatch: 3,
-  /** `svc journal verify`: a part is not covered by any checkpoint. */
+  /** `svc journal verify`: a part of the journal is not covered by any checkpoint. */
   undecided: 4,
   /** `svc inspect`: the file is held. */
   held: 4,
@@ -43,7 +43,9 @@ export const exitCode = {
   rejected: 11,
   noReply: 12,
   partial: 13,
-  /** A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). The server should be started again. */
+  /**
+   * A fault that belongs to no request ended the server (EX_SOFTWARE of sysexits(3)). The service manager should start the server again.
+   */
   fault: 70,
   interrupted: 130,
   terminated: 143,

@@ -21,7 +21,10 @@ export function excerptLines(source: string): string[] {
   return maskedSource(source).split(/\r?\n/);
 }
 
-/** Returns the line of a finding, with a caret below its column. A long line is cut around the column. Control characters become blanks. */
+/**
+ * Returns the line of a finding, with a caret below its column. Of a long line, only the part around the column is shown. Control
+ * characters become blanks.
+ */
 function excerpt({ line: number, column }: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const line = lines[number - 1];
   if (line === undefined || line.trim() === '' || line.length > maxShownLine) return '';

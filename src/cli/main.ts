@@ -151,7 +151,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
   return program;
 }
 
-/** Converts an error of the option parser to one sentence. Like other errors, it begins with the option. */
+/** Converts an error of the option parser to one sentence. The sentence begins with the option, as in other messages of svc. */
 function usageFault(text: string): string {
   const fault = visible(
     text

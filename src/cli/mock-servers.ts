@@ -37,7 +37,7 @@ export const receivedEvent = z.strictObject({
 
 type Request = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };
 
-/** Maximum size, in bytes, of a request that is kept. */
+/** Maximum number of bytes of a request that are read. The rest is ignored. */
 const maxRequestBytes = 64 * 1024 * 1024;
 
 /** Runs a webhook receiver until a signal ends it. */
@@ -161,7 +161,7 @@ interface Reply {
   body: string;
 }
 
-/** Maximum size, in bytes, of a request that is read. */
+/** Maximum number of bytes of a request that are read. The rest is ignored. */
 const maxCredentialBytes = 1024 * 1024;
 
 /** Runs a scriptable authentication endpoint until a signal ends it. */
@@ -272,7 +272,7 @@ interface MockServer {
   json: boolean;
 }
 
-/** Reads the body of a request. It is cut at the limit. @throws if the client disconnects */
+/** Reads the body of a request. A longer body is cut. @throws if the client disconnects */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -284,7 +284,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 }
 
 /**
- * Prints the URL when the server accepts connections, and serves until SIGINT or SIGTERM. Both end a mock with exit code 0.
+ * Prints the URL when the server accepts connections, and serves until SIGINT or SIGTERM. Both signals end a mock with exit code 0.
  *
  * @throws ServiceError `unavailable` if it cannot listen
  */
@@ -317,10 +317,10 @@ interface MockInspectionOptions {
   json?: boolean;
 }
 
-/** Maximum size, in bytes, of a file that is accepted. */
+/** Maximum number of bytes of a file that are read. The rest is ignored. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Runs the endpoint of an inspection until a signal ends it. At its start, svc sends a test, to which the endpoint answers 204. */
+/** Runs the endpoint of an inspection until a signal ends it. The endpoint answers 204 to the test that svc sends when it starts. */
 export async function mockInspection(options: MockInspectionOptions): Promise<number> {
   const { record, reply, delay, body: answer } = options;
   if (record !== undefined) writeNamedFile(`--record ${record}`, record, '', { flag: 'a' });

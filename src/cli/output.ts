@@ -46,7 +46,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Reports the error that ended a command as one line. With `debug`, the stack is printed, too. @returns the exit code for the error */
+/** Prints one line about the error that ended a command. With `debug`, also prints the stack. @returns the exit code for the error */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);

@@ -30,7 +30,7 @@ interface LintOptions {
   /** Whether nodes share the data folder, or may share it. The nodes of `--workers` do. */
   isFolderShared?: boolean;
   /**
-   * Whether accounts files are also checked, which takes a second for 100,000 accounts. A start of the service does not need this check,
+   * Whether accounts files are also checked, which takes a second for 100,000 accounts. The start of the service does not need this check,
    * because it reads the files anyway.
    */
   readsAccounts?: boolean;
@@ -85,7 +85,7 @@ export function lintConfig(
 /** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
 const maxHints = 50;
 
-/** Codes of findings that may only follow from an invalid entry, which was left out. Each code has the section of that entry. */
+/** Codes of findings that can be mere consequences of an invalid entry that was left out, each with the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',
@@ -163,7 +163,7 @@ function checkFolders(config: Config, report: Report): void {
   }
 }
 
-/** For this time in milliseconds, the result for an unchanged file is reused. A check may take long, and may be requested often. */
+/** For this time in milliseconds, the result for an unchanged file is reused. A check can take long, and clients can request it often. */
 const holdsForMs = 2000;
 
 /**

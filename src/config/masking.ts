@@ -10,7 +10,7 @@ const headerLists = new Set(['headers', 'api_partial_success_headers']);
 /** Patterns that find secrets in one line of free text. In each, group 1 is the text before the secret, and group 2 is the secret. */
 const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
-  // The next two patterns find the query of a URL, and the credentials in it.
+  // The next two patterns find the query of a URL, and the credentials before its host.
   /(:\/\/[^\s"',?]*\?)([^\s"',}]+)/g,
   /(:\/\/)([^\s"',/@]+(?=@))/g,
 ];
@@ -24,7 +24,10 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text only refers to a variable or file. It is then not a secret. A reference with a default may contain a secret. */
+/**
+ * Whether a text is only a reference to a variable or file, so that it is not a secret. A default in it may be one, so such a text does not
+ * count.
+ */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }

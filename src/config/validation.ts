@@ -5,7 +5,7 @@ import type { Checked } from './check.ts';
 import { type Finding, finding } from './report-shapes.ts';
 import type { Config } from './schema/schema.ts';
 
-/** A host key that clients may verify. */
+/** A host key of a service, with the fingerprint by which clients can verify it. */
 const listedHostKey = z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() });
 type ListedHostKey = z.infer<typeof listedHostKey>;
 
@@ -48,7 +48,7 @@ export type Validation = z.infer<typeof validation>;
 /**
  * Summarizes the checks of a file.
  *
- * @param options.findings findings to use instead of the file's own
+ * @param options.findings findings to use instead of `checked.findings`
  * @param options.strict whether warnings also make the file invalid
  */
 export function toValidation(

@@ -29,7 +29,7 @@ export interface EventDefinition {
   /** The parts of `meaning`. Every second part is the name of a member of `data`. */
   texts: readonly string[];
   groups: readonly EventGroup[];
-  /** Members of `data` that the event may have, in addition to those of file events. */
+  /** Members of `data` that the event can have, in addition to `pathMembers`. */
   data: readonly string[];
   /** Whether `data` has the path members of file events (`path`, `real_path`, `file_name`, …). */
   isAboutPath: boolean;

@@ -50,7 +50,7 @@ export class JournalledDispatcher {
     this.#onEvent = onEvent;
   }
 
-  /** Writes an event to the journal at once, and wakes the handlers. The event is synced within 100 ms. */
+  /** Writes an event to the journal immediately, and wakes the handlers. The event is synced within 100 ms. */
   emit(draft: EventDraft): ServiceEvent {
     const { event } = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
@@ -90,8 +90,8 @@ export class JournalledDispatcher {
   }
 
   /**
-   * Must be called before a change is made. @throws ServiceError `storage-full` if the change could not be recorded; it must then not be
-   * made
+   * Must be called before a change is made. @throws ServiceError `storage-full` if the change could not be recorded. In that case, the
+   * caller must not make it
    */
   assertWritable(): void {
     this.#sink.assertWritable();

@@ -7,10 +7,10 @@ import { newestEvents } from './journal/search/search.ts';
 /** Maximum number of bytes of the journal that are read. Blocks that cannot contain a wanted event are skipped and do not count. */
 const maxBytes = 256 * 1024 * 1024;
 
-/** Limits concurrent searches, because anybody with a link may start one. */
+/** Limits concurrent searches, because anybody with a link can start one. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 4, maxWaiting: 100 });
 
-/** Selects the files that were uploaded through a link, for their receipt. */
+/** Selects files that were uploaded through a link. The page of the link shows a receipt for them. */
 export interface DroppedSelection {
   /** ID of the link. */
   link: string;

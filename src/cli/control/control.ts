@@ -33,7 +33,7 @@ export async function list(name: ControlledName, { account, address, ...options 
   return exitCode.done;
 }
 
-/** Removes items of one kind from a running service. @returns 1 if the service does not have one of the IDs */
+/** Removes items of one kind from a running service. @returns 1 if at least one of the IDs does not exist */
 export async function remove(name: ControlledName, ids: readonly string[], options: ControlOptions): Promise<number> {
   const { account, address, all } = options;
   const isSelected = account !== undefined || address !== undefined;
@@ -136,7 +136,7 @@ const done: Readonly<Record<HeldAction, string>> = {
   'inspect-again': 'inspecting again',
 };
 
-/** Releases or discards held uploads, or has them inspected again. @returns 1 if one of them failed */
+/** Releases or discards held uploads, or has them inspected again. @returns 1 if the action failed for at least one of them */
 export async function actOnHeld(action: HeldAction, ids: readonly string[], options: HeldOptions): Promise<number> {
   const results = await askHeld(await serviceFolder(options), action, ids, userInfo().username, options.reason);
   const failed = results.filter(({ error }) => error !== undefined);

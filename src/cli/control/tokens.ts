@@ -41,7 +41,7 @@ export async function listGrants(kind: 'token' | 'link', { account, json, ...opt
   return exitCode.done;
 }
 
-/** Revokes tokens or links. @returns 1 if one of the given IDs does not exist */
+/** Revokes tokens or links. @returns 1 if at least one of the given IDs does not exist */
 export async function revokeGrants(kind: 'token' | 'link', ids: readonly string[], options: GrantOptions): Promise<number> {
   const { account, all, json, ...service } = options;
   if ([ids.length > 0, account !== undefined, all].filter(Boolean).length !== 1)

@@ -22,7 +22,7 @@ const remedies: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Inspects the files of accounts, or a copy of them, for properties that svc treats differently.
+ * Inspects the files of accounts, or a copy of them, for properties that svc treats differently from the old server.
  *
  * @param root folder with a copy of the old machine's files, in place of `/`
  * @param folder folder against which relative paths of home folders are resolved

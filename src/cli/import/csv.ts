@@ -46,7 +46,7 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
   return records;
 }
 
-/** The known columns by their names in the first line. */
+/** The accepted names of columns in the first line, each with the meaning of the column. */
 const columns: Readonly<Record<string, string>> = {
   name: 'name',
   user: 'name',

@@ -26,7 +26,7 @@ export interface DraftAccount {
   email: string;
   /** Home folder: absolute, or relative to the configuration. */
   home: string;
-  /** The general permissions, followed by rules. Each rule is an expression and its permissions. */
+  /** The first item lists the general permissions. Each further item is a rule: an expression, then the permissions for matching paths. */
   permissions: string[][];
   /** Folders for which test cases are created, and the permissions there. Without `granted`, the general permissions apply. */
   samples: { at: string; granted?: string[] }[];
@@ -76,7 +76,7 @@ export function emptyDraft(): Draft {
   return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
 }
 
-/** Creates an account that may do everything but has no credentials. */
+/** Creates an account with full permissions and without credentials. */
 export function draftAccount(name: string, file: string, line: number): DraftAccount {
   return {
     name,
@@ -120,12 +120,12 @@ export function disable(
   draft.notes.push({ file: place.file, line: place.line, account: account.name, what, instead: `The account is disabled. ${instead}` });
 }
 
-/** Returns an expression that matches everything below a folder literally. */
+/** Returns an expression that matches all paths below a folder. Each character of the folder's path matches only itself. */
 export function belowFolder(path: string): string {
   return `e/^${quoted(path)}\\//`;
 }
 
-/** Returns an expression that matches one path literally. */
+/** Returns an expression that matches only the given path. */
 export function exactly(path: string): string {
   return `e/^${quoted(path)}$/`;
 }

@@ -9,7 +9,9 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
-/** Maximum number of accounts in the configuration, because each reload reads it completely. If there are more, all are in another file. */
+/**
+ * Maximum number of accounts in the configuration itself, because each reload reads it completely. More accounts are all in another file.
+ */
 const maxAccountsOfConfig = 1000;
 
 /** The texts that an import writes. */
@@ -118,7 +120,9 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }
 
-/** Returns the group for the options of an account. The group also has the home folder, if that ends with the account's name. */
+/**
+ * Returns the group that sets the options of an account. It also sets the home folder if the folder's path ends with the account's name.
+ */
 function findGroupKey(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
@@ -166,7 +170,10 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** Creates test cases for the account's rights on the old server. The cases must pass now, and still after changes of the configuration. */
+/**
+ * Creates test cases for the account's rights on the old server. They must pass with the new configuration, and still after later changes
+ * of it.
+ */
 function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

@@ -54,7 +54,7 @@ export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }
 
-/** Creates an account from a Unix account. It gets the home folder, and the password if that can be imported. */
+/** Creates an account from a Unix account. It gets the same home folder, and the same password if its hash can be imported. */
 export function makeDraftAccount(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),

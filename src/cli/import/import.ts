@@ -37,7 +37,7 @@ const readers: Readonly<Record<string, Reader>> = {
   vsftpd: importVsftpd,
 };
 
-/** Maximum size, in bytes, of a file that is read. */
+/** Maximum size, in bytes, of a file of the old server. */
 const maxFileBytes = 64 * 1024 * 1024;
 
 /** Maximum size, in bytes, of a configuration that svc reads (config/reading/source.ts). */
@@ -92,7 +92,7 @@ function assertFree(outputs: OutputPaths): void {
   if (taken !== undefined) throw new ServiceError('bad-request', `${taken} exists and is not overwritten; name another file with --out.`);
 }
 
-/** Reads a file, which may be given as `ACCOUNT=FILE`. */
+/** Reads a file, which can be named as `FILE` or `ACCOUNT=FILE`. */
 function readInput(given: string): InputFile {
   const [, account, rest = given] = existsSync(given) ? [] : (/^([^/=]+)=(.+)$/.exec(given) ?? []);
   try {
@@ -130,7 +130,7 @@ function report(notes: readonly Note[], asJson = false): void {
   else for (const note of notes) complain(noteText(note));
 }
 
-/** Reads the files of Apache's htpasswd and of nginx. They contain names and hashes, but no permissions. */
+/** Reads the password files of Apache (htpasswd) and nginx. They contain names and hashes, but no permissions. */
 export function importHtpasswd({ files, home, port }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.web = { type: 'http', port: port ?? 8080 };

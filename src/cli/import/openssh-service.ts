@@ -5,7 +5,7 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and the log of the system. */
+/** Keywords for features that svc does not have: shells, forwarding, other ways to log in, and logging to syslog. */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -138,7 +138,7 @@ function setAddresses(
       port,
     }));
   });
-  // `::` means all addresses of both families.
+  // `::` means all addresses of IPv4 and IPv6.
   const all = places.length > 0 ? places : usual.map((port) => ({ address: '::', port }));
   const unique = [...new Map(all.map((place) => [`${place.address} ${place.port}`, place])).values()].slice(0, 16);
   for (const [index, place] of unique.entries()) draft.services[index === 0 ? 'sftp' : `sftp${index + 1}`] = { ...service, ...place };

@@ -131,8 +131,8 @@ function groupHint(blocks: readonly Block[], unix: UnixAccount): string {
 }
 
 /**
- * Checks AllowUsers and the three similar keywords, which have patterns of names or groups. Patterns with `@` apply only to certain
- * addresses.
+ * Checks AllowUsers, AllowGroups, DenyUsers and DenyGroups. Their arguments are patterns for names of users or groups. Patterns with `@`
+ * apply only to certain addresses.
  */
 function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount): void {
   const mayApply = blocks.map((block) => ({ block, applies: appliesTo(block, unix) })).filter(({ applies }) => applies !== 'never');
@@ -149,7 +149,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
       part.flatMap(({ block }) => block.directives.filter((directive) => directive.keyword === keyword));
     const hit = of(mayApply, `deny${kind}`).find(({ args }) => isMatched(args, names) || (isUsers && hasHost(args)));
     if (hit) disable(draft, account, `${hit.name} refuses it`, 'Enable it if it may log in.', hit);
-    // A block for certain addresses must also allow the account.
+    // A `Match` block for certain addresses must also allow the account.
     const parts = [
       mayApply.filter(({ applies }) => applies === 'always'),
       ...mayApply.filter(({ applies }) => applies === 'sometimes').map((one) => [one]),
@@ -179,7 +179,7 @@ function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   return usual;
 }
 
-/** Returns whether a yes/no keyword is yes for all connections. */
+/** Returns whether no connection has the value `no` for any of these yes/no keywords. */
 function isYes({ blocks }: Reader, unix: UnixAccount, keywords: readonly string[]): boolean {
   return keywords.every((keyword) => {
     const { usual, sometimes } = lookUp(blocks, keyword, unix);
@@ -291,7 +291,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** Adds a umask. svc has only one umask for all accounts, so that umask gets the bits of all imported umasks. */
+/** Adds a umask. svc has only one umask for all accounts. It gets the bits of all imported umasks. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
@@ -333,7 +333,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   const possible = new Set(needs.filter((need) => need !== 'none'));
   if (possible.size === 0)
     disable(draft, account, `${place.name} requires a method that svc does not have`, 'See required_credentials.', place);
-  // If some alternatives cannot be expressed, the strictest one is used.
+  // svc has one requirement for all addresses. If the old server had several, the strictest one is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';
   else account.requires = possible.has('ssh-key') ? 'ssh-key' : 'password';

@@ -306,7 +306,7 @@ function orNothing(granted: readonly string[]): string[] {
   return set.length > 0 ? set : ['deny-full-control'];
 }
 
-/** Converts path filters to expressions for paths that are refused. */
+/** Converts the path filters of ProFTPD to rules that refuse paths. */
 function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[]): string[][] {
   const rules: string[][] = [];
   for (const entry of all) {

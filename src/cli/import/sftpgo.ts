@@ -39,7 +39,7 @@ function mapPermissions(given: readonly string[]): string[] {
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
-  // Two permissions of SFTPGo correspond to one of svc, so both are needed.
+  // Two permissions of SFTPGo correspond to one of svc, which is granted only to users who had both.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');
   if (has('rename_files') && has('rename_dirs')) granted.push('allow-rename');
   return [...new Set(granted)];
@@ -230,7 +230,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** Returns the limit that applies; 0 means no limit. SFTPGo uses the user's own limit if there is one. */
+/** Returns the limit that SFTPGo applies: the user's own, even if it is larger, or else that of the group. 0 means no limit. */
 function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }

@@ -35,7 +35,8 @@ const maxDepth = 16;
 const maxFiles = 256;
 
 /**
- * Splits a line into words as OpenSSH does, with both kinds of quotes, and with backslashes before quotes and blanks. `#` begins a comment.
+ * Splits a line into words as OpenSSH does. Single and double quotes, and backslashes before quotes and blanks, are supported. `#` begins a
+ * comment.
  *
  * @returns undefined if a quote is not closed
  */
@@ -86,7 +87,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions in an included file apply together with the conditions around its Include, and only up to the end of the file.
+            // Conditions in an included file add to those of the block that includes the file, and end with the file.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -95,7 +96,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
           }
         }
       } else {
-        // The value of a command extends to the end of its line, including comments.
+        // The value of ForceCommand extends to the end of the line, including any text after `#`.
         const whole =
           keyword === 'forcecommand'
             ? [
@@ -139,7 +140,10 @@ function includedPaths(pattern: string, root: string): string[] {
   }
 }
 
-/** Returns whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. It takes linear time for each `*`. */
+/**
+ * Returns whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. Its run time is at most proportional to the product of
+ * both lengths.
+ */
 export function matchesPattern(text: string, pattern: string): boolean {
   let [at, of, star, kept] = [0, 0, -1, 0];
   while (at < text.length) {
@@ -158,7 +162,10 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return of === pattern.length;
 }
 
-/** Returns whether a list of patterns matches. At least one pattern must match, and none that begins with `!`. */
+/**
+ * Returns whether a list of patterns matches. At least one pattern without `!` must match, and the text must not match any pattern that
+ * follows a `!`.
+ */
 export function matchesList(text: string, patterns: string): boolean {
   const all = patterns.split(',');
   if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
@@ -183,8 +190,9 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * Returns the possible values of a keyword for an account. `usual` applies if no condition on addresses is met. Like sshd, it takes the
- * first matching `Match` block, or else the lines before the first `Match`. `sometimes` has the values of blocks that may match.
+ * Returns the possible values of a keyword for an account. `usual` applies if no condition on addresses is met. Like sshd, the function
+ * takes this value from the first matching `Match` block, or else from the lines before the first `Match`. `sometimes` contains the values
+ * of the blocks that match only some connections.
  */
 export function lookUp(
   blocks: readonly Block[],

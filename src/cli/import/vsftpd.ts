@@ -32,7 +32,7 @@ const remedies: Readonly<Record<string, string>> = {
   tcp_wrappers: 'Keep the addresses of hosts.deny out by a firewall before the switch.',
 };
 
-/** Reads vsftpd.conf with passwd and shadow, the files of single users, and the list of users. */
+/** Reads vsftpd.conf, passwd and shadow, the configuration files of single users, and the list of users (userlist_file). */
 export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): Draft {
   const draft: Draft = { ...emptyDraft(), createsHomes: false };
   const service: Record<string, unknown> = { type: 'ssh', port: port ?? 2222 };
@@ -207,7 +207,7 @@ function setPermissions(draft: Draft, account: DraftAccount, settings: Settings,
       account.permissions.push([`*/${pattern}`, 'deny-full-control'], [`*/${pattern}/*`, 'deny-full-control']);
 }
 
-/** Returns the alternatives of `{*.mp3,*.mov}`; undefined for patterns that cannot be converted. */
+/** Returns the patterns of a list such as `{*.mp3,*.mov}`; undefined if one of them cannot be converted. */
 function expandBraces(text: string): string[] | undefined {
   const patterns = /^\{(.*)\}$/.exec(text)?.[1]?.split(',') ?? [text];
   return patterns.every((pattern) => /^[\w.*?-]+$/.test(pattern)) ? patterns : undefined;

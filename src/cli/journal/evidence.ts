@@ -203,7 +203,9 @@ export async function showKey(options: ServiceOptions): Promise<number> {
   return exitCode.done;
 }
 
-/** Creates the next key. The next checkpoint announces it, but is signed with the old key. Later ones are signed with the new key. */
+/**
+ * Creates the next key. The next checkpoint announces it, but is signed with the old key. Later checkpoints are signed with the new key.
+ */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
   if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service creates it when it starts.`);

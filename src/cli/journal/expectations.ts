@@ -22,7 +22,7 @@ import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 
 const dayMs = 86_400_000;
 
-/** Length, in milliseconds, of the past that `list` and `history` show. */
+/** The time before now, in milliseconds, for which `list` and `history` show occurrences. */
 const shownMs = 31 * dayMs;
 
 export const occurrenceList = z.strictObject({

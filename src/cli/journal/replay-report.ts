@@ -14,7 +14,9 @@ export interface MalformedOptions {
 /** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/** Reports malformed lines at once and counts them. They make the run fail; with `--strict`, the first one ends the run. */
+/**
+ * Reports each malformed line as it is read, and counts these lines. They make the run fail; with `--strict`, the first one ends the run.
+ */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;

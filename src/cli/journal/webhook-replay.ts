@@ -128,7 +128,10 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if (options.failed && source === '-') refuse('--failed needs the journal or a file, not stdin.');
 }
 
-/** Selects the handlers that get the events: the named ones, or all enabled ones. With `--url`, there must be exactly one. */
+/**
+ * Selects the handlers that get the events: the named ones, or all enabled ones. `--url` replaces the URL of one handler, by default a
+ * plain one.
+ */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];

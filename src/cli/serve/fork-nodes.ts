@@ -10,7 +10,10 @@ interface Handover {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
-/** Prepares this process to start nodes. They run the same script, without arguments that could reveal anything. */
+/**
+ * Prepares this process to start nodes. They run the same script with no argument except `__node`, so the process list reveals nothing
+ * else.
+ */
 export async function nodeForks(): Promise<() => ChildProcess> {
   // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');

@@ -13,7 +13,7 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Time in milliseconds within which a node cuts its transfers after its supervisor has ended. */
+/** Maximum time, in milliseconds, from the end of the supervisor to the end of its nodes. */
 const endWithinMs = 3000;
 
 /**
@@ -21,11 +21,11 @@ const endWithinMs = 3000;
  */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
-  // Ctrl-C sends the signal to the whole process group, but only the supervisor decides.
+  // Ctrl-C sends the signal to the whole process group, but only the supervisor decides when a node stops.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   // Imported on demand, because a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Without this, Node.js would end the process before its work is done.
+  // Without this, Node.js would end this process immediately when the supervisor ends.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = once(process, 'disconnect');
   const makeLog = (options: NodeSetup['log'], fields = {}) =>

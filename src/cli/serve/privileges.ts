@@ -54,7 +54,7 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 }
 
 /**
- * Gives the data folder to the configured account, and changes to that account permanently. Call it once all addresses are in use.
+ * Gives the data folder to the configured account, and changes to that account permanently. Call this after all addresses are bound.
  *
  * @throws ServiceError `unavailable` if there is no such account or group
  */

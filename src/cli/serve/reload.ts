@@ -22,7 +22,7 @@ const checkEveryMs = 50;
 /**
  * Makes a running service read its configuration again, and prints the result.
  *
- * @returns 0 if the service uses the new configuration, 1 if it refused it and keeps the old one
+ * @returns 0 if the service uses the new configuration, 1 if the service keeps the old one
  */
 export async function reload(options: ReloadOptions): Promise<number> {
   const folder =

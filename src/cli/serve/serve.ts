@@ -177,7 +177,7 @@ function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
 interface Dependencies {
   log: Log;
   isStarted?: boolean;
-  /** Called once all addresses are bound. */
+  /** Called after all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
@@ -227,7 +227,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
     try {
       await service.start();
     } catch (error) {
-      // A stop signal makes a start fail, so this is not an error.
+      // A stop signal during the start makes the start fail, so this is not an error.
       if (!isStopping) throw error;
       return stopped;
     }

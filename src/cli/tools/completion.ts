@@ -154,7 +154,10 @@ const filesMark = ':files';
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** Prints the completion script of a shell. The script calls `svc` for each completion, so it knows UUIDs and stays up to date. */
+/**
+ * Prints the completion script of a shell. The script calls `svc` for each completion, so it also completes UUIDs of the configuration and
+ * stays up to date.
+ */
 export async function completion(shell: Shell): Promise<number> {
   print(scripts[shell]);
   return exitCode.done;

@@ -38,7 +38,8 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// Writes the JSON Schema for editors. The schema of an older version is replaced, because all configurations in the folder share the file.
+// Writes the JSON Schema for editors. All configurations in the folder share the file, so the schema of an older svc is replaced. Any other
+// content of the file is kept.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

@@ -15,7 +15,7 @@ export const importedKey = z.strictObject({
   imported: z.boolean().describe('False if the data folder already had the key.'),
 });
 
-/** Copies host keys to the data folder. @returns 0 if all of them are there */
+/** Copies host keys to the data folder. @returns 0 if all of them are in the data folder now */
 export async function importHostKeys(files: readonly string[], options: ServiceOptions & { json?: boolean }): Promise<number> {
   const folder = await serviceFolder(options);
   const keys = files.map(readHostKey).map((key) => ({ key, path: keyPathFor(key.type, folder) }));

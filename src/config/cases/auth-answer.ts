@@ -16,7 +16,8 @@ export interface AuthAnswer {
 /**
  * Describes the answer of a method: its outcome, and the effective account.
  *
- * @param groups all groups by UUID; undefined if there is no configuration. The account is then described as the method returned it
+ * @param groups all groups by UUID; undefined if there is no configuration. In that case, the account is described as the method returned
+ * it
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

@@ -283,7 +283,7 @@ function parseSftpTarget(path: string): Target {
 }
 
 /**
- * Parses the path of a URL. Reserved URLs are refused only when the account is known, as in the service.
+ * Parses the path of a URL. Reserved URLs are not refused here, but after the account was found, as in the service.
  *
  * @throws Refused if it is not the URL of a file or folder
  */

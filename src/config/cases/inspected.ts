@@ -67,7 +67,7 @@ export interface JudgedDecision extends Omit<Decision, 'allowed'> {
 /**
  * Applies simulated verdicts to an allowed request. An inspection without a verdict accepts the file.
  *
- * @returns the decision, and the inspections (UUIDs) that have a verdict but do not apply to the file
+ * @returns the decision, and the UUIDs of the inspections that have a verdict but do not apply to the file
  */
 export function judgeMocked(
   { inspections, server }: Config,

@@ -117,7 +117,10 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders with the same path or files. */
+/**
+ * Finds unreachable rules, lists of permissions that grant more than expected, and virtual folders that have the same path or contain the
+ * same files.
+ */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),

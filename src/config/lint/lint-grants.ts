@@ -29,7 +29,7 @@ export function lintGrants(config: Config, report: Report): void {
   lintOrigins(config, places, report);
 }
 
-/** Returns the groups, and the accounts that set such options themselves, each with its effective options. */
+/** Returns the groups, and the accounts that set `tokens`, `links` or `permissions` themselves, each with its effective options. */
 function listPlaces({ groups, accounts }: Config): Place[] {
   const ofGroups = Object.entries(groups).map(([uuid, group]) => makePlace(['groups', uuid], group, group));
   return [

@@ -21,7 +21,7 @@ export function workersFindings({ config, file, source }: LoadedConfig, workers:
 /** If events stay in Redis for at least this number of days, a warning is reported, because they use much memory. */
 const longDays = 30;
 
-/** Finds options that do not fit a state in Redis. @param isFolderShared whether nodes on one machine share the data folder */
+/** Finds options that cause problems if the state is in Redis. @param isFolderShared whether nodes on one machine share the data folder */
 export function lintState(config: Config, report: Report, isFolderShared: boolean): void {
   const { state, events, shutdown_delay } = config.server;
   if (state.type !== 'redis') return;
@@ -51,7 +51,7 @@ function checkUrl(url: string, report: Report): void {
   }
 }
 
-/** Finds accounts files that the nodes do not share. Other nodes would not know of a password change. */
+/** Finds accounts files that the nodes do not share. With such a file, the other nodes would not learn of a password change. */
 function lintAccountsFiles(config: Config, report: Report, isFolderShared: boolean): void {
   const configured = Object.entries(config.authentications);
   const changeable = Object.entries(config.groups).find(([, group]) => group.allow_own_password_change)?.[0];

@@ -61,7 +61,7 @@ export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined if there is no configuration. Any group is then accepted. */
+  /** All groups by UUID; undefined if there is no configuration. In that case, any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
   /** Secrets of the request. If the endpoint's reply repeats them, the report masks them. */
@@ -87,7 +87,7 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
 }
 
 /**
- * Creates the target from a configuration. It is the named method, or the chain of the first file service.
+ * Creates the target from a configuration. Its chain is the named method, or else all methods of the first file service.
  *
  * @param isOverSsh whether the first SSH service is preferred to other file services
  */
@@ -220,8 +220,8 @@ const anything = { has: () => true } as unknown as ReadonlySet<string>;
 const shortestSearched = 4;
 
 /**
- * Masks the secrets in a report if the endpoint's reply repeats them. In a sentence of the service, only the part that quotes the reply is
- * searched. Otherwise a secret that is an ordinary word would hide other words of the sentence.
+ * Masks the secrets in a report if the endpoint's reply repeats them. In a sentence that svc wrote, only the part that quotes the reply is
+ * searched. Otherwise, a secret that is an ordinary word would also be masked in the words of svc.
  */
 function withoutEchoes(report: MethodReport, reply: Extract<RemoteResult, { kind: 'reply' }>, secrets: readonly string[]): MethodReport {
   const said = [reply.body.toString('utf8'), reply.reason, ...reply.headers.map(([, value]) => value)];
@@ -244,7 +244,7 @@ function secretForms(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])];
 }
 
-/** Cleans all texts in a value. @param withNames whether the names of members also come from the endpoint */
+/** Cleans all texts in a value. @param withNames whether the names of members are cleaned, too, because they come from the endpoint */
 function clean(part: unknown, cleaned: (text: string) => string, withNames = false): unknown {
   if (typeof part === 'string') return cleaned(part);
   if (Array.isArray(part)) return part.map((item) => clean(item, cleaned, withNames));

@@ -11,7 +11,7 @@ import { probe, type Target } from './method-probe.ts';
 /** The result for the credentials of one client. */
 export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
-  /** Reports of the methods that were asked, first about the first kind of credentials, then about the next one. */
+  /** Reports of the methods that were asked: all about the credentials that were presented first, then all about the next ones. */
   methods: MethodReport[];
   /** The last report about the credentials on which the outcome depends. */
   last: MethodReport;

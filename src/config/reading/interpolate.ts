@@ -14,7 +14,7 @@ const variable = /\$\{(env|file):([^}]*)\}/g;
 
 /**
  * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts. Other
- * variables, such as `${USER}`, stay.
+ * variables, such as `${USER}`, are left unchanged.
  *
  * @param folder base folder for relative paths in `${file:…}`
  */
