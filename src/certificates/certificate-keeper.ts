@@ -16,15 +16,21 @@ import { type CertificateStore, challengeName } from './certificate-store.ts';
 import type { AcmeOptions } from './options.ts';
 
 /**
- * Interval, in milliseconds, of the checks of certificates. The first check comes after the process has dropped root, so that new files do
- * not belong to root.
+ * Interval, in milliseconds, of the checks of certificates. The first check comes one interval after the start. By then the process has
+ * dropped its root rights, so that new files do not belong to root.
  */
 const lookEveryMs = 2000;
 
-/** Interval, in milliseconds, at which the process that orders certificates renews its claim to be the leader. */
+/**
+ * Only one process, the leader, orders certificates. During an order, it renews its claim to be the leader at this interval, in
+ * milliseconds.
+ */
 const leadEveryMs = 5000;
 
-/** The first and the maximum pause after failures, in milliseconds. Authorities allow five failed checks of a name per hour. */
+/**
+ * The pause after the first failed order, and the longest pause, in milliseconds. Authorities allow five failed checks of a domain per
+ * hour.
+ */
 const firstWaitMs = 120_000;
 const longestWaitMs = 6 * 3_600_000;
 
@@ -70,7 +76,7 @@ export class CertificateKeeper {
   /**
    * If a service has no usable certificate file, creates a self-signed certificate for it, so that the service can listen.
    *
-   * @throws the errors of writing
+   * @throws the errors of writing the file
    */
   prepare(services: readonly KeptService[]): void {
     const { folder, clock, log } = this.#dependencies;
@@ -134,7 +140,7 @@ export class CertificateKeeper {
     if (nowMs >= dueMs) await this.#renew(service, own, signal);
   }
 
-  /** Orders a certificate. If a directory fails, the next one is tried. */
+  /** Orders a certificate. The ACME directories of the service are asked in turn until one succeeds. */
   async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
     const { folder, store, clock, log } = this.#dependencies;
     const { uuid, name, type } = service.component;
@@ -195,7 +201,7 @@ export class CertificateKeeper {
     return pem;
   }
 
-  /** Returns the account key for a directory. All nodes use the same key. It is on disk before the authority sees it. */
+  /** Returns the account key for an ACME directory. All nodes use the same key. It is on disk before the authority sees it. */
   async #accountKey(directory: string): Promise<string> {
     const { folder, store } = this.#dependencies;
     const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;

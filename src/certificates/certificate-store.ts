@@ -13,8 +13,8 @@ export interface CertificateStore {
 }
 
 /**
- * Returns the name under which the key authorization of a challenge is stored. The name contains the token for `http-01`, and the domain
- * for `tls-alpn-01`.
+ * Returns the name under which the key authorization of a challenge is stored. For `http-01` the name contains the token of the challenge,
+ * and for `tls-alpn-01` the domain.
  */
 export function challengeName({ type, token, domain }: Pick<Challenge, 'type' | 'token' | 'domain'>): string {
   return `${type} ${type === 'http-01' ? token : domain}`;

@@ -62,7 +62,7 @@ const acmeOptions = z
   .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), instead of certificate files.');
 export type AcmeOptions = z.infer<typeof acmeOptions>;
 
-/** The option `tls` of a service. It contains the TLS options that do not name files of the service. */
+/** The option `tls` of a service. It says how svc obtains the certificate, if no other option names certificate files. */
 export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');
 
 /** Options of http and https services for TLS. */

@@ -13,7 +13,10 @@ import type { TicketKeys } from '../lib/ticket-keys.ts';
 import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib/tls-files.ts';
 import type { TlsOptions } from './options.ts';
 
-/** Interval of the checks in milliseconds. Once a check has found a change, the files are used if the next check finds no other change. */
+/**
+ * Interval of the checks in milliseconds. When a check finds changed files, they are used after the next check, unless that check finds
+ * further changes.
+ */
 const checkEveryMs = 2500;
 
 type TlsFiles = Pick<TlsOptions, TlsFile>;
@@ -28,8 +31,8 @@ interface Watched {
 }
 
 /**
- * Polls the certificate, key and client CA files of a service, so that it is enough to replace them on disk. File-system notifications
- * would miss replaced files and links.
+ * Polls the certificate, key and client CA files of a service, so that new files are used without a reload. File-system notifications would
+ * miss files and links that are replaced.
  */
 export class TlsWatch {
   readonly #service: () => Watched;
@@ -79,7 +82,9 @@ export class TlsWatch {
   }
 }
 
-/** @returns undefined if a file cannot be reached, for example because the process has dropped its privileges or links are circular */
+/**
+ * @returns a text that changes with the files; undefined if a file cannot be reached (its folder is closed to the user, links are circular)
+ */
 function readStamps(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
@@ -94,7 +99,7 @@ function fileStamp(path: string): string {
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }
 
-/** The preferred cipher. AES-128 has ten rounds per block; AES-256, which Node.js prefers, has fourteen. */
+/** The preferred cipher. AES-128 is faster than AES-256, which Node.js prefers: it needs ten rounds per block instead of fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
@@ -138,7 +143,7 @@ const optionNames = { certificate: 'tls_certificate_path', key: 'tls_key_path', 
  *
  * @param nowMs Unix time in milliseconds
  * @param inUse the files in use. New files are refused if they have a problem of `hindering` that the files in use do not have
- * @throws ServiceError `unavailable` if a file cannot be read or used. The message names its option and the reason
+ * @throws ServiceError `unavailable` if a file cannot be read or used. The message names the option of the file, and the reason
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {
   const readNamed = (option: TlsFile) => readSet(option, options[option], inUse === undefined);

@@ -143,9 +143,9 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** Converts the name of an account to the form that the items contain. Missing if that is the name itself. */
+  /** Converts the name of an account to the form that the items contain. Missing if the items contain the name unchanged. */
   readonly nameOf?: (account: string) => string;
-  /** Lists items. @param account if given, the list may leave out the items of other accounts */
+  /** Lists items. @param account if given, the items of other accounts can be left out */
   list(account?: string): Promise<Item[]>;
   /** Removes items. Once the promise has resolved, no process finds them any more. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;
@@ -153,7 +153,7 @@ export interface Collection {
   restore?(items: readonly Item[], by?: string): Promise<Item[]>;
   /** Returns the content of an item. Only `held` has this function. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
-  /** Actions on single items other than removal. Only `held` has them. */
+  /** Actions other than removal, each on one item. Only `held` has such actions. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }
 
@@ -167,10 +167,7 @@ export interface ActionResult extends ShownItem {
   readonly error?: string | undefined;
 }
 
-/**
- * Runs an action on each of the given items. @throws ServiceError `bad-request` if there are no items, or the collection has no such
- * actions
- */
+/** Runs an action on each of the given items. @throws ServiceError `bad-request` if there are no items, or the collection has no actions */
 export async function actOn(
   collection: Collection,
   action: HeldAction,

@@ -43,8 +43,9 @@ const stallWithinMs = 30_000;
  * Answers administrators at a Unix socket in the data folder. Replaces the socket of a dead process. Only the service's user may open the
  * socket (mode 0600).
  *
- * Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for locks, bans and trash; `POST /trash?id=…` to restore; `POST
- * /orders/NAME` with a JSON body. Replies are NDJSON.
+ * Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, and the same for `/locks`, `/bans`, `/trash` and `/held`. `POST /trash?id=…`
+ * restores items, `POST /held/ACTION?id=…` acts on held uploads, and `POST /orders/NAME` with a JSON body runs a command. Replies are
+ * NDJSON.
  *
  * @param dataFolderPath data folder of this process, in which the socket is created
  * @returns a function that closes the socket

@@ -117,7 +117,7 @@ const longestPathBytes = 103;
 /** A path of the control socket that is short enough for bind(2) and connect(2). */
 export interface SocketPath {
   readonly path: string;
-  /** Closes the descriptor that the path may use. Call this when the socket is closed. */
+  /** Closes the descriptor, if the path leads through one. Call this when the socket is closed. */
   close(): void;
 }
 

@@ -21,7 +21,7 @@ import { replyFormat } from './request/reply-format.ts';
 import { isOfLink, rebuildPageUrl } from './request/request-target.ts';
 import { heldReply, heldResult } from './rest/held.ts';
 
-/** Realm of the Basic authentication challenge (docs/spec/http.md#not-signed-in). */
+/** The challenge for Basic authentication (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
 
 /** Returns the response to a fault of a handler. Never rejects. */
@@ -41,8 +41,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 }
 
 /**
- * Builds the reply to a fault, as an errors body or a page. Depending on the status, emits `requestNotAuthorised` (every 401),
- * `badRequest`, `internalError` or no event.
+ * Builds the reply to a fault, as JSON with a list of errors, or as a page. Depending on the status, emits `requestNotAuthorised` (every
+ * 401), `badRequest`, `internalError` or no event.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
@@ -51,7 +51,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // A 503 tells proxies that nothing was changed and that they may ask another node. If something was changed, the status is 500.
+  // A 503 tells proxies that nothing was changed and that they can ask another node. If something was changed, the status is 500.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusCodes[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };

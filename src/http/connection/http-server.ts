@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes with the current options. It is replaced when they change: Node.js cannot change some of them later. */
+  /** Makes the TLS handshakes with the current options. If they change, it is replaced: Node.js cannot change some of them later. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -56,7 +56,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. If an upload is cut, its connection ends before the answer does. */
+  /** The requests that are being answered. If an upload is cut, its connection ends before svc has finished with the request. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -92,7 +92,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable` if the address is in use or not permitted. The message names it */
+  /** Starts to accept connections. @throws ServiceError `unavailable`, with the address in the message, if it is in use or not permitted */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
@@ -111,7 +111,7 @@ export class HttpServer {
     );
   }
 
-  /** The URL under which clients reach the server. If the configured port is 0, it has the port that the system chose. */
+  /** The URL under which clients reach the server. If the configured port is 0, the URL has the port that the system chose. */
   get url(): string {
     return serverUrl(this.#service.options.type, this.#server);
   }
@@ -246,7 +246,7 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    // Keep the address, because the socket may have lost it when a flood is reported.
+    // Read the address now, because the socket may have lost it by the time a flood is reported.
     const { remoteAddress, remotePort } = socket;
     const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
@@ -303,7 +303,7 @@ interface StreamListener {
 }
 
 /**
- * Speaks HTTP/2 on a connection, with the core API of Node.js. Its compatibility API makes small replies a third slower
+ * Speaks HTTP/2 on a connection, with the core API of Node.js, because the compatibility API of Node.js makes small replies a third slower
  * (docs/design/costs.md).
  */
 function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {

@@ -42,10 +42,10 @@ interface NodeServer {
 
 /**
  * Creates the Node.js server for HTTP/1 with Hono's adapter, and functions with which the same app answers HTTP/1 and HTTP/2 requests. The
- * caller listens and calls `answer` for one request after the other, because the adapter does not handle pipelining, congestion or
- * `Expect`.
+ * caller listens, and calls `answer` for the requests of a connection one after the other, because the adapter does not handle pipelining,
+ * congestion or `Expect`.
  *
- * @param service returns the current service; called for each request, so that a reload takes effect at once
+ * @param service returns the current service; called for each request, so that a reload takes effect with the next request
  * @param answering counts the requests that are being answered
  */
 export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {

@@ -51,7 +51,7 @@ export function refuseExpectation(service: HttpService, incoming: Incoming, outg
   noteGarbage(service, incoming.socket, 'Expectation not supported.');
 }
 
-/** Emits event `badRequest` for bytes that are not a request. @param from the client's address and port */
+/** Emits event `badRequest` for input that is refused before it is handled as a request. @param from the client's address and port */
 export function noteGarbage(
   { events, component }: HttpService,
   from: { remoteAddress?: string | undefined; remotePort?: number | undefined },

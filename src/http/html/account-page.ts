@@ -12,7 +12,7 @@ import { column, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Maximum size of a form body of the account pages, in bytes. A thousand IDs take 42 KiB. */
+/** Maximum size, in bytes, of a form that an account page sends. A thousand IDs take 42 KiB. */
 export const formLimitBytes = 256 * 1024;
 
 interface AccountPage {
@@ -22,7 +22,7 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page of the account, such as the trash, that does not show a folder. If a form redirected the browser to the
+ * Builds the reply with a page that belongs to the account and not to a folder, such as the trash. If a form redirected the browser to the
  * page, the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
@@ -73,7 +73,7 @@ interface SelectionTable {
   tools?: Html | false;
   hint: Html | false;
   items: readonly PlacedItem[];
-  /** Titles of the third column, which contains sizes or words, and of the column with times. */
+  /** Titles of the third column and the column of times. `hasWords`: whether the third column contains words instead of sizes. */
   heads: { about: string; hasWords: boolean; time: string };
   none: None;
 }

@@ -24,7 +24,7 @@ const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
   excused: 'dueExcused',
 };
 
-/** Maximum number of files that the page names for one occurrence. */
+/** Maximum number of files that the page names for one occurrence, that is, for one time at which files are due. */
 const maxFiles = 10;
 
 /** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */

@@ -115,7 +115,7 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
   return [...members];
 }
 
-/** Finds the name on disk. Its line breaks may be LF or CR, but browsers send each as CR LF (HTML, "newlines in form data"). */
+/** Finds the name on disk. Line breaks in it can be LF or CR, but browsers send each as CR LF (HTML, "newlines in form data"). */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = exchange;

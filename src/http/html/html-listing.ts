@@ -74,7 +74,7 @@ ${tools(context, model)}
   return layout(context, { title, body, hasScript: true });
 }
 
-/** Builds the value of `ListingModel.share`. */
+/** Builds `ListingModel.share`: days that a new link is valid (default, maximum), and `password` if each link needs one. */
 function shareLimits({ visit, path, client, service }: Exchange): string | undefined {
   if (visit || !client?.account.links.enabled || !service.chain.takesGrants(client.account) || !client.files.may(path, 'share'))
     return undefined;
@@ -182,7 +182,7 @@ ${memberActions(context, { mayDelete: model.mayDelete, triggers: [] })}
   const page = layout(context, { title, body, hasScript: true });
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
-  // Sends the beginning of the page at once, while the search continues.
+  // The beginning of the page is sent immediately, while the search continues.
   return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
     startsAfter: 1,
   });

@@ -33,7 +33,7 @@ export function makePageContext(exchange: Exchange): PageContext {
   };
 }
 
-/** For a page of a link, returns the linked file or folder, or `/` for an invalid link, which reveals nothing. Otherwise undefined. */
+/** Returns the linked file or folder, for a page of a link; `/`, which reveals nothing, for an invalid link; otherwise undefined. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (!isOfLink(target)) return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
@@ -204,8 +204,8 @@ export function words({ language }: PageContext, problem: Problem): Html {
 }
 
 /**
- * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page loads nothing from other sites. Its frame
- * is that of all pages.
+ * Answers GET of the interactive API page. Swagger UI is part of the executable, so the page loads nothing from other sites. The header and
+ * the menu are those of all pages.
  */
 export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">

@@ -30,7 +30,7 @@ export function problemText(language: string, problem: Problem): string {
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
 }
 
-/** Returns the item of an errors body for a problem; its message is null if there is no problem. */
+/** Returns the item for a problem in the `errors` of a JSON reply. The message is null if there is no problem. */
 export function problemItem(exchange: Exchange, problem: Problem | undefined, target?: string): ErrorItem {
   const message = problem ? messageFor(exchange, problem) : null;
   const { inspection, response } = problem instanceof ServiceError ? shownRefusal(exchange, problem) : {};
@@ -43,7 +43,7 @@ export function prefers(exchange: Exchange, preference: 'translated-messages' | 
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
 }
 
-/** Returns the message for an item of an errors body. It is in English unless the client prefers `translated-messages`. */
+/** Returns the message for an item in the `errors` of a JSON reply. It is in English unless the client prefers `translated-messages`. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
   if (shown !== undefined) return shown;

@@ -13,8 +13,8 @@ import { inspect, makePageContext } from './page-replies.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
- * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). It contains only changes of files that the
- * account may still see, and shows the current state of these files.
+ * Answers GET of the page with the account's recent changes (docs/spec/http.md#recent-changes). The page lists only changes of files that
+ * the account may still see, and shows the current state of these files.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = makePageContext(exchange);
@@ -76,9 +76,7 @@ ${timeHtml({ language }, atMs)}</p></li>`,
   ];
 }
 
-/**
- * @returns an empty list if the account may no longer see the changed member
- */
+/** Renders a change as one item. @returns an empty list if the account may no longer see the changed member */
 function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
   const { kind, destination, atMs } = change;
   const path = parsedPath(destination ?? change.path);

@@ -47,7 +47,7 @@ ${mayEnd && endButton('confirm-end', language.text('endForGood'))}`;
   return respond(exchange, accountPage(exchange, context, { url: trashUrl, title, content }));
 }
 
-/** Answers POST of a form on the trash page. It restores items, or asks for confirmation before it deletes them permanently. */
+/** Answers POST of a form on the trash page. Restores items, or asks for confirmation before items are deleted permanently. */
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -119,7 +119,7 @@ function failedItem(context: PageContext, trashed: Trashed | undefined, id: stri
   }</li>`;
 }
 
-/** Suggests another name, which the reader may change. */
+/** Suggests another name, which the reader can change. */
 function otherName(name: string): string {
   const shown = name.replace(/[\u0000-\u001f\u007f]/g, '_');
   const dot = shown.lastIndexOf('.');

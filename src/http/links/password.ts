@@ -21,11 +21,12 @@ const verifier = new PasswordVerifier();
 export const linkPasswordDetail = 'link_password';
 
 /**
- * Admits a visitor who has the password of a link (docs/spec/links.md#password). The visitor proves it by the cookie, by Basic
+ * Admits a visitor who has the password of a link (docs/spec/links.md#password). The visitor proves this by the cookie, by Basic
  * authentication with any name, or by the form.
  *
  * @returns the reply to the form, which sets the cookie; undefined for a request that may continue
- * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong passwords (of the link or address)
+ * @throws ServiceError `unauthorized` without the password, `too-many-requests` after too many wrong passwords (for the link or from the
+ *   address)
  */
 export async function unlock(exchange: Exchange, grant: Grant, secret: string): Promise<Response | undefined> {
   const hash = grant.link?.passwordHash;

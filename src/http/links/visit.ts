@@ -49,21 +49,21 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** Returns a copy of the account in which uploads with a taken name get a number: visitors cannot see which names are taken. */
+/** Returns a copy of the account that adds a number to taken names of uploads, because visitors cannot see which names are taken. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
   return known;
 }
 
-/** Counts the visit and emits event `linkOpened`, at most once an hour for each visitor. @throws as `GrantStore.countVisit` */
+/** Counts the visit and emits event `linkOpened`, at most once an hour for each visitor. @throws the errors of `countVisit` */
 async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promise<void> {
   const { events, grants } = exchange.service;
   if (!(await grants.store.countVisit(id, loginSource(exchange.peer.address)))) return;
   events.emit({ id: eventIds.linkOpened, context: signedIn(exchange).context, data: { path: paths?.[0], kind: link?.kind } });
 }
 
-/** Finds the link of a secret. Wrong secrets count as guesses from the address. A banned address can still use valid secrets. */
+/** Finds the link of a secret. A wrong secret counts as a guess from the client's address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
   // A mistyped secret is recognized without a look-up in the store.
@@ -80,7 +80,7 @@ async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   throw noLink();
 }
 
-/** Limits concurrent archives and digests: anybody with a link may request them, and their cost grows with the size of the files. */
+/** Limits concurrent archives and digests: anybody with a link can request them, and their cost grows with the size of the files. */
 const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 8, maxWaiting: 100 });
 
 function noLink(): ServiceError {
@@ -118,9 +118,7 @@ function makeVisit(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   };
 }
 
-/**
- * @throws ServiceError `gone` if the file or folder does not exist any more
- */
+/** Returns whether a link leads to a file. @throws ServiceError `gone` if the file or folder does not exist any more */
 function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
   const entry = files.inspect(root);
   if (!entry) throw new ServiceError('gone', 'The file or folder of this link no longer exists.');
@@ -134,7 +132,7 @@ function sharedPath(root: VirtualPath, { below, isFolder: isFolderUrl }: LinkTar
   return root;
 }
 
-/** @throws ServiceError `not-found` for the service's reserved name in the home folder */
+/** Returns a path below `root`. @throws ServiceError `not-found` for the service's reserved name in the home folder */
 function inside(root: VirtualPath, names: readonly string[]): VirtualPath {
   if (root === '/' && names[0] === reservedName) throw new ServiceError('not-found', 'Path not found.');
   return names.reduce<VirtualPath>(memberPath, root);

@@ -61,7 +61,7 @@ export const bearerDetail = 'bearer';
  */
 export const overDetail = 'over';
 
-/** Key of the endpoint's public message in `details` of an `unauthorized` fault. */
+/** Key in `details` of an `unauthorized` fault: the part of the authentication endpoint's reply that clients may see. */
 export const publicFailureDetail = 'public_failure';
 
 /**
@@ -126,7 +126,7 @@ async function findClient(
   );
 }
 
-/** Accepts a token that was already accepted within the last minute, if it is still valid and the user name belongs to it. */
+/** Accepts a token that was already accepted within the last minute, if the token is still valid and the user name belongs to it. */
 function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
   const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;
@@ -217,7 +217,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // The login must be in the journal before the reply. A GET of a file or folder need not wait here, as it waits before it replies.
+  // The login must be in the journal before the reply. A GET of a file or folder need not wait here, as it waits later, before its reply.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });
@@ -229,7 +229,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
- * @param realm the realm in which the address may be banned; by default the realm of guesses at accounts
+ * @param realm the kind of guesses for which addresses are banned; by default guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
 export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {

@@ -32,7 +32,7 @@ function observe(exchange: Exchange): void {
   const startedMs = clock.monotonicMs();
   const tell = () => {
     const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
-    // Like proxies, uses status 499 if the client disconnected before the reply.
+    // As in proxies, status 499 means that the client disconnected before the reply.
     const status = exchange.outgoing.headersSent ? sentStatus(exchange.outgoing) : 499;
     observe({ method, style: requestStyle(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
@@ -79,7 +79,8 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 
 /**
  * Returns whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch,
- * "append a request Origin header"). A foreign page can send that, too, but only with the secret, which gives a visitor's rights anyway.
+ * "append a request Origin header"). A foreign page can send that, too, but only if it knows the link's secret, which makes it a visitor
+ * anyway.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
   return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** The HTTP status of each fault. No other code assigns statuses to faults. */
+/** The HTTP status of each fault. The only exception: `faultReply` answers 500 instead of 503 if something was changed. */
 export const statusCodes: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,
@@ -46,7 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** One item of an errors body (docs/spec/http.md#errors). `message` is null for a command that succeeded. */
+/** One item of the list `errors` in a JSON reply (docs/spec/http.md#errors). `message` is null for a command that succeeded. */
 export interface ErrorItem {
   message: string | null;
   title?: string;
@@ -60,7 +60,7 @@ export interface ErrorItem {
   durable?: false | undefined;
 }
 
-/** Returns a reply with an errors body of the JSON API. */
+/** Returns a JSON reply with a list of errors. */
 export function errorsReply(status: number, items: readonly ErrorItem[], headers: ReplyHeaders = {}): Reply {
   return jsonReply(status, { errors: items }, headers);
 }
@@ -70,7 +70,7 @@ export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }
 
-/** Returns the reply headers of a fault: `Allow`, `Retry-After`, `Content-Range`, and those in its `reply_headers`. */
+/** Returns the reply headers of a fault: `Allow`, `Retry-After`, `Content-Range`, and those in the detail `reply_headers`. */
 export function faultHeaders(fault: ServiceError): ReplyHeaders {
   const { allow, retry_after_s, content_range, reply_headers } = fault.details;
   return {

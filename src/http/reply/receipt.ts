@@ -47,7 +47,7 @@ export function storedReply({ path, offsetBytes, completion }: UploadRecord, hea
   return jsonReply(201, { results: [file] }, { ...headers, 'cache-control': 'no-store' });
 }
 
-/** Returns the path and query of the receipt of uploaded files, relative to their link. */
+/** Returns the path and query of the receipt of uploaded files, relative to the URL of the link. */
 export function receiptQuery(files: readonly DroppedFile[]): string {
   return `receipt?ids=${files.map(({ event_id }) => event_id).join(',')}`;
 }

@@ -4,8 +4,8 @@ import { requestIdHeader } from '../request/request-trace.ts';
 import { findRequestId, isClientGone, isHttp2, type Outgoing } from './outgoing.ts';
 
 /**
- * Header values by name. Names are in lower case, except for headers of an upload's back-end, which keep their configured spelling. Each
- * value of a list gets its own line. Each character is sent as one byte.
+ * Header values by name. Names are in lower case, except for headers that are copied from the reply of an upload's back-end; these keep
+ * their configured spelling. Each value of a list gets its own line. Each character is sent as one byte.
  */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
@@ -26,7 +26,7 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
 /** Writes status and headers; the caller writes the body. @param base headers of every reply of the service; `headers` override them */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
   const lines = headerLines(findRequestId(outgoing), base, headers);
-  // Node.js writes a list of headers at once; setting each header would take twice as long.
+  // Node.js writes a list of headers in one step; setting each header would take twice as long.
   if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
   // `respond` would throw if the stream is destroyed.
   else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
@@ -92,7 +92,7 @@ export function bytesAsText(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** Sends a whole reply. A HEAD has the `content-length` that a GET would have, but no body (RFC 9110 §9.3.2). */
+/** Sends a whole reply. A reply to HEAD has the `content-length` of the reply to GET, but no body (RFC 9110 §9.3.2). */
 export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
   if (outgoing.headersSent || isClientGone(outgoing)) return;
   const hasNoBody = reply.status === 204 || reply.status === 304;

@@ -79,13 +79,11 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
   return RESPONSE_ALREADY_SENT;
 }
 
-/**
- * @returns undefined if a header has several lines, which a `Response` cannot express
- */
+/** Converts a reply to a `Response`. @returns undefined if a header has several lines, which a `Response` cannot express */
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // Passes bytes. If the body were a text, the adapter would encode headers such as `server-path` a second time.
+  // The body is passed as bytes. If it were a text, the adapter would encode headers such as `server-path` a second time.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

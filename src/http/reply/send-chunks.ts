@@ -23,7 +23,9 @@ function wantsPrivateGzip(exchange: Exchange): boolean {
   return (site === undefined || site === 'same-origin' || site === 'none') && wantsGzip(exchange);
 }
 
-/** Returns the headers of a reply that may be compressed. @param vary names of other request headers on which the reply depends */
+/**
+ * Returns the headers of a reply that is compressed for some clients. @param vary names of other request headers on which the reply depends
+ */
 export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]): ReplyHeaders {
   return {
     'content-encoding': isCompressed ? 'gzip' : undefined,
@@ -31,7 +33,7 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they arrive and sends the first one at once. If `chunks` throws, this generator throws the same error. */
+/** Compresses chunks as they arrive, and does not delay the first one. If `chunks` throws, this generator throws the same error. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);
@@ -46,7 +48,7 @@ export interface ChunkedReply {
   status?: number;
   /**
    * Number of chunks to collect before the status is sent. An error up to then becomes an error reply; a later error cuts the connection.
-   * The default is 2, so that a body of one chunk gets a Content-Length. Use 0 if the first chunk may take long.
+   * The default is 2, so that a body of one chunk gets a Content-Length. Use 0 if the first chunk can take long.
    */
   startsAfter?: 0 | 1 | 2;
 }

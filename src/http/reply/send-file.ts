@@ -56,7 +56,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     'close',
     exchange.catching(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
-  // Node.js writes the lines at once, before another request can change this value.
+  // Node.js writes the lines during this call, so no other request can change the value before.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
@@ -90,7 +90,7 @@ export interface BodyPart {
 }
 
 /**
- * Sends a file, or ranges of it, and ends the download with its outcome.
+ * Sends a file, or ranges of it, and reports the outcome to `download`.
  * @param parts the ranges, with inclusive ends
  * @param epilogue bytes after the last part
  */
@@ -151,7 +151,7 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // The loop awaits this promise only after the previous bytes are sent. A read that fails earlier must not count as unhandled.
+    // The loop awaits this promise only after the previous bytes are sent. A read that fails before must not be an unhandled rejection.
     started.catch(() => {});
     return started;
   };
@@ -166,7 +166,7 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // The next round awaits this promise. A send that fails earlier must not count as unhandled.
+      // The next round awaits this promise. A send that fails before must not be an unhandled rejection.
       flushed.catch(() => {});
     }
     await flushed;
@@ -193,7 +193,7 @@ function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
   return content.subarray(range.start, range.end + 1);
 }
 
-/** Reads a small range synchronously. @returns bytes that must be used before the next read, because the buffer may be shared */
+/** Reads a small range synchronously. @returns bytes that must be used before the next read, because small files share one buffer */
 function readWhole(fd: number, range: ByteRange): Buffer {
   const lengthBytes = rangeLength(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);

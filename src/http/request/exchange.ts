@@ -47,7 +47,7 @@ export interface HttpService {
   /**
    * Ends all sessions of an account (by UUID) on all services, except one session.
    *
-   * @throws ServiceError `unavailable`; the sessions then end later
+   * @throws ServiceError `unavailable`; in this case the sessions end later
    */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
@@ -92,13 +92,13 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** The request's foreign origin, if `cors_origins` lists it. Cookies are then ignored (docs/spec/http.md#cross-origin-requests). */
+  /** The request's foreign origin, if `cors_origins` lists it. If so, cookies are ignored (docs/spec/http.md#cross-origin-requests). */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
   /** Set once the link of a visitor was found to be valid. */
   visit: Visit | undefined = undefined;
-  /** Headers that the protocol of the request needs in every reply. */
+  /** Headers that the request's protocol, such as tus, needs in every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
@@ -178,7 +178,7 @@ export class Exchange {
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // The value `*` means all headers here, because requests with credentials are never allowed (Fetch, CORS protocol).
+  // The value `*` means all headers here, because other origins are never allowed to send cookies (Fetch, CORS protocol).
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
@@ -245,12 +245,12 @@ export interface Visit {
    * @throws ServiceError `unavailable` if too many visitors wait
    */
   takeTurn(): Promise<() => void>;
-  /** Counts a download. Called if the reply has the first byte. @throws ServiceError `gone` if the link allows no more downloads */
+  /** Counts a download. Called if the reply contains the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
   /**
    * Refuses pages and lists if the link has no downloads left. Later ranges of a counted download are still sent.
    *
-   * @throws as `countDownload`
+   * @throws the error of `countDownload`
    */
   requireDownloads(): void;
 }

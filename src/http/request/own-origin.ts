@@ -21,7 +21,7 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 
 /**
  * Returns whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): it is in `accepted_origins`, or has the host
- * and port of the request. The scheme may differ, because a proxy may end TLS. But http is refused if `accepted_origins` has the host with
+ * and port of the request. The scheme may differ, because a proxy can end TLS. But http is refused if `accepted_origins` has the host with
  * https.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
@@ -32,7 +32,7 @@ export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }
 }
 
 /**
- * Returns whether the authority of a URL is this service's own, or is in `accepted_origins`. A proxy may end TLS, so default ports of both
+ * Returns whether the authority of a URL is this service's own, or is in `accepted_origins`. A proxy can end TLS, so default ports of both
  * schemes are ignored.
  */
 export function isOwnAuthority(exchange: ServiceRequest, authority: string): boolean {

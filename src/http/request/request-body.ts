@@ -19,7 +19,7 @@ const lingerMs = 2000;
 
 /**
  * Handles an unread request body before the reply. A small body is read and dropped. After a large body the connection is closed, but only
- * once the client has had time to read the reply. Closing at once would reset the connection and lose the reply (RFC 9112 §9.6).
+ * once the client has had time to read the reply. Closing it immediately would reset the connection and lose the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -171,7 +171,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     return parseJson(text);
   } catch (error) {
     if (error instanceof JsonLimitError) throw new ServiceError('bad-request', `The request body is not valid JSON: ${error.message}`);
-    // Do not include the parser's message or the cause: they would show a part of the text, which may be a password.
+    // Do not include the parser's message or the cause: they would show a part of the text, such as a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
 }
@@ -179,7 +179,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
 /**
  * Reads a JSON object.
  * @param typeMessage message of the error for another content type
- * @throws ServiceError `media-type-unsupported`, and as `readJsonBody`
+ * @throws ServiceError `media-type-unsupported`, and the errors of `readJsonBody`
  */
 export async function readJsonObject(exchange: Exchange, typeMessage: string): Promise<Record<string, unknown>> {
   if (mediaTypeOfRequest(exchange) !== 'application/json') throw new ServiceError('media-type-unsupported', typeMessage);

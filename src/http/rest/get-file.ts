@@ -26,7 +26,8 @@ interface PreparedBody {
 }
 
 /**
- * Content security policy of files. No uploaded file may run as a page of this origin, even if the browser takes it for a different type.
+ * Content security policy of files. With it, no uploaded file can run as a page of this origin, even if the browser takes it for a
+ * different type.
  */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 

@@ -63,7 +63,7 @@ export interface ListingModel extends FolderModel {
   view: View;
   /** Number of the page, counted from 1. */
   page: number;
-  /** Whether all rows of the page are sent at once. */
+  /** Whether the reply contains all rows of the page, even if the folder is long. */
   isWhole: boolean;
   /** URL of the page with all rows, for browsers without scripts. */
   wholeUrl: string;

@@ -89,7 +89,7 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
 /** Matches names that need no escaping in HTML, in unquoted attributes and in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Matches nearly all other names. They need no escaping in HTML and in quoted attributes, and are read from left to right. */
+/** Matches nearly all other names. They need no escaping in HTML and in quoted attributes, and have no right-to-left text. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**

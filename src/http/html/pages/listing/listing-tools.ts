@@ -13,8 +13,9 @@ const literalKey = /^[^*?[\]|!/]+$/;
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads. A configured key has one field. If a pattern or any key is allowed, a second field takes the
- * key's name. The fields precede the file field in the form, because the service needs the metadata before the content.
+ * The fields for the metadata of uploads. A key that the configuration names has one field, for its value. For a pattern, or if any key is
+ * allowed, there is a second field for the name of the key. The fields precede the file field in the form, because the service needs the
+ * metadata before the content.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
@@ -46,8 +47,8 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 }
 
 /**
- * Renders an input. If the metadata header is optional, a required key may be missing when no other key is given. Both the script and the
- * service check that.
+ * Renders an input. If the metadata header is optional, a required key may be left out as long as no other key is given. Both the script
+ * and the service check that.
  */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;

@@ -74,7 +74,7 @@ export class Language {
 }
 
 const made = new Map<string, Language>();
-/** Maximum number of cached languages. Each region adds one, and clients may send any region, so the cache must be limited. */
+/** Maximum number of cached languages. Each region adds one, and clients can send any region, so the cache must be limited. */
 const maxKept = 30;
 
 /**
