@@ -85,13 +85,13 @@ export class AccountFiles {
   }
 
   /**
-   * The account's own upload to a path, if it is held and nothing exists at the path. Call `inspect` first, which checks the permission.
+   * The account's own upload to a path at which nothing exists, if the upload waits for a review. Call `inspect` first: it checks rights.
    */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
-  /** Whether the account may know if something exists at a path. If it may not know, replies are the same in both cases. */
+  /** Whether the account may know if something exists at a path. If not, replies do not depend on that. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }
@@ -175,7 +175,7 @@ export class AccountFiles {
     return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /** Lists a running ZIP download. @param bytes returns the bytes sent so far @returns a function to be called at its end */
+  /** Lists a ZIP download as a running transfer. @param bytes returns the bytes sent so far @returns a function to be called at its end */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -197,7 +197,7 @@ export class AccountFiles {
     return this.#paths.may(path, operation);
   }
 
-  /** Returns these files for one request. The events of that request also contain `data`. */
+  /** Returns the files of the same account for one request, whose events also contain `data`. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
@@ -373,7 +373,7 @@ export class AccountFiles {
   }
 
   /**
-   * Free and used bytes (RFC 4331). If the account has a quota, it limits the free bytes, and only the account's own files count as used.
+   * Free and used bytes (RFC 4331). A quota of the account limits the free bytes; with a quota, only the account's own files count as used.
    *
    * @throws ServiceError `not-found` for a path that is not on disk
    */

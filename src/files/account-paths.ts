@@ -158,10 +158,10 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder of an upload. An existing file must not be replaced if the right is missing or the file is retained. Then, depending
-   * on `on_name_taken`, the upload is refused now, or gets a numbered name when it ends.
+   * Opens the folder of an upload. An existing file must not be replaced if the right is missing or the file is retained. In these cases,
+   * depending on `on_name_taken`, the upload is either refused now, or gets a numbered name when it ends.
    *
-   * @param verify refuses by throwing
+   * @param verify called with the existing file; throws an error to refuse the upload
    * @throws ServiceError `name-taken`, `retained`, and those of `openWriteTarget`
    */
   openUploadTarget(path: VirtualPath, realPath: string, verify?: (current: Entry | undefined) => void): WriteTarget {
@@ -175,7 +175,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // The file with a numbered name belongs in the folder of the path, even if the path is a link to a file in another folder.
+      // If the path is a link to a file in another folder, the numbered file is still created in the folder of the link.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -255,7 +255,7 @@ export class AccountPaths {
    * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, the
    * events have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
-   * @param emit journals one event
+   * @param emit writes one event to the journal
    * @throws ServiceError `not-durable` after such a fault, or if an event could not be written to the journal; in both cases, the change
    *   remains
    */

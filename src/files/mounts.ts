@@ -39,7 +39,7 @@ export class Mounts {
   /** The real folders that may be reached. */
   readonly roots: RealRoots;
   readonly #excluded: readonly string[];
-  /** Undefined if a token or link reaches only parts of the account's files. */
+  /** Undefined if the client uses a token or shared link that reaches only parts of the account's files. */
   readonly #homeFolderPath: string | undefined;
   /** The mounts of the whole account, if this object covers only a part of it. */
   readonly #whole: Mounts | undefined;
@@ -66,7 +66,7 @@ export class Mounts {
     return this.roots.paths.length === this.#virtualFolders.length + (this.#homeFolderPath === undefined ? 0 : 1);
   }
 
-  /** The roots of the whole account, even if a token or link reaches only parts of it. The quota and the trash use them. */
+  /** The roots of the whole account, even if a token or shared link reaches only parts of it. The quota and the trash use them. */
   get accountRoots(): RealRoots {
     return (this.#whole ?? this).roots;
   }
@@ -105,8 +105,8 @@ export class Mounts {
   }
 
   /**
-   * Whether the configuration names a folder at a path. Such a folder is shown even if it is missing on disk. A missing path of a token or
-   * link is not shown.
+   * Whether the configuration names a folder at a path. Such a folder is shown even if it is missing on disk. In contrast, a path that only
+   * a token or shared link names is not shown if it is missing.
    */
   isConfigured(path: VirtualPath): boolean {
     return (this.#whole ?? this).locate(path).isFixed;

@@ -41,7 +41,7 @@ export const neededRights = {
 /** An operation on one path of an account's files. */
 export type Operation = keyof typeof neededRights;
 
-/** A right that depends on what is on disk. */
+/** A right that a request needs only in some cases, which depend on the disk: for example, only if its destination exists. */
 export interface ConditionalRight {
   end: 'source' | 'destination';
   /** Part of a sentence that explains the right. */

@@ -127,7 +127,7 @@ class FolderUsage {
   /** Number of counts begun plus number of counts ended so far. */
   #counts = 0;
   #counting: Promise<void> | undefined;
-  /** Claims by the number of the upload. */
+  /** The claims of running uploads and moves, each by the number that it got from `#lastId`. */
   readonly #claims = new Map<number, Claim>();
   #lastId = 0;
 
@@ -251,7 +251,7 @@ class FolderUsage {
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // The usage is negative if the replaced file was created outside the service after the last count. Then the next claim counts again.
+    // If the replaced file was created outside the service after the last count, the usage is negative, and the next claim counts again.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;

@@ -13,8 +13,7 @@ export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
   /**
-   * Members of events that describe the path, and the mounts and the path for which they were made. Later downloads of the same path reuse
-   * them.
+   * The event data that describe the path of the file (`members`). Later downloads of the same path through the same mounts reuse them.
    */
   told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
@@ -34,7 +33,7 @@ const pathFactor = 12;
 const restMs = 2000;
 
 /**
- * File systems (statfs(2)) whose attributes show every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Others are not
+ * File systems (statfs(2)) whose attributes show every change immediately: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Others are not
  * trusted: network file systems cache attributes, FUSE and overlays get them from elsewhere, and tmpfs shows only the first change through
  * mmap(2).
  */
@@ -171,6 +170,6 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // The numbers of Linux do not occur on other systems, so no file system is trusted there.
+  // Other systems than Linux do not use these numbers, so no file system is trusted there.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }

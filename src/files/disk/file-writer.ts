@@ -216,7 +216,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError, and the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
+   * @throws ServiceError, and the errors of `options.gate`. After the error `held`, the writer has ended; the content has a new hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -261,7 +261,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** The written content, in the form that a gate needs. */
+  /** The written content, in the form that `options.gate` needs to inspect it. */
   #hidden(reservation: QuotaReservation | undefined): HiddenContent {
     const { parent, name } = this.#target;
     const { size: sizeBytes, mtimeMs: modifiedMs } = fstatSync(this.fd);
@@ -396,5 +396,5 @@ interface Put {
   kept: Kept | undefined;
 }
 
-/** Thrown inside the commit of a reservation if the name is taken. Then the reservation does not count the bytes of the file. */
+/** Thrown while a quota reservation is committed, if the name is taken. So the reservation does not count the bytes of the file. */
 class NameIsTaken extends Error {}

@@ -24,7 +24,7 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
   }
 }
 
-/** Keeps the first disk fault after a change took effect. The change remains, but its event and its reply report the fault. */
+/** Records the first disk fault after a change took effect. The change remains, but its event and its reply report the fault. */
 export class Durability {
   #fault: unknown;
 

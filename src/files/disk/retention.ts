@@ -13,8 +13,8 @@ const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 const markName = 'retention';
 
 /**
- * The time in the mark is this number of days after the end of the longest retention. So the mark is rarely rewritten, and a node that
- * receives no uploads still rewrites it in time.
+ * The time in the mark is this number of days after the end of the longest retention. So uploads rarely have to rewrite the mark. A node
+ * that receives no uploads rewrites it only when the configuration is loaded, which is often enough.
  */
 const markMarginDays = 366;
 

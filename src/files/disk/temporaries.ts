@@ -55,7 +55,10 @@ export function isHiddenName(name: string): boolean {
 /** Stalled uploads end within a day. So if a temporary file is unchanged for this time, it was left by a node that no longer runs. */
 const abandonedAfterMs = 86_400_000;
 
-/** No upload may wait as long as this (`server.uploads`). So if kept content is unchanged for this time, it no longer has a record. */
+/**
+ * No upload may wait this long for its next request (`server.uploads`). So if kept content is unchanged for this time, the upload store no
+ * longer has a record of it.
+ */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
 /**

@@ -10,7 +10,7 @@ import { isTemporaryName } from '../disk/temporaries.ts';
 import type { Gate, GateOptions, HiddenContent, Leave, MovableContent } from './holding.ts';
 import type { InspectedContent, Judgement, Verdict } from './verdict.ts';
 
-/** Whether an error says that an upload is held. */
+/** Whether an error says that an upload is held: it waits for a review, or for inspections that take long. */
 export function isHeld(error: unknown): error is ServiceError {
   return isServiceError(error) && typeof error.details.held_id === 'string';
 }
@@ -31,7 +31,7 @@ export function neededInspections(
 }
 
 /**
- * Creates the gate that an upload has to pass.
+ * Creates the gate of an upload: a function that inspects the complete content before the content gets its final name.
  *
  * @param path returns the final path of the file, which may change during the upload
  * @returns undefined if no files of the account are inspected
@@ -178,7 +178,10 @@ export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'sho
   return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
 }
 
-/** Returns a text that identifies the state of the file at a path. A release replaces the file only if its state is still the same. */
+/**
+ * Returns a text that identifies the state of the file at a path. When a held upload with conditions is released, it replaces the file only
+ * if the file is still in the same state.
+ */
 export function stateAt(realPath: string): string {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';

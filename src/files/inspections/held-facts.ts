@@ -7,7 +7,10 @@ import type { HoldReason, Verdict } from './verdict.ts';
 /** The ways in which a held upload may end without a file. */
 export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 'refused';
 
-/** The facts about a held upload that are stored in its record. */
+/**
+ * The facts about a held upload that are stored in its record. A held upload is complete, but waits for inspections or a review. A release
+ * gives the file its final name.
+ */
 export interface HeldFacts {
   readonly state: 'inspecting' | 'held';
   readonly reason: HoldReason;

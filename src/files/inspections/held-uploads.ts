@@ -24,13 +24,13 @@ import type { Judged, Judgement } from './verdict.ts';
 /** If a process uses the store alone: interval at which it looks for held uploads whose inspection is not running. */
 const resumeEveryMs = 10_000;
 
-/** Maximum number of held uploads that are inspected again at the same time. Each needs an open file. */
+/** Maximum number of held uploads that are processed at the same time, for example to inspect them again. Each may need an open file. */
 const resumedAtOnce = 16;
 
-/** Duration of the lease of a process that inspects a held upload. The process renews the lease earlier. */
+/** Duration of the lease of a process that inspects a held upload. The process renews the lease before it ends. */
 const leaseMs = 60_000;
 
-/** If the content of a new record does not appear within this time, it is treated as lost. */
+/** If the content of a new record does not appear within this time, the content is treated as lost. */
 const contentWithinMs = 60_000;
 
 /** Facts about the end of a held upload. */
@@ -153,7 +153,7 @@ export class HeldUploads implements Holding {
       await this.supersede(target, id);
       await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
     });
-    // When a running inspection ends, it notices the new name.
+    // If an inspection is running, it notices the new name when it ends, and the upload is then inspected under that name.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
     return heldError(id, path);
   }

@@ -46,7 +46,7 @@ export type Gate = (content: HiddenContent) => Promise<Leave>;
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
   /** The former path of a file that is being moved. */
   movedFrom?: VirtualPath | undefined;
-  /** Whether the client set conditions. If so, a release replaces only the file to which they applied. */
+  /** Whether the client set conditions. If so, and the upload is held, its release replaces only the file to which they applied. */
   isConditional?: boolean;
   /** Whether the content is only the beginning of a file, which cannot be inspected. */
   isPartial?: boolean;
@@ -101,7 +101,7 @@ export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
   readonly server: EventServer;
-  /** Now and at intervals, continues work that an earlier process did not finish. */
+  /** Continues the work that an earlier process did not finish, now and at intervals. */
   start(): void;
   stop(): Promise<void>;
   /**
@@ -135,7 +135,7 @@ export interface Holding {
   /**
    * Renames the content of a held upload to its final name, after all checks except inspections.
    *
-   * @throws ServiceError; the upload then stays held
+   * @throws ServiceError; in that case, the upload stays held
    */
   release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload, so that no file appears. @throws ServiceError `not-found` */

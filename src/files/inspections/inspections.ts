@@ -166,7 +166,7 @@ export class Inspections {
     };
   }
 
-  /** Stops all running inspections. The next process inspects the held uploads again. */
+  /** Stops all running inspections. After a restart, the service inspects their held uploads again. */
   stop(): void {
     this.#stop.abort(new Error('The service stops.'));
     for (const inspection of this.#inspections.values()) inspection.stop();

@@ -45,13 +45,19 @@ export interface Unnamed {
 /** A file of the move. Its path is relative to the moved folder, and empty if the file itself is moved. */
 type Member = { relativePath: string; isLink: boolean };
 
-/** Whether moved files may need inspections. If the same inspections apply to all paths, no file is inspected again. */
+/**
+ * Whether moved files may need inspections. If the same inspections apply to all paths of the account, a file is inspected again only if
+ * its new name differs from the name that inspections saw.
+ */
 export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry' | 'from' | 'to' | 'options'>): boolean {
   const { inspections } = move.paths.account;
   return !move.intoTrash && (inspections.hasRules || (!inspections.isEmpty && isNamedOtherwise(move)));
 }
 
-/** Whether a file with a temporary name gets another name than the one that inspections saw, such as `b.csv` for `a.csv.part`. */
+/**
+ * Whether a file with a temporary name gets another name than the one that inspections saw. For example, inspections see `a.csv.part` as
+ * `a.csv`, and the file is renamed to `b.csv`.
+ */
 function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
   const judgedAs = entry.isFolder ? undefined : options.finalName?.(baseName(from));
   return judgedAs !== undefined && judgedAs !== baseName(to);
@@ -63,7 +69,8 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 }
 
 /**
- * Returns the inspections that a file must pass at its new path. The set is empty if all these inspections also applied to the old path.
+ * Returns the inspections that a file must pass at its new path. If all inspections of the new path also applied to the old path, and the
+ * file keeps the name that they saw, the set is empty.
  */
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;

@@ -21,7 +21,7 @@ export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<strin
  * quota and conditions are checked again.
  *
  * @param hold released by this function
- * @throws ServiceError; the upload then stays held
+ * @throws ServiceError; in that case, the upload stays held
  */
 export async function releaseUpload(paths: AccountPaths, hold: UploadHold, record: HeldUpload, by: ReleasedBy): Promise<void> {
   const { path, contentPath, held } = record;
@@ -96,8 +96,8 @@ export async function dropIfEnded(store: UploadStore, { id, contentPath }: Uploa
 /**
  * Updates the path of a held upload whose folder was moved.
  *
- * @param moved former paths of the folder. The function `now` returns the current place of the folder, because other requests may move it
- *   again
+ * @param moved the folder's former real path (`realPath`) and former virtual path (`from`). The function `now` returns the current place of
+ *   the folder, because other requests may move it again
  */
 export async function followFolder(
   hold: UploadHold,

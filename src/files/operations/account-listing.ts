@@ -29,8 +29,9 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
 }
 
 /**
- * The members of a folder, virtual folders first. The other members follow in blocks, each sorted by name. Only very large folders have
- * more than one block, so that their names are never all in memory. An account that only has `traverse` sees only sub-folders.
+ * The members of a folder, virtual folders first. The other members follow in blocks, each sorted by name. A very large folder is read in
+ * several blocks, so that its names are never all in memory; any other folder is one block. An account that only has `traverse` sees only
+ * sub-folders.
  *
  * @param onUnreadableName called for each name that is omitted because it is not UTF-8, in addition to event `nameNotUtf8`
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
@@ -89,7 +90,7 @@ function isReadWhole(folder: OpenedFolder): boolean {
   return opened(() => fstatSync(folder.fd).size) <= readWholeBytes;
 }
 
-// Reading all names at once takes a fifth of the time, but needs memory for each name.
+// Reading all names with one call takes a fifth of the time, but needs memory for each name.
 async function* nameBlocks(folder: OpenedFolder): AsyncGenerator<string[]> {
   if (isReadWhole(folder)) {
     yield await readdirAsync(folder.member('.')).catch((error) => Promise.reject(asServiceError(error)));
@@ -153,6 +154,6 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
 }
 
 function reachable(folder: OpenedFolder, roots: RealRoots, name: string, isFolder: boolean): boolean {
-  // The only path that can be excluded is a folder, the data folder. So files need no check.
+  // The roots exclude only one path inside them: the data folder. It is a folder, so files need no check.
   return !isFolder || roots.contains(`${folder.realPath}/${name}`);
 }

@@ -125,7 +125,7 @@ export async function writeArchive(files: AccountFiles, members: readonly ZipMem
   for (const bytes of zip.finish()) await body.add(bytes);
 }
 
-/** Whether a synchronous read of the member is faster. */
+/** Whether the member is so small that a synchronous read is faster than the thread pool. */
 function isQuick(entry: ZipEntry): boolean {
   return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
 }

@@ -89,7 +89,7 @@ interface Removed {
   inTrash?: string | undefined;
 }
 
-/** @param followed follows the folder, which another request may have restored already */
+/** @param followed follows the folder, which another request may already have restored from the trash */
 async function emitRemoved(
   paths: AccountPaths,
   path: VirtualPath,

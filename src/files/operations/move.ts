@@ -155,7 +155,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   await paths.emitDurable(eventIds.fileRenamed, from, data);
 }
 
-/** Waits for a change of paths, and then updates an upload (`follow`), even if the change is not durable. */
+/** Waits for a change of paths, and then updates an upload (`follow`), even if the change is not durable or inspections hold the file. */
 export async function followChange(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
   try {
     await change;

@@ -55,7 +55,7 @@ export class Extents {
     if (last) last.end = Math.min(last.end, end);
   }
 
-  /** Keeps the first `count` parts. */
+  /** Keeps only the first `count` parts, and forgets those after them. */
   forgetLast(count: number): void {
     this.#parts.length = Math.min(this.#parts.length, count);
   }

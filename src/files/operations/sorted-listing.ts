@@ -7,7 +7,7 @@ const blockEntries = 16_384;
 /** A folder with at least this number of entries is large: a reply may begin before all entries are read. */
 const largeEntries = 4096;
 
-/** Number of entries in a run, for orders other than by name. Sorting a run takes a few milliseconds. */
+/** Number of entries in a run (a sorted list), for orders other than by name. Sorting a run takes a few milliseconds. */
 const runEntries = 1024;
 
 /** Number of entries in a batch. Other requests run between two batches. */
@@ -65,7 +65,7 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 
 /**
  * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. At any
- * time, only some thousand members are objects; all others are packed into 19 bytes and the name.
+ * time, only some ten thousand members are objects; each of the others is packed into 19 bytes and its name.
  *
  * An empty batch means that a large folder is still being read. A reply may begin then.
  */
@@ -110,7 +110,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     if (given.length > 0) yield given;
   }
 
-  // The block is sorted by name, so it is often nearly sorted for other orders, too.
+  // The block is sorted by name. This often makes it nearly sorted in other orders, too, so that its runs are sorted quickly.
   #inRuns(block: ListedEntry[]): ListedEntry[][] {
     if (this.#compare === byName) return [block];
     const runs: ListedEntry[][] = [];

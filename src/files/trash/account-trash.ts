@@ -81,7 +81,7 @@ export class AccountTrash {
     });
   }
 
-  /** Permanently deletes every item that the account may delete. @returns the remaining items */
+  /** Permanently deletes every item that the account may delete. @returns the items that remain and that the account may see */
   empty(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) => {

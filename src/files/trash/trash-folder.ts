@@ -88,7 +88,7 @@ export class TrashFolder {
     return made;
   }
 
-  /** A path to a member that stays bound to this folder. */
+  /** A path to a member. The path stays bound to this folder, even if the folder is moved. */
   member(name: string): string {
     return this.opened.member(name);
   }

@@ -68,7 +68,8 @@ export class TrashUpkeep {
   #isStopped = false;
 
   /**
-   * @param isJournalled whether an event is in the journal. The event is not older than the second argument (Unix time in milliseconds)
+   * @param isJournalled whether an event is in the journal. The event is not older than `sinceMs` (Unix time in milliseconds), so older
+   *   events need not be searched
    */
   constructor(files: Files, isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>) {
     this.#files = files;

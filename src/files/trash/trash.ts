@@ -178,7 +178,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
   return (parent, name, existing, mustGo = false) => ifRoom(paths, () => prepare(parent, name, existing, mustGo));
 }
 
-/** Puts an item into the trash. On a full disk, first deletes the oldest items. @returns undefined if there is still no space */
+/** Puts an item into the trash. If the disk is full, deletes the oldest item and tries again. @returns undefined if no item is left */
 export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {

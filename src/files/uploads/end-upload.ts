@@ -35,7 +35,7 @@ type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
  * the upload was cancelled, or the client does not know its URL, the record is removed immediately.
  *
  * @returns the last state of the record
- * @throws ServiceError `unavailable` if the hold is lost; the upload is then unchanged
+ * @throws ServiceError `unavailable` if the hold is lost; in that case, the upload is unchanged
  */
 export async function endUpload(files: Dependencies, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
   const record = await decideEnd(files, hold, reason, end);
@@ -105,7 +105,8 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
 
 /**
  * Ends the unfinished uploads into a folder that was removed or moved. Emits `uploadFailed` for each. Requests that send content to these
- * uploads are ended first. A `PassingUpload` fails only if the folder was removed. If the folder was moved, it continues there.
+ * uploads are ended first. An upload that ends with its connection (`PassingUpload`) fails only if the folder was removed. If the folder
+ * was moved, such an upload continues in the moved folder.
  *
  * @param realPath former path of the folder, links resolved
  * @param after whether the folder was removed, and a function that returns the current place of its content

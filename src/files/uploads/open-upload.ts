@@ -86,7 +86,7 @@ async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord
 function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   const { account } = paths;
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
-  // A token or link gives no access to uploads that other clients of the account began in other folders.
+  // Through a token or shared link, a client has no access to uploads to paths at which it may not create files.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
   // Visitors of a link can only continue uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();

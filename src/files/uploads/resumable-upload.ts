@@ -247,7 +247,7 @@ export class ResumableUpload {
    * Renames the content to its final name. Emits `fileUploaded`, which is on disk when the promise resolves. The caller then calls
    * `conclude`.
    *
-   * @param verify called right before the rename, while its mutex is locked; refuses the upload by throwing
+   * @param verify called right before the rename, while the final path is locked; refuses the upload by throwing
    * @param sha256 digest of the content, for the event
    * @throws ServiceError; `isFinal` says whether the error ended the upload
    */

@@ -97,8 +97,8 @@ export interface UploadRecord extends UploadOrder, UploadProgress {
   /** The ID of the upload in its URL. It cannot be guessed. */
   readonly id: string;
   /**
-   * Time at which the upload expires, or at which the record of an ended upload is removed. Each change renews it. Unix time in
-   * milliseconds.
+   * Time at which the upload expires, or at which the record of an ended upload is removed. Each change renews this time, except for a held
+   * upload. Unix time in milliseconds.
    */
   readonly expiresMs: number;
 }
@@ -174,7 +174,8 @@ export interface UploadStore {
   /** The uploads that a stopped process began to complete or end, but did not finish. */
   completing(): Promise<UploadRecord[]>;
   /**
-   * Restores uploads that the shared store lost, with a recorded end, so that `completing` returns them.
+   * Restores uploads that the shared store lost. Their records say that they began to be completed or to end, so that `completing` returns
+   * them. Only held uploads that had not begun to end stay held.
    *
    * @param isStored returns whether the journal has the event `fileUploaded` of an upload; the event is not older than `sinceMs` (Unix time
    *   in milliseconds)
@@ -186,7 +187,7 @@ export interface UploadStore {
 export interface SharedUploadStore extends UploadStore {
   /** Returns the IDs for which the store has no record. */
   missing(ids: readonly string[]): Promise<string[]>;
-  /** Adds a lost upload whose end is recorded, unless the store has it. The upload does not count towards the limit of its account. */
+  /** Adds the record of a lost upload, unless the store has it. The upload does not count towards the limit of its account. */
   restore(record: UploadRecord): Promise<void>;
 }
 
