@@ -19,7 +19,7 @@ export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
 /**
  * Answers with Server-Sent Events. HEAD gets only the headers.
  *
- * @param begin is called with the stream, and must return at once
+ * @param begin is called with the stream, and must not wait for events
  */
 export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
   const { outgoing, session, method, service } = c.env;
@@ -29,7 +29,7 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Like `goneSignal`, but for a reply that takes long. The reply is also cut as soon as its administrator loses access. */
+/** Like `goneSignal`, but for a long reply: the connection is also cut as soon as the administrator who receives it loses access. */
 export function cutWhenOver(c: ConsoleContext): AbortSignal {
   const { outgoing, session, service } = c.env;
   const gone = goneSignal(c.env);
@@ -66,7 +66,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
   return new Response(null, { status: 204, headers: { ...replyHeaders(c), ...headers } });
 }
 
-/** Answers with an error. No other code converts faults to replies. */
+/** Answers with an error. All errors of the API become replies here. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
   const fault = toFault(error);
   const status = statusCodes[fault.code];
@@ -94,8 +94,8 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
 }
 
 /**
- * Returns the challenge of a 401. Only clients that sent Basic credentials get the challenge `Basic`, because it makes a browser show its
- * own dialog instead of the login page.
+ * Returns the challenge of a 401. A browser that gets the challenge `Basic` shows its own dialog instead of the login page. So only clients
+ * that sent Basic credentials get it.
  */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';

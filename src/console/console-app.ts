@@ -16,7 +16,7 @@ import { checkHost, checkOrigin } from './login/check-origin.ts';
 import { authenticate, login, loginByLink, logout, showMe } from './login/login.ts';
 import { sendAsset, showShell } from './pages/pages.ts';
 
-/** Creates the Hono application of a `console` service. It routes by the path exactly as the client sent it. */
+/** Creates the Hono application of a `console` service. A route must match the path exactly as the client sent it. */
 export function createConsoleApp(): Hono<ConsoleEnvironment> {
   // Hono passes the second argument of `fetch` to this function.
   const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
@@ -34,7 +34,7 @@ export function createConsoleApp(): Hono<ConsoleEnvironment> {
   return app;
 }
 
-/** Adds all routes of a console. GET includes HEAD. */
+/** Adds all routes of a console. A route for GET also answers HEAD. */
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
@@ -46,7 +46,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // The other operations need an administrator. Changes need an operator, but decisions about held uploads need only a reviewer.
+  // All routes from here on need an administrator. Changes need the role operator, but the role reviewer suffices to decide about held uploads.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);

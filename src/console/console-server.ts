@@ -33,7 +33,7 @@ import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 /** Timeouts in milliseconds for the header section, for the whole request, and for a connection without requests. */
 const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** Time in milliseconds for which a refused client may read the reply. */
+/** Time in milliseconds that a refused client has to read the reply. */
 const refusedMs = 1000;
 
 /** When the authorities of client certificates change, connections are ended after this time in milliseconds. */
@@ -44,7 +44,7 @@ export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | '
   passwords: PasswordVerifier;
 };
 
-/** The listening side of one `console` service, with its sessions. It survives reloads that keep its address. */
+/** The listening side of one `console` service, with its sessions. A reload creates a new one only if `keepsListening` says so. */
 export class ConsoleServer {
   readonly #passwords: PasswordVerifier;
   #service: ConsoleService;
@@ -103,7 +103,7 @@ export class ConsoleServer {
     );
   }
 
-  /** The URL under which clients reach the console. If the configured port is 0, it contains the port that the system chose. */
+  /** The URL under which clients reach the console. If the configured port is 0, the URL contains the port that the system chose. */
   get url(): string {
     const { options } = this.#service;
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
@@ -118,7 +118,10 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Returns whether `replace` can apply these options. It can if the address is the same, and TLS is used as before. */
+  /**
+   * Returns whether `replace` can apply these options. It can if they leave the address, the use of TLS, and the use of client certificates
+   * as they are.
+   */
   keepsListening(options: ConsoleOptions): boolean {
     const { address, port, tls_client_ca_path, ...rest } = this.#service.options;
     return (
@@ -130,13 +133,13 @@ export class ConsoleServer {
     );
   }
 
-  /** @throws ServiceError `unavailable` if `replace` could not apply these options */
+  /** @throws ServiceError `unavailable` if `replace` could not apply these options, because their TLS files cannot be used */
   checkReplaceable(options: ConsoleOptions): void {
     if (usesTls(options)) readTlsContext(options, this.#service.clock.nowMs());
   }
 
   /**
-   * Applies new options. Requests under way keep the old ones. Administrators who were changed or removed are logged out.
+   * Applies new options. Requests under way are finished with the old options. Administrators who were changed or removed are logged out.
    *
    * @returns the number of ended sessions and streams
    */
@@ -157,7 +160,7 @@ export class ConsoleServer {
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
   }
 
-  /** Ends all connections at once, because requests to a console are short. */
+  /** Ends all connections without waiting for requests under way. */
   async close(): Promise<void> {
     this.#tlsWatch?.cancel();
     this.#service.sessions.close();
@@ -217,7 +220,8 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // Once a reply has begun, the client would read a second reply as content of the first.
+  // Answers a malformed request. If a reply has begun on the connection, the client would read this answer as content of that reply, so the
+  // connection is only cut.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);
@@ -254,8 +258,8 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients have to connect again, because their certificates may no longer be trusted. The reply to the reload is still sent before
-    // that.
+    // Clients have to connect again, because the new authorities possibly do not trust their certificates. The delay leaves time to send
+    // the reply to the reload.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

@@ -31,7 +31,10 @@ export function eventText({ event, id, data }: SentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A stream of Server-Sent Events to one reader. Nothing is queued for a slow reader, so senders must check the result of `send`. */
+/**
+ * A stream of Server-Sent Events to one reader. A slow reader with too many unread bytes is cut off, so senders must check the result of
+ * `send`, and wait.
+ */
 export class EventStream {
   /** Aborted when the reader has disconnected or lost access. */
   readonly signal: AbortSignal;
@@ -104,13 +107,13 @@ export class EventStream {
 
 /** Functions with which streams ask their console whether a reader may still listen. */
 interface Listening {
-  /** Records that the page of a session is listening. @returns whether the session is valid */
+  /** Records that a page of this session still listens, so that the session does not expire. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
   /** Returns whether the administrator is unchanged since the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 
-/** A long reply. It is cut once its reader loses access. */
+/** A long reply. It is cut as soon as its reader loses access. */
 type LongReply = Pick<EventStream, 'reader' | 'end'>;
 
 /** The open streams and downloads of a console. */
@@ -126,7 +129,11 @@ export class EventStreams {
     this.#listening = listening;
   }
 
-  /** Begins to answer with events. @param headers headers of every reply @returns a closed stream if the reader has already disconnected */
+  /**
+   * Begins to answer with events.
+   *
+   * @param headers the headers that every reply has @returns a closed stream if the reader has already disconnected
+   */
   open(reader: Reader, headers: Record<string, string>): EventStream {
     // Without the last header, proxies such as nginx would buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
@@ -139,7 +146,7 @@ export class EventStreams {
   }
 
   /**
-   * Makes a download end like a stream: when its session ends or its administrator changes.
+   * Lets a download end when a stream would: when the session of its reader ends, or its administrator is changed or removed.
    *
    * @param gone aborted when the download has ended
    */
@@ -159,8 +166,8 @@ export class EventStreams {
   }
 
   /**
-   * Returns whether the reader has disconnected, been logged out or lost access. That may happen while the request is checked, and no later
-   * event reports it.
+   * Returns whether the reader has disconnected, been logged out or lost access. This can happen while the request is checked. The reply is
+   * not listed here at that time, so nothing else would end it.
    */
   #isOver({ outgoing, administrator, session }: Reader): boolean {
     return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));
@@ -201,7 +208,7 @@ export class EventStreams {
     this.#heartbeat = undefined;
   }
 
-  // A page that listens counts as activity, so its session stays valid.
+  // A page that listens counts as activity, so that its session does not expire.
   #beatAll(): void {
     for (const stream of [...this.#open]) stream.beat();
     for (const { reader } of [...this.#open, ...this.#downloads]) if (reader.session) this.#listening.onBeat(reader.session);

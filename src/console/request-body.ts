@@ -7,13 +7,13 @@ import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
 
-/** Maximum size, in bytes, of a body that a schema describes. A certificate is far smaller. */
+/** Maximum size, in bytes, of a body that a schema describes. The longest member, a client certificate, is far smaller. */
 const questionLimitBytes = 64 * 1024;
 
 /**
  * Reads a body that a schema describes.
  *
- * @throws the errors of `readJsonObject`; ServiceError `bad-request`, which names the wrong member but not its value, because that may be a
+ * @throws the errors of `readJsonObject`; ServiceError `bad-request`, which names the wrong member but not its value, because that can be a
  * secret
  */
 export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): Promise<T> {
@@ -43,7 +43,7 @@ export async function readJsonObject({ env: { incoming } }: ConsoleContext, limi
   try {
     value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // The cause is omitted, because the parser quotes the text, which may be a password.
+    // The cause is omitted, because its message quotes the text, which can contain a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
   if (!isObject(value)) throw new ServiceError('bad-request', 'The request body must be a JSON object.');

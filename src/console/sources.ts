@@ -23,7 +23,7 @@ export interface ConsoleSources {
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
   readonly accounts: AccountSource;
-  /** Sessions, locks, bans, uploads and trash. Operators can list and remove their items. */
+  /** Sessions, locks, bans, uploads, trash and held uploads: their items can be listed and removed. */
   readonly collections: Collections;
   /** The expectations, with the files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
@@ -89,7 +89,7 @@ export interface ReplaySource {
 
 /** The running configuration, and its file. */
 export interface ConfigurationSource {
-  /** Path of the file; undefined without a file. `checked` is then undefined, too. */
+  /** Path of the file; undefined if svc runs without a file. In that case, `checked` returns undefined, too. */
   path(): string | undefined;
   running(): LoadedConfig;
   /** Checks the file on disk. @throws ServiceError `bad-request` if it cannot be read */

@@ -121,7 +121,12 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   };
 }
 
-/** The operations on one collection. @param removed summary of DELETE; undefined if the collection has no DELETE */
+/**
+ * The operations on one collection.
+ *
+ * @param listed summary of GET
+ * @param removed summary of DELETE; undefined if the collection has no DELETE
+ */
 function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;

@@ -20,7 +20,7 @@ export async function listAccounts(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.accounts.list(selection));
 }
 
-/** `GET /api/accounts/{name}`. */
+/** Answers `GET /api/accounts/{name}` with an account. */
 export async function showAccount(c: ConsoleContext): Promise<Response> {
   Parameters.fromQuery(c.env.query, []);
   return answerJson(c, await c.env.service.sources.accounts.find(pathPart(c, 'name')));
@@ -57,7 +57,7 @@ export async function explainDecision(c: ConsoleContext): Promise<Response> {
 /** Maximum number of tokens or links in one request. */
 const maxIds = 1000;
 
-/** Maximum number of IDs that one event names. */
+/** Maximum number of IDs that event `administratorAction` contains. */
 const maxIdsOfEvent = 20;
 
 export const grantOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });
@@ -70,7 +70,7 @@ export function listGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promi
   };
 }
 
-/** Answers `POST /api/tokens/revoke` and `/api/links/revoke`. Emits `administratorAction`. */
+/** Answers `POST /api/tokens/revoke` and `/api/links/revoke`. Emits `administratorAction` if anything was revoked. */
 export function revokeGrants(kind: 'token' | 'link'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { ids } = await readRequest(c, grantOrder);

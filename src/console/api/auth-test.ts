@@ -35,14 +35,14 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
- * Answers `POST /api/auth-test`. It asks the authentication methods of the running configuration about credentials. The credentials are not
- * stored: event `administratorAction` names only the account.
+ * Answers `POST /api/auth-test`: asks the authentication methods of the running configuration whether they accept the given credentials.
+ * The credentials are not stored: event `administratorAction` contains only the name of the account.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);
   const presented = presentedBy(asked);
   const { config } = c.env.service.sources.configuration.running();
-  // An endpoint may repeat the credentials in its reply, so they are masked there.
+  // An endpoint can repeat the credentials in its reply, so they are masked in the outcome.
   const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
   const target = { ...configTarget(config, asked.method, creatorType(asked) === 'ssh'), secrets };
   if (presented.length > 1 && target.sshService === undefined)

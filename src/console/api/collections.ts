@@ -23,7 +23,7 @@ export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** Names of the removals in event `administratorAction`. */
+/** For each collection, the name that a removal from it has in event `administratorAction`. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -34,10 +34,10 @@ const removals: Readonly<Record<ConsoleCollection, string>> = {
 
 export const collectionNames = Object.keys(removals) as ConsoleCollection[];
 
-/** Maximum number of IDs that one event names. */
+/** Maximum number of items that event `administratorAction` names. */
 const maxIdsOfEvent = 20;
 
-/** `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads`, `/api/trash` and `/api/held`. */
+/** Answers `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads`, `/api/trash` and `/api/held` with the selected items. */
 export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = new URLSearchParams(c.env.query);
@@ -61,7 +61,7 @@ export function answerFound(c: ConsoleContext, items: readonly object[]): Respon
   return answerJson(c, { items: found.slice(0, limit), total: found.length });
 }
 
-/** Answers `DELETE`. It removes the items that the query names or, with `all=1`, all items. Emits `administratorAction`. */
+/** Answers `DELETE`: removes the selected items, or all with `all=1`. Emits `administratorAction` if there were any. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { name: by } = requireAdministrator(c);
@@ -71,7 +71,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of trash items in one request to restore them; 1000 IDs fit into a body. */
+/** Maximum number of trash items in one request to restore them. A body with this many IDs is not too large. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -86,7 +86,7 @@ export const restoreResults = z.object({
 });
 
 /**
- * Answers `POST /api/trash/restore`. It restores items to their former paths, without checking the rights of their accounts. Event
+ * Answers `POST /api/trash/restore`: restores items to their former paths, without checking the rights of their accounts. Event
  * `administratorAction` names the items that were restored.
  */
 export async function restoreItems(c: ConsoleContext): Promise<Response> {
@@ -104,7 +104,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Names items for people. At most twenty are named. */
+/** Returns a text for people that names up to 20 items, and says how many more there are. */
 function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
@@ -113,7 +113,7 @@ function describeItems(items: readonly Item[]): string {
   return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
 }
 
-/** Maximum number of held uploads in one request; 1000 IDs fit into a body. */
+/** Maximum number of held uploads in one request. A body with this many IDs is not too large. */
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });

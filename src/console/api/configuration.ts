@@ -14,8 +14,8 @@ export function showConfiguration(c: ConsoleContext): Response {
 }
 
 /**
- * Returns only the options that a file sets, with their current values. An option that the file writes in another form is included as a
- * whole.
+ * Returns the options of `value` that the file sets. If an option is an object in only one of the two, for instance because the file has a
+ * shorter form, the option is returned with all its members.
  */
 function onlySet(value: unknown, inFile: unknown): unknown {
   if (!isObject(value) || !isObject(inFile)) return value;
@@ -25,8 +25,8 @@ function onlySet(value: unknown, inFile: unknown): unknown {
 }
 
 /**
- * Answers `GET /api/configuration/findings` with the report of `svc validate` about the file on disk. Without a file, there are no
- * findings.
+ * Answers `GET /api/configuration/findings` with the report that `svc validate` would give about the file on disk. If svc runs without a
+ * file, the report has no findings.
  */
 export function showFindings(c: ConsoleContext): Response {
   const checked = c.env.service.sources.configuration.checked();
@@ -48,7 +48,7 @@ export function showChanges(c: ConsoleContext): Response {
   return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings });
 }
 
-/** Answers `POST /api/configuration/reload`. It does the same as `svc reload`, on all nodes. Emits `administratorAction`. */
+/** Answers `POST /api/configuration/reload`: reloads the configuration on all nodes, like `svc reload`. Emits `administratorAction`. */
 export async function reloadConfiguration(c: ConsoleContext): Promise<Response> {
   const report = await c.env.service.sources.configuration.reload();
   const own = report.reloaded ? report.changes.join(', ') : 'refused';

@@ -34,7 +34,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { deliveries: page.deliveries.map(shownDelivery), next: page.next ?? null });
 }
 
-/** `GET /api/deliveries/{id}`. */
+/** Answers `GET /api/deliveries/{id}` with a delivery, its request and its reply. */
 export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
   const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
@@ -50,7 +50,7 @@ export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
   return { id, time, handler, outcome, events, attempts, details, source, ...(file && { file }) };
 }
 
-/** Answers `POST /api/replays`. It sends events again to the configured handlers, at their current URLs. */
+/** Answers `POST /api/replays`: starts to send events again to the configured handlers, at their current URLs. */
 export async function startReplay(c: ConsoleContext): Promise<Response> {
   const { replays } = c.env.service.sources.deliveries;
   const body = await readJsonObject(c);

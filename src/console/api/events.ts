@@ -25,23 +25,23 @@ import type { EventKinds } from './schemas/events.ts';
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
 const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
-/** Other events of the same request are searched this many milliseconds before and after an event. */
+/** To find the other events of a request, the journal is searched this many milliseconds before and after the given event. */
 const requestSpanMs = 3_600_000;
 const maxPerRequest = 500;
 
-/** The event is searched this many milliseconds before and after `at`. */
+/** If the query gives the time `at` of an event, the journal is searched this many milliseconds before and after it. */
 const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
 
-/** Slots for searches. Streams of all matching events have their own slots, because they take long. */
+/** Slots for searches. Replies that stream all matching events have their own slots, because they take longer. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
 const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
-/** Approximate size, in bytes, of the pieces in which events are written to a stream. */
+/** Approximate size, in bytes, of the pieces in which events are written to a reply. */
 const pieceBytes = 64 * 1024;
 
-/** Answers `GET /api/events` with a page of events, newest first. As NDJSON, the reply contains all matching events. */
+/** Answers `GET /api/events` with a page of events, newest first. A client that accepts NDJSON gets all matching events instead. */
 export async function listEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const parameters = Parameters.fromQuery(query, [...selectionNames, 'limit', 'cursor']);
@@ -53,7 +53,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // An event that arrives during the search may be found, and then be sent again by a live tail that starts at `begin`.
+  // `begin` is determined before the search. So a live tail that starts there misses no event, but can repeat one that the search found.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -92,7 +92,7 @@ export async function countEvents(c: ConsoleContext): Promise<Response> {
   });
 }
 
-/** Returns the time of the oldest event of a journal, as Unix time in milliseconds; undefined without events. */
+/** Returns the time of the oldest event of a journal, as Unix time in milliseconds; undefined if the journal has no events. */
 async function oldestEventMs(journal: EventLog): Promise<number | undefined> {
   const reader = journal.openReader(() => {});
   try {
@@ -178,12 +178,12 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
   if (lines.length > 0) yield Buffer.concat(lines);
 }
 
-/** The live events of each journal, shared by all its readers on any console. */
+/** The live events of each journal. All consoles and clients that follow a journal share them. */
 const live = new WeakMap<EventLog, LiveEvents>();
 
 /**
- * Answers `GET /api/events/live` with selected events as they happen. If events come too fast or the reader is too slow, some are omitted,
- * and a message `lag` has their number.
+ * Answers `GET /api/events/live` with selected events as they happen. If events come too fast or the client reads too slowly, some are
+ * omitted. A message `lag` then says how many, if their number is known.
  */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
@@ -194,7 +194,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // A live tail starts at the current end. If that cannot be determined, the last known end is used.
+  // A live tail without a position starts at the last end that `findEnd` has found. If it fails now, that is an earlier end.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);
@@ -228,7 +228,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** For each event, the latest piece that begins with it. It is kept for other readers of the same events, who get the same bytes. */
+/** For each event, the latest piece that begins with it. Clients that follow the same events get this piece, too. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {
@@ -241,7 +241,10 @@ function serialise(events: readonly RawEvent[]): Buffer {
   return bytes;
 }
 
-/** Replaces carriage returns, which would end a line of a message. svc writes none. In JSON of other programs they are white space. */
+/**
+ * Replaces carriage returns by spaces, because in Server-Sent Events they end a line. svc writes none. Other programs can write them into a
+ * journal, as white space of JSON.
+ */
 function oneLine(raw: Buffer): Buffer {
   return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
 }
@@ -252,7 +255,10 @@ const messageEnd = Buffer.from('\n\n');
 
 type Kind = EventKinds['events'][number];
 
-/** Events about routine work of the service. They would hide the events about files and people. */
+/**
+ * Events about routine work of the service. The console hides them at first, because they would crowd out the events about files and
+ * people.
+ */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => describeKind(name, definition)) };
@@ -262,8 +268,8 @@ function describeKind(name: string, { id, groups }: EventDefinition): Kind {
 }
 
 /**
- * Returns the severity of an event. A failure of the service itself is an error. A failed request is a warning, because its client knows
- * about it.
+ * Returns the severity of an event. A failure of the service itself, or of an expectation, is an error. A failed request is only a warning,
+ * because its client already knows about it.
  */
 function findSeverity(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
@@ -278,7 +284,7 @@ function splitWords(name: string): string {
     .replace(/\b(sftp|ssh|tls|zip|utf8)\b/g, (word) => word.toUpperCase());
 }
 
-/** `GET /api/events/catalogue`. */
+/** Answers `GET /api/events/catalogue` with all kinds of events. */
 export function listEventKinds(c: ConsoleContext): Response {
   return answerJson(c, kinds);
 }

@@ -5,7 +5,7 @@ import { type ConsoleContext, recordAction, requireAdministrator } from '../envi
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** Number of past days in a reply: the default of `days`, and its maximum. */
+/** Number of past days in a reply: the default and the maximum of parameter `days`. */
 export const usualDays = 31;
 export const maxDays = 366;
 const dayMs = 86_400_000;
@@ -13,12 +13,12 @@ const dayMs = 86_400_000;
 /** Maximum number of occurrences in a reply about all expectations. */
 export const maxShown = 2000;
 
-/** `GET /api/expectations`. */
+/** Answers `GET /api/expectations` with all expectations. */
 export async function listExpectations(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { expectations: await c.env.service.sources.expectations().list() });
 }
 
-/** Answers `GET /api/occurrences` with the occurrences of all expectations. */
+/** Answers `GET /api/occurrences` with the occurrences of all expectations, usually from a day ago until a day from now. */
 export async function listDue(c: ConsoleContext): Promise<Response> {
   const parameters = Parameters.fromQuery(c.env.query, ['since', 'until']);
   const nowMs = c.env.service.clock.nowMs();
@@ -29,18 +29,18 @@ export async function listDue(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { occurrences: occurrences.slice(-maxShown), total: occurrences.length });
 }
 
-/** `GET /api/expectations/{uuid}/occurrences`. */
+/** Answers `GET /api/expectations/{uuid}/occurrences` with the occurrences of one expectation. */
 export async function listOccurrences(c: ConsoleContext): Promise<Response> {
   const days = Parameters.fromQuery(c.env.query, ['days']).number('days', { usual: usualDays, max: maxDays });
   return answerJson(c, await c.env.service.sources.expectations().history(pathPart(c, 'uuid'), days));
 }
 
-/** `POST /api/expectations/{uuid}/excuse`. */
+/** Answers `POST /api/expectations/{uuid}/excuse`: an administrator gives a reason for which missing files of an occurrence are excused. */
 export function excuseOccurrence(c: ConsoleContext): Promise<Response> {
   return decide(c, 'expectation-excuse', 'reason', (watch, ...order) => watch.excuse(...order));
 }
 
-/** `POST /api/expectations/{uuid}/expect-again`. */
+/** Answers `POST /api/expectations/{uuid}/expect-again`: an administrator sets a new time until which an occurrence is expected. */
 export function expectOccurrenceAgain(c: ConsoleContext): Promise<Response> {
   return decide(c, 'expectation-again', 'until', (watch, ...order) => watch.expectAgain(...order));
 }

@@ -43,7 +43,10 @@ const dueList = z.object({
   occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
   total: z.int().min(0),
 });
-/** A copy, so that the document has no references to `toldOccurrence`: it may be null elsewhere, and a reference cannot say so. */
+/**
+ * A copy, because the document refers to a schema that is itself a reply. `toldOccurrence` is nullable in other replies, and a reference in
+ * OpenAPI 3.0 cannot be.
+ */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
@@ -86,13 +89,13 @@ const expectationOperations = {
   },
 } as const;
 
-/** `POST /api/login`. */
+/** The body of `POST /api/login`. */
 const passwordLogin = z.object({ username: text, password: text.meta({ format: 'password' }) });
 
 const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
 const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a configuration file.') });
 
-/** The schemas that have a name in the document. */
+/** The schemas that have a name in the OpenAPI document. */
 export const namedSchemas = {
   Errors: errors,
   Administrator: administrator,

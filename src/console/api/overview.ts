@@ -6,7 +6,7 @@ import { sampleIntervalS } from '../live-feed.ts';
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** `GET /api/overview`. */
+/** Answers `GET /api/overview` with the state of all nodes. */
 export async function showOverview(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.overview());
 }
@@ -21,12 +21,12 @@ export function showLive(c: ConsoleContext): Response {
   return answerEvents(c, (stream) => c.env.service.live.add(stream));
 }
 
-/** `GET /api/handlers`. */
+/** Answers `GET /api/handlers` with the event handlers. */
 export async function listHandlers(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.handlers());
 }
 
-/** `POST /api/handlers/{uuid}/start`, `…/pause` and `…/resume`. */
+/** Answers `POST /api/handlers/{uuid}/start`, `…/pause` and `…/resume`. */
 export function controlHandler(action: 'start' | 'pause' | 'resume'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const uuid = pathPart(c, 'uuid');
@@ -36,7 +36,7 @@ export function controlHandler(action: 'start' | 'pause' | 'resume'): (c: Consol
   };
 }
 
-/** Answers `POST /api/handlers/{uuid}/test`. It sends event `testEventSent` to the handler at once, and replies with the outcome. */
+/** Answers `POST /api/handlers/{uuid}/test`: sends event `testEventSent` to the handler, and replies with the outcome. */
 export async function testHandler(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   await recordAction(c, 'handler-test', uuid);
@@ -44,12 +44,14 @@ export async function testHandler(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 
-/** Answers `POST /api/handlers/{uuid}/lift-suspension`. Afterwards, the handler may use a suspended URL again at once. */
+/**
+ * Answers `POST /api/handlers/{uuid}/lift-suspension`: the handler uses a suspended URL again, without waiting until the suspension ends.
+ */
 export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
-  // Clients know URLs only without their secrets, so several suspended URLs may match.
+  // Clients know URLs only without their secrets, so the URL of a request can stand for several suspended URLs.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);

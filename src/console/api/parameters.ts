@@ -36,7 +36,10 @@ export function readEventSelection(parameters: Parameters): EventSelection {
   };
 }
 
-/** Reads the members of a request. Unknown names are refused, because a mistyped name must not widen what a request does. */
+/**
+ * Reads the parameters of a query, or the members of a JSON body. Unknown names are refused: if a mistyped filter were ignored, the request
+ * would do more than was intended.
+ */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -65,7 +68,11 @@ export class Parameters {
     return this.#items(name, max, (text) => [text]);
   }
 
-  /** Returns texts without commas, which may also be sent as one comma-separated text. @throws the same errors as `texts` */
+  /**
+   * Returns texts that never contain commas. Clients send them separately, or as one comma-separated text.
+   *
+   * @throws ServiceError `bad-request`
+   */
   codes(name: string, max: number): string[] | undefined {
     return this.#items(name, max, (text) => text.split(',').map((code) => code.trim()));
   }

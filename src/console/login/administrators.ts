@@ -41,7 +41,8 @@ export class Administrators {
   }
 
   /**
-   * Returns the administrator whose name and password these are. An unknown name takes as much work as a wrong password.
+   * Returns the administrator whose name and password these are. An unknown name takes as much work as a wrong password, so that the time
+   * of the reply does not reveal which names exist.
    *
    * @param turn the address of the client, and whether the same credentials were recently accepted from it
    * @throws ServiceError `unavailable` if too many checks are waiting

@@ -15,7 +15,8 @@ export function isReading({ method }: ConsoleExchange): boolean {
 
 /**
  * Refuses requests for a host name that is not the console's. Otherwise another site could let its own name resolve to the console's
- * address, and its page could read the replies (DNS rebinding). An IP address is safe, because it is not resolved.
+ * address, and its page could read the replies (DNS rebinding). IP addresses are accepted as host names, because nobody can let them
+ * resolve to another address.
  *
  * @throws ServiceError `forbidden`
  */
@@ -28,8 +29,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes if a page of another site caused the browser to send them. Browsers add the session cookie by themselves. So the
- * cookie is accepted only if the browser states that the page belongs to the console.
+ * Refuses changes if a page of another site caused the browser to send them. Browsers add the session cookie by themselves. So a change
+ * with this cookie is accepted only if the browser states that the page belongs to the console.
  *
  * @throws ServiceError `forbidden`
  */

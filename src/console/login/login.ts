@@ -17,8 +17,8 @@ import { isReading, sessionCookie } from './check-origin.ts';
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, and a
- * journal that can record it. For held uploads, `reviewer` is enough.
+ * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, or at
+ * least `reviewer` if it is a decision about held uploads. It also needs a journal that can record it.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not allow
  */
@@ -44,7 +44,7 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
 function findSession({ incoming, service }: ConsoleExchange) {
   const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
   const session = id === undefined ? undefined : service.sessions.find(id);
-  // A reload may have removed or changed the administrator.
+  // A reload has perhaps removed or changed the administrator.
   return session && service.administrators.knows(session.administrator) ? session : undefined;
 }
 
@@ -72,9 +72,9 @@ function checkLink(exchange: ConsoleExchange, token: string): Promise<Administra
 }
 
 /**
- * Checks credentials within the limits for guesses. Emits `administratorLogin`; for repeated Basic credentials only occasionally.
+ * Checks credentials within the limits for guesses. Emits `administratorLogin`, but not for Basic credentials that were recently accepted.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
+ * @throws ServiceError `unauthorized`; `too-many-requests` for a banned address or name, with event `addressRefused`
  */
 async function checkCounted(
   exchange: ConsoleExchange,
@@ -103,7 +103,7 @@ async function checkCounted(
 /** Maximum size of a login's body in bytes. */
 const loginBodyLimitBytes = 16 * 1024;
 
-/** Answers `POST /api/login`. It creates a session for a name and a password. */
+/** Answers `POST /api/login`: creates a session for a name and a password. */
 export async function login(c: ConsoleContext): Promise<Response> {
   const { username, password } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof username !== 'string' || typeof password !== 'string')
@@ -111,25 +111,25 @@ export async function login(c: ConsoleContext): Promise<Response> {
   return beginSession(c, await checkPassword(c.env, username, password, 'password'));
 }
 
-/** Answers `POST /api/login/link`. It creates a session for the token of a login link, which is then used up. */
+/** Answers `POST /api/login/link`: creates a session for the token of a login link, which cannot be used a second time. */
 export async function loginByLink(c: ConsoleContext): Promise<Response> {
   const { token } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof token !== 'string') throw new ServiceError('bad-request', 'The body must be an object with the string "token".');
   return beginSession(c, await checkLink(c.env, token));
 }
 
-/** Answers `POST /api/logout`. It ends the session, if there is one. */
+/** Answers `POST /api/logout`: ends the session, if there is one. */
 export async function logout(c: ConsoleContext): Promise<Response> {
   endSession(c.env);
   return answerNothing(c, { 'set-cookie': cookieLine(c.env, '') });
 }
 
-/** `GET /api/me`. */
+/** Answers `GET /api/me` with the administrator who is logged in. */
 export function showMe(c: ConsoleContext): Response {
   return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// The new login replaces the earlier session, so that session must end (session fixation).
+// Ends the session whose cookie is replaced, because an attacker who planted that cookie would know its ID (session fixation).
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);

@@ -34,7 +34,7 @@ export class LoginLinks {
 /** Maximum number of sessions of an administrator. A further one ends the session that has been unused for the longest time. */
 export const maxSessionsPerAdministrator = 100;
 
-/** Interval, in milliseconds, at which ended sessions are removed. */
+/** Interval, in milliseconds, at which expired sessions are removed. */
 const sweepEveryMs = 5000;
 
 /** A valid session. `key` is the hash of its ID. The ID itself is not kept. */
@@ -57,7 +57,7 @@ interface Entry {
   lastUsedMs: number;
 }
 
-/** Sessions of administrators, in the memory of this process. They end with the console. */
+/** Sessions of administrators, in the memory of this process. They end when the console is stopped. */
 export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
@@ -67,7 +67,7 @@ export class AdministratorSessions {
   readonly #sweeper: Timer;
 
   /**
-   * @param lifetimes called at each use, so that a reload takes effect at once
+   * @param lifetimes called at each check, so that a reload also applies to existing sessions
    * @param onEnd called for each session that ended, for any reason
    */
   constructor(clock: Clock, lifetimes: () => Lifetimes, onEnd: (session: AdministratorSession) => void) {
@@ -90,7 +90,7 @@ export class AdministratorSessions {
     return id;
   }
 
-  /** Returns the valid session with an ID and records its activity; undefined if there is none. */
+  /** Returns the valid session with this ID, and records that it is in use; undefined if there is none. */
   find(id: string): AdministratorSession | undefined {
     const entry = this.#sessions.get(sessionKey(id));
     if (!entry || this.#endIfOver(entry)) return undefined;
@@ -98,7 +98,7 @@ export class AdministratorSessions {
     return entry.session;
   }
 
-  /** Records activity. @returns whether the session is valid */
+  /** Records that a session is in use. @returns whether it still exists */
   touch({ key }: AdministratorSession): boolean {
     const entry = this.#sessions.get(key);
     if (!entry) return false;

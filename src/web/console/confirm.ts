@@ -9,7 +9,7 @@ document.addEventListener('viewchange', closeDialogs);
 /**
  * Asks a question, then runs an action. If the action fails, the dialog shows the reason and stays open.
  * @param keep label of the button that changes nothing; the default is `Cancel`
- * @param act runs the action; it may return the reason of a refusal
+ * @param act runs the action; if it returns a text, the action was refused for this reason
  * @returns whether the action was done
  */
 export async function confirm(

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { namedSchemas, operations } from '../operations.ts';
 import type { Operation } from './operation.ts';
 
-/** Refusals by status, with the headers that such replies have. */
+/** Refusals by status. After the description come the names of the headers of the reply. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
   400: ['BadRequest', 'The request is malformed.'],
   401: ['Unauthorized', 'Nobody is logged in, or the name or password is not correct.', 'WWW-Authenticate'],
@@ -111,7 +111,7 @@ function describeHeaders(names: readonly string[]): Json {
   return names.length > 0 ? { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) } : {};
 }
 
-/** Returns the description of a schema. If the document names the schema, the description is a reference. */
+/** Returns the description of a schema. If the schema is one of `namedSchemas`, the description is a reference to it. */
 type Describe = (schema: z.ZodType) => Json;
 
 /** Describes all schemas together, so that they can refer to each other. */
@@ -132,8 +132,8 @@ function describeSchemas(): { describe: Describe; named: Json } {
 }
 
 /**
- * Removes parts of a schema that carry no information. These are the bounds of safe integers, the permission for further members of any
- * type, a choice between equal types, and `allOf` with a single reference.
+ * Removes the parts of a schema that carry no information: the bounds of safe integers, the permission for further members of any type, a
+ * choice between equal types, and `allOf` around a single schema.
  */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -25,7 +25,7 @@ export const accountView = z.object({
 });
 export type AccountView = z.infer<typeof accountView>;
 
-/** `GET /api/accounts`. */
+/** The reply to `GET /api/accounts`. */
 export const accountPage = z.object({
   items: z.array(accountView).describe('By name.'),
   total: count.describe('Number of accounts that match.'),

@@ -34,13 +34,13 @@ export const deliveryQuery = z.object({
   cursor: text.describe('`next` of the previous page.'),
 });
 
-/** `GET /api/deliveries`. */
+/** The reply to `GET /api/deliveries`. */
 export const deliveryPage = z.object({ deliveries: z.array(deliveryView), next: text.nullable() });
 export type DeliveryPage = z.infer<typeof deliveryPage>;
 
 const madeFrom = z.enum(['record', 'configuration']);
 
-/** `GET /api/deliveries/{id}`. */
+/** The reply to `GET /api/deliveries/{id}`. */
 export const openedDelivery = z.object({
   ...deliveryView.shape,
   request: z.object({
@@ -53,6 +53,6 @@ export const openedDelivery = z.object({
 });
 export type OpenedDelivery = z.infer<typeof openedDelivery>;
 
-/** `POST /api/handlers/{uuid}/test`. */
+/** The reply to `POST /api/handlers/{uuid}/test`. */
 export const testedHandler = z.object({ outcome: deliveryOutcome, details: text, attempts: z.array(attemptView), event_uuid: text });
 export type TestedHandler = z.infer<typeof testedHandler>;

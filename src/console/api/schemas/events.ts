@@ -8,7 +8,10 @@ import { deliveryView } from './deliveries.ts';
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
 
-/** An event of the journal. Its objects are described in docs/spec/events.md, not in this schema. The TypeScript type is the journal's. */
+/**
+ * An event of the journal. The members of its objects are described in docs/spec/events.md, not in this schema. Its TypeScript type is the
+ * one that the journal uses.
+ */
 export const eventView = z.looseObject({
   id: text,
   uuid: text,
@@ -42,7 +45,7 @@ export const eventPageQuery = eventQuery.extend({
   cursor: text.optional().describe('`next` of the previous page.'),
 });
 
-/** `GET /api/events`. */
+/** The reply to `GET /api/events`. */
 export const eventPage = z.object({
   events: z.array(eventView),
   begin: text.describe('Position of the first event of the page; a live stream from here has all later events.'),
@@ -61,7 +64,7 @@ export const histogramQuery = eventQuery.extend({
     .describe('If `since` is not given, the range begins at the oldest event of the journal instead of a day before `until`.'),
 });
 
-/** `GET /api/events/histogram`. */
+/** The reply to `GET /api/events/histogram`. */
 export const eventHistogram = z.object({
   since: time.describe('Start of the first part. If the query has no `since`: a day before `until` or, with `whole`, the oldest event.'),
   until: time.describe('End of the last part. If the query has no `until`: the present.'),
@@ -71,7 +74,7 @@ export const eventHistogram = z.object({
 });
 export type EventHistogram = z.infer<typeof eventHistogram>;
 
-/** `GET /api/events/catalogue`: every kind of event. */
+/** The reply to `GET /api/events/catalogue`: every kind of event. */
 export const eventKinds = z.object({
   events: z.array(
     z.object({
@@ -85,6 +88,6 @@ export const eventKinds = z.object({
 });
 export type EventKinds = z.infer<typeof eventKinds>;
 
-/** `GET /api/events/{uuid}`. */
+/** The reply to `GET /api/events/{uuid}`. */
 export const openedEvent = z.object({ event: eventView, deliveries: z.array(deliveryView), request_events: z.array(eventView) });
 export type OpenedEvent = z.infer<typeof openedEvent>;

@@ -3,7 +3,7 @@ import { count, counts, failure, method, service, text, time, transfer } from '.
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
-/** Part of replies about all nodes. */
+/** Member `incomplete` of replies that cover all nodes. */
 export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are.');
 
 /** An event handler. */
@@ -28,7 +28,7 @@ export const handlerView = z.object({
 });
 export type HandlerView = z.infer<typeof handlerView>;
 
-/** `GET /api/handlers`. */
+/** The reply to `GET /api/handlers`. */
 export const handlerList = z.object({ handlers: z.array(handlerView), incomplete });
 export type HandlerList = z.infer<typeof handlerList>;
 
@@ -53,7 +53,7 @@ export type ServiceView = z.infer<typeof serviceView>;
 const methodView = method.extend({ node: text });
 export type MethodView = z.infer<typeof methodView>;
 
-/** `GET /api/overview`: the state of all nodes at one moment. */
+/** The reply to `GET /api/overview`: the state of all nodes at one moment. */
 export const overview = z.object({
   server: z.object({ name: text, uuid: text, version: text, node: text, started: time }),
   services: z.array(serviceView),
@@ -62,7 +62,7 @@ export const overview = z.object({
   /** The oldest transfers come first. */
   transfers: z.array(transferView),
   transfers_left_out: count.describe('Number of transfers under way that are not listed. The 100 oldest are listed.'),
-  /** The newest come first. Errors from before the start are included only if they are recent. */
+  /** The newest come first. Errors from before the start of the server are included only if they are recent. */
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
@@ -75,13 +75,13 @@ export const overview = z.object({
 export type Overview = z.infer<typeof overview>;
 
 const levels = z.object({ sessions: count, connections: count, memory_bytes: count, waiting_events: count });
-/** Current values, as opposed to counts. */
+/** Values at the moment of a sample. Counts, in contrast, cover the time since the previous sample. */
 export type Levels = z.infer<typeof levels>;
 
 /** One point of each chart. It has counts since the previous sample, and current values. */
 export const sample = z.object({ time, ...counts.shape, ...levels.shape });
 export type Sample = z.infer<typeof sample>;
 
-/** `GET /api/samples`. */
+/** The reply to `GET /api/samples`. */
 export const sampleList = z.object({ interval_seconds: count, samples: z.array(sample) });
 export type SampleList = z.infer<typeof sampleList>;

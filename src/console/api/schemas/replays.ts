@@ -20,7 +20,7 @@ export const eventFilter = z.strictObject({
   text: text.optional().describe('Text in any value of the event.'),
 });
 
-/** `POST /api/replays`. */
+/** The body of `POST /api/replays`. */
 export const replayRequest = z
   .strictObject({
     deliveries: texts.optional().describe('IDs of deliveries. Their events go to the same handlers, regardless of present filters.'),
@@ -40,10 +40,10 @@ export const replayRequest = z
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;
 
-/** `GET /api/replays/{id}`. */
+/** The reply to `GET /api/replays/{id}`. */
 export const replayView = replay.extend({ node: text.describe('Node that runs it; other nodes know its progress two seconds later.') });
 export type ReplayView = z.infer<typeof replayView>;
 
-/** `GET /api/replays`. */
+/** The reply to `GET /api/replays`. */
 export const replayList = z.object({ replays: z.array(replayView), incomplete });
 export type ReplayList = z.infer<typeof replayList>;

@@ -67,13 +67,13 @@ export function accountList(signal: AbortSignal): SearchedPanel {
     next = found.next;
     return { hasMore: next !== null, first };
   }, signal);
-  /** Requests the shown accounts again, until the journal has been read and files have been counted. */
+  /** Requests the first page again, until the journal has been read and files have been counted. */
   const lookAgain = (found: AccountPage, attempt: number) => {
     const isCounting = found.items.some(({ quota_bytes, used_bytes, home }) => quota_bytes !== null && used_bytes === null && home !== '');
     const pauseMs = againAfterMs[attempt];
     if ((found.logins_complete && !isCounting) || pauseMs === undefined) return;
     timer = window.setTimeout(async () => {
-      // More pages were loaded meanwhile, so the list is not replaced.
+      // If more pages were loaded meanwhile, the first page must not replace them.
       if (table.size > found.items.length) return;
       const again = await page().catch(() => undefined);
       if (!again || signal.aborted || table.size > found.items.length) return;

@@ -32,13 +32,13 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const form = make('form.row.search', search, submit);
   form.addEventListener('submit', (event) => event.preventDefault());
   main.append(heading(text('accounts')));
-  // Both panels use POST, which viewers must not send.
+  // Both panels use POST, which only operators may send.
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
   main.append(form);
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels below buttons that lead to them. @returns a function that loads all of them with a search */
+/** Shows panels below buttons that lead to them. @returns a function that loads the items that contain a text into all of them */
 function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {

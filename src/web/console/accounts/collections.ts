@@ -18,7 +18,7 @@ interface Collection {
   columns: readonly Column<Item>[];
   /** Returns the name of the item for the question that is asked before the item is removed. */
   label: (item: Item) => string;
-  /** Whether items are revoked instead of deleted. Several can be revoked at once. */
+  /** Set if items are not deleted, but revoked: with POST and a list of their IDs. */
   isRevoked?: true;
 }
 
@@ -76,7 +76,7 @@ export const collections: readonly Collection[] = [
     name: 'bans',
     columns: [
       column('address'),
-      // The name is in lower case, and it may belong to an administrator, so it is not a link to an account.
+      // The name is in lower case, and can be that of an administrator, so it is not a link to an account.
       { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       time('expires'),
@@ -145,7 +145,7 @@ export interface SearchedPanel {
   load: (search: string) => Promise<number>;
 }
 
-/** Shows one collection. @param of name of the account to which the collection is limited, if any */
+/** Shows one collection. @param of name of an account, if only its items are shown */
 export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): SearchedPanel {
   const title = text(`${name}_title`);
   const action: Column<Item> = {

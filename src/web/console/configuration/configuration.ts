@@ -45,7 +45,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
     panel(text('runningConfiguration'), running),
   );
   await load();
-  // The file may have been edited while the window was in the background.
+  // The file was perhaps edited while the window was in the background.
   addEventListener('focus', () => void tell(load()), { signal });
 }
 
