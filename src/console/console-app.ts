@@ -46,7 +46,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // All routes from here on need an administrator. Changes need the role operator, but the role reviewer suffices to decide about held uploads.
+  // All routes from here on need an administrator. Changes need the role operator; decisions about held uploads need only reviewer.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);

@@ -15,7 +15,7 @@ export async function findEventKinds(): Promise<void> {
   if (found) kinds = new Map(found.events.map((kind) => [kind.id, kind]));
 }
 
-/** Returns all kinds in the order of their numbers. */
+/** Returns all kinds in the order in which the API lists them; none if they could not be fetched. */
 export function eventKinds(): readonly Kind[] {
   return [...(kinds?.values() ?? [])];
 }

@@ -12,7 +12,7 @@ import { mayChange } from '../session.ts';
 import { bodySource, countText, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
 
-/** Interval of polling a running replay, in milliseconds. */
+/** Pause between two requests for the progress of a running replay, in milliseconds. */
 const pauseMs = 700;
 
 /** Maximum number of results on the page. The API's reply contains the others. */
@@ -109,12 +109,12 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   if (!first) return make('div');
   const rest = make('div');
   const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
-  // Create the elements when the list is opened, because there may be hundreds.
+  // Create the elements only when the list is opened, because there can be hundreds.
   more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map((result) => resultItem(result))));
   return make('section.group', resultItem(first, results.length), others.length > 0 && more);
 }
 
-/** @param count number of results of its kind */
+/** Shows a result. @param count number of results that are shown as this one */
 function resultItem(result: ReplayResult, count = 1): HTMLElement {
   const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];
   if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad'), ...times], hint([result.skipped, result.reason]));
@@ -157,7 +157,7 @@ function idBadges(events: readonly { id: string }[]): HTMLElement {
   );
 }
 
-/** Shows the lines of a difference. Removed and added lines have colours. */
+/** Shows the lines in which a request differs from the recorded one. Removed and added lines have colours. */
 function diffSource(differences: readonly string[]): HTMLElement {
   const marked = differences.map((line) => {
     const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';

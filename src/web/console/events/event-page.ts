@@ -11,7 +11,7 @@ import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, clear, datum, timeElement, tree } from '../shown.ts';
 import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
 
-/** The query to which links of this page add their value. It is empty, so that a click searches only for that value. */
+/** The query to which a link on this page adds its value. It is empty, so that a click searches only for that value. */
 const everything = new URLSearchParams();
 
 /** Shows an event, its deliveries, and the other events of the same request. */

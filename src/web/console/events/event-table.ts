@@ -19,7 +19,7 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** Shows a value of an event. A click on it adds the value to the search. @param query the current search */
+/** Shows a value of an event as a link that adds the value to a search. @param query the search */
 export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
   if (typeof value !== 'string' || value === '') return datum('');
   const link = make('a.value', { href: hashFor('events', '', withCondition(query, key, value)) }, content ?? datum(value));
@@ -29,7 +29,7 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
 
 /** Shows the account of an event. The system account has no link, because no person uses it. */
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
-  // An administrator has no account.
+  // Administrators have no account. The page searches for their name as text.
   if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
   if (account.uuid === accounts.system) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
@@ -41,16 +41,16 @@ export function addressLink({ account }: EventView, query: URLSearchParams): HTM
   return account.uuid === accounts.system ? datum('') : conditionLink('address', account.peer?.address, query);
 }
 
-/** The accounts of events without a client, and of clients that have not logged in (docs/spec/events.md#special-accounts). */
+/** `system`: account of events without a client; `nobody`: account of clients without a login (docs/spec/events.md#special-accounts). */
 const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '00000000-0000-4000-8000-000000000002' };
 
 /**
  * A table of events, each with a link to its page.
  *
- * @param query the current search. A click on a value adds the value to it
+ * @param query the current search, to which a click on a value adds this value
  */
 export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
-  // Links in cells are not in the tab order, so that the keyboard moves from row to row. The event's page has the same links.
+  // Links to searches are not in the tab order, so that the Tab key moves from row to row. The event's page has the same links.
   const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
   const table = makeTable<ListedEvent>(
     caption,

@@ -20,18 +20,18 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
-    /** The end of the journal when the search began. */
+    /** Position of the journal's end when the search began. Live events continue from there. */
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events only reports the progress of the search.
+      // If a page has no events, its search reached a limit. The next page continues it.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
         if (asked) wanted.set('cursor', asked);
         const path = withQuery('/api/events', wanted);
         const found = await ask<EventPage>('GET', path, { signal });
-        // Rows at the end of the table were removed during the request, so the reply no longer continues the table.
+        // If rows at the end of the table were removed during the request, the reply does not continue the table.
         if (cursor !== asked) continue;
         cursor = found.next;
         search.begin ??= found.begin;
@@ -50,7 +50,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   return search;
 }
 
-/** Returns the values of the events in the table, which the search bar suggests. */
+/** Returns a function that finds the values of a key in the table's events. The search bar suggests these values. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
     const values = table.items().flatMap(({ account, data }) => {
@@ -81,7 +81,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     filter: Object.fromEntries(names.map((name) => [name, asked.getAll(name)])),
   }));
   let hasProblem = false;
-  // Nothing can be sent again before the first event is found.
+  // Events can be sent again only if the search has found any.
   const checkReplay = () => replay?.toggleAttribute('disabled', hasProblem || table.size === 0);
   const bar = queryBar(
     query,

@@ -7,15 +7,15 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
-/** Maximum number of rows when live events arrive. A table that is already longer keeps its length. */
+/** Maximum number of rows to which live events extend the table. A table that is already longer does not grow. */
 const maxLive = 500;
 
-/** Events that were omitted. Their number is undefined if it is unknown. */
+/** A place where live events were omitted, because they came too fast. Their number is undefined if it is unknown. */
 interface Gap {
   skipped: number | undefined;
 }
 
-/** The latest gap, until another event follows it. */
+/** A gap at the top of the table. Further gaps are added to it until an event follows. `older` is the event below it. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;
@@ -40,7 +40,11 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   let openGap: OpenGap | undefined;
   const isPaused = () => run?.signal.aborted ?? false;
 
-  /** Starts the stream. @param after ID of a message; the first start shows the events that follow it */
+  /**
+   * Starts the stream.
+   *
+   * @param after journal position from which the first start shows events; later starts continue where the stream ended
+   */
   const start = (after?: string) => {
     run = new AbortController();
     button.disabled = false;
@@ -75,7 +79,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
   const add = (told: ListedEvent | Gap, place: string) => {
     last = place;
     waiting.push(told);
-    // A hidden page draws no frames, so waiting events are limited here.
+    // A hidden page draws no frames, so its waiting events would accumulate without this limit.
     if (waiting.length > 2 * maxLive) {
       waiting.splice(0, maxLive);
       isWaitingCut = true;
@@ -111,7 +115,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     if (isCut) onCut();
   };
 
-  // An event that happened during the search may already be in the table. It arrives again with its position, which is added to its row.
+  // An event that happened during the search is perhaps in the table already. In this case, only its position is added to its row.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;

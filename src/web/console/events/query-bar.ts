@@ -23,14 +23,15 @@ interface Offer {
 
 const maxOffers = 10;
 
-/** Returns the values on the page that belong to a key. The bar suggests them. */
+/** Returns the values of a key, for example all accounts, that the page shows. The bar suggests them. */
 export type SeenValues = (key: QueryKey) => Iterable<string>;
 
 /**
- * Builds one input line for all conditions of a search. Current conditions are chips, and typed ones become chips.
+ * Builds one input line for all conditions of a search. Each current condition is a chip with a button that removes it. Typed conditions
+ * become chips when the search starts.
  *
  * @param search called with the new conditions
- * @param onProblem called when the content begins or ceases to be searchable
+ * @param onProblem called after each check of the content with whether it cannot be searched for
  */
 export function queryBar(
   query: URLSearchParams,
@@ -67,11 +68,11 @@ export function queryBar(
     search(conditions);
   };
 
-  /** Checks the chips and the typed text for problems. */
+  /** Checks the chips and the given typed conditions. @returns whether all of them are valid */
   const check = (written: readonly Condition[] = []): boolean => {
     const typed = written.map(conditionProblem).find((found) => found !== undefined);
     const reason = typed ?? chips.map(conditionProblem).find((found) => found !== undefined);
-    // A chip itself shows why it is wrong, so this shows only the reason for the typed text.
+    // A wrong chip shows its own reason, so this line shows only the reason why typed text is wrong.
     problem.textContent = typed ?? '';
     problem.hidden = typed === undefined;
     input.ariaInvalid = String(reason !== undefined);

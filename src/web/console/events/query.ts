@@ -48,7 +48,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** Returns a copy of a query in which the given conditions replace its own. All other parameters, such as times, are kept. */
+/** Returns a copy of a query with other conditions. All parameters that are not conditions, such as times, are copied. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));
@@ -112,21 +112,22 @@ export function parseConditions(input: string): Condition[] {
     if (key === undefined) words.push(value);
     else if (Object.hasOwn(keys, key))
       conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? findEventId(value) : value });
-    // A word such as a time of day or a URL contains `:`, but no known key, so it is text.
+    // A word such as a URL has `:` after letters that are not a known key, so it is text.
     else words.push(whole);
   }
   if (words.length > 0) conditions.push({ key: 'text', value: words.join(' ') });
   return conditions;
 }
 
-/** Returns the number of the event kind with a given name or number. */
+/** Returns the number of the event kind with this name. Any other value, such as a number, is returned unchanged. */
 function findEventId(value: string): string {
   const wanted = value.toLowerCase().replaceAll('-', ' ');
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }
 
 /**
- * Converts the page's query to that of the API. Relative times become absolute, and routine events are excluded unless they are requested.
+ * Converts the page's query to that of the API. A time range that ends now becomes a time `since`. Routine events are excluded, unless the
+ * query asks for them or for certain kinds of events.
  */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = new URLSearchParams(query);

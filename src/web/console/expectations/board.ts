@@ -11,7 +11,7 @@ import { dueColumn, grouped, nameColumn, occurrenceKey, stateColumns } from './o
 
 const dayMs = 86_400_000;
 
-/** Number of days before today whose missing files are shown, too. */
+/** Missing files of this many days before today are shown, too. */
 const openDays = 7;
 
 /** Shows the files that are due today, by account, and files that are missing from previous days. */
@@ -68,7 +68,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   listen('/api/events/live?group=expectation', signal, { messages: { message: news, lag: news } });
 }
 
-/** Names the account or group whose files are expected. */
+/** Returns a text that names the account or group whose files are expected. */
 function describeSender({ account, group }: ToldExpectation): string {
   if (account !== null) return clear(account);
   return group === null ? text('dueAnybody') : text('dueOfGroup', { group: clear(group) });

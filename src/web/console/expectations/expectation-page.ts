@@ -56,7 +56,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   await load();
 }
 
-/** Describes when files arrived relative to the due time. If the due time is the same every day, the time of day is shown, too. */
+/** Shows how long before or after the due time files arrived. If the due time is the same every day, the time of day is shown, too. */
 function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
   const clocks = new Set(occurrences.map(({ due }) => due.slice(11, 16)));
   const [clock = ''] = clocks;
@@ -80,7 +80,7 @@ function hours(seconds: number): string {
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
 }
 
-/** Returns the time of day some seconds after `HH:MM`. */
+/** Returns the time of day this many seconds after `clock`, which is `HH:MM`. */
 function clockAfter(clock: string, seconds: number): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
   const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);
@@ -100,7 +100,7 @@ const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   waiting: '…',
 };
 
-// The days of the calendar are dates without a time zone.
+// The calendar's days are computed in UTC, so they are formatted in UTC, too.
 const monthFormat = new Intl.DateTimeFormat(formatTag, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayFormat = new Intl.DateTimeFormat(formatTag, { dateStyle: 'long', timeZone: 'UTC' });
 const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', timeZone: 'UTC' });

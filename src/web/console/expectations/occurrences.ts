@@ -26,7 +26,7 @@ export const stateKinds: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'
 
 export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
 
-/** Groups items by a key, in their order. */
+/** Groups items by a key. The items of a group, and the groups, stay in the order of the list. */
 export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
