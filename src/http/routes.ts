@@ -155,7 +155,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   app.use(upload, answerAsTus);
   app.use('/account-service/*', authenticate);
 
-  // Uploads that may take several requests, with tus or with the HTTP working group's draft.
+  // Uploads that can take several requests, with tus or with the HTTP working group's draft.
   app.use(upload, holdSession);
   on('POST', uploads, createTusUpload, { condition: speaksTus });
   on('POST', uploads, postUpload);

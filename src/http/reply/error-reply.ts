@@ -56,7 +56,7 @@ export interface ErrorItem {
   inspection?: string | undefined;
   /** ID of the held upload, if an inspection holds the file. */
   held?: string | undefined;
-  /** False if the change was made but may not survive a power failure. */
+  /** False if the change was made but could be lost in a power failure. */
   durable?: false | undefined;
 }
 

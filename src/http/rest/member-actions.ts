@@ -44,8 +44,8 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies the named members of a folder to another folder, one after the other. They keep their names. The copy of a folder reports
- * its progress.
+ * Moves or copies the named members of a folder to another folder, one after the other. The members keep their names. The copy of a folder
+ * also yields its progress.
  *
  * @param stop interrupts a copy
  */
@@ -122,7 +122,7 @@ function* outcomes(target: string, problems: readonly Problem[]): Generator<Memb
   else for (const problem of problems) yield { target, problem, status: 422 };
 }
 
-/** Builds the errors body with all members, including those without a problem. */
+/** Builds a JSON reply with an `errors` item for each member, including those without a problem. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,

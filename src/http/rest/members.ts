@@ -35,7 +35,7 @@ import {
 } from './member-actions.ts';
 import { sendZip } from './zip-download.ts';
 
-/** Returns the members of one entry in the JSON listing (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
+/** Returns the JSON members that describe one entry of a folder (docs/spec/files.md#listings). Times are in seconds, to the millisecond. */
 function entryMembers(entry: ListedEntry): string {
   const modified = Math.round(entry.modifiedMs) / 1000;
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;

@@ -113,7 +113,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
  *
  * @returns a sentence for each unmet rule, or for a wrong current password; empty if the password was changed
  * @throws ServiceError `never-allowed` if the group forbids it or the password is not managed here; `too-many-requests` after wrong current
- * passwords, which count like failed logins; `not-durable` if the password was changed but may not survive a power failure
+ *   passwords, which count like failed logins; `not-durable` if the password was changed but could be lost in a power failure
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;

@@ -3,7 +3,7 @@ import { knownMethods } from '../method-names.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
-/** Time in seconds for which browsers keep the answer to a preflight. It is short, because a reload may remove an origin. */
+/** Time in seconds for which browsers keep the answer to a preflight. It is short, because a reload can remove an origin. */
 const rememberedS = 600;
 
 /** Whether a request is a CORS preflight (Fetch) from an allowed origin. */

@@ -11,7 +11,7 @@ const heldBytes = 2 * 1024 * 1024;
 /** Maximum number of bytes in memory for all bodies together. If there are many bodies, each one gets an equal share. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** Maximum number of pieces in memory for one body. A client may send single bytes, and each piece needs some hundred bytes of memory. */
+/** Maximum number of pieces in memory for one body. A client can send single bytes, and each piece needs some hundred bytes of memory. */
 const heldPieces = 2048;
 
 /** Number of bodies that are being received. */

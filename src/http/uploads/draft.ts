@@ -33,8 +33,8 @@ import {
 } from './upload-request.ts';
 
 /**
- * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if the client sends an interop version,
- * because other clients cannot resume an upload.
+ * Returns whether a PUT begins a resumable upload. A PUT with the whole content does so only if the client names a version of the draft
+ * (`interopVersion`): other clients cannot resume an upload.
  */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
@@ -153,7 +153,7 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204 });
 }
 
-/** Cancels the upload of the URL. If it has already finished, removes its record. */
+/** Cancels the upload that the URL names. If it has already finished, removes its record. */
 export async function cancel(exchange: Exchange): Promise<void> {
   // Newer requests have to wait for this request. If they could end it, the client would not learn that the upload was cancelled.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));

@@ -38,7 +38,7 @@ function isOverridden(exchange: Exchange): boolean {
 }
 
 /**
- * Handles POST with tus to the collection of uploads. It creates an upload, which may already contain the first content
+ * Handles POST with tus to the collection of uploads. The request creates an upload, and can already contain the first content
  * (docs/spec/uploads.md#tus).
  */
 export const createTusUpload = tus(async (exchange: Exchange) => {
@@ -99,7 +99,7 @@ function statusOfEnd(code: ErrorCode): number {
   return code === 'not-found' ? 410 : 422;
 }
 
-/** Wraps a handler of tus requests. It checks the version, and converts errors to replies that tus clients understand. */
+/** Wraps a handler of tus requests: checks the version, and converts errors to replies that tus clients understand. */
 export function tus(handler: HttpHandler): HttpHandler {
   return async (exchange: Exchange) => {
     try {

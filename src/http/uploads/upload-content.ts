@@ -34,7 +34,7 @@ interface ContentRequest {
  * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept for another request, unless
  * the request has a digest. If the client does not know the URL of the upload, any fault ends the upload.
  *
- * @throws ServiceError; then the upload has ended, or it was released for another request
+ * @throws ServiceError; in this case the upload has ended, or was released for another request
  */
 export async function receiveContent(exchange: Exchange, upload: ResumableUpload, request: ContentRequest): Promise<void> {
   const { digests, observer } = request;
@@ -60,7 +60,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // Only this request is wrong, so a corrected one may continue the upload.
+  // Only this request is wrong, so a corrected one can continue the upload.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);
@@ -113,7 +113,7 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
  *
  * @param seen the digests, if one request sent the whole content. Otherwise the stored content is read again
  * @returns the headers that the reply to a PUT of the whole file would have
- * @throws ServiceError; then the upload has ended, unless the fault may be temporary
+ * @throws ServiceError; in this case the upload has ended, unless the fault could be temporary
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
   const { modifiedMs } = upload.record;

@@ -14,7 +14,7 @@ import { requestedModificationTime, uploadMetadata } from '../request/upload-met
  * Reads the target of a POST to the collection of uploads. The name is `path` or `filename` of `Upload-Metadata`, or the `filename` of
  * `Content-Disposition`. The folder is `folder` of `Upload-Metadata` or of the query, else the home folder.
  *
- * @returns the path, and the upload metadata in the syntax of the header of `metadata_fields`
+ * @returns the path, and the upload metadata in the syntax of the header that `metadata_fields` names
  * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
  */
 export function postTarget(exchange: Exchange): { path: VirtualPath; metadataValue: string | undefined } {
@@ -100,7 +100,7 @@ export function requestedUploadId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
-/** Headers of the request that begins an upload. They are needed when it ends: conditions, and digests of the whole content. */
+/** Headers of the request that begins an upload. They are needed when the upload ends: conditions, and digests of the whole content. */
 const keptHeaders = [
   'if',
   'if-match',

@@ -60,8 +60,8 @@ const longestLockS = 3600;
 const usualLockS = 600;
 
 /**
- * Handles LOCK (RFC 4918 §9.10) of class 2 clients. Takes an exclusive write lock, or refreshes a lock if the request has no body. If the
- * file does not exist yet, creates an empty file (§7.3).
+ * Handles LOCK (RFC 4918 §9.10) of clients of class 2 (`isClassTwo`). Takes an exclusive write lock, or refreshes a lock if the request has
+ * no body. If the file does not exist yet, creates an empty file (§7.3).
  */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -77,8 +77,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock may exist although the call failed. So the request counts as a change and gets a 500. After a 503, proxies would
-    // repeat the request at another node, where the client's own lock would refuse it.
+    // The lock can exist even though the call failed. So the request counts as a change and gets a 500. After a 503, proxies would repeat
+    // the request at another node, where the client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });

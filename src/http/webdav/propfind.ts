@@ -64,7 +64,7 @@ type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'p
 /** Maximum number of properties in one request, because the reply repeats them for every member of the folder. */
 const maxProperties = 250;
 
-/** Maximum number of characters of all names and namespaces in one request, for the same reason. */
+/** Maximum number of characters of all names and namespaces in one request, because the reply repeats these, too. */
 const longestNames = 32 * 1024;
 
 /**
