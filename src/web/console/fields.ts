@@ -40,9 +40,9 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
 }
 
 /**
- * Builds the search form of a section. On narrow screens it can be folded.
+ * Builds the search form of a section. On narrow screens it is folded at first.
  *
- * @param query values of the fields by name. A search opens the section with the new values
+ * @param query values of the fields by name. When the form is sent, the section opens with the new values
  * @param problemOf returns why the value of a field is wrong. The reason is shown below the field and prevents the search
  */
 export function filterForm(

@@ -65,7 +65,7 @@ function markSection(section: SectionName): void {
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone shows only three links at once, so the current one is scrolled to the middle.
+    // A phone has room for only three links, so the current one is scrolled to the middle.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;
@@ -73,7 +73,7 @@ function markSection(section: SectionName): void {
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** Functions that load the code of each section when it is opened. The code of the first section is already loaded. */
+/** Functions that load the code of each section when it is opened. Only the code of the overview is already loaded. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async (id) => (id === '' ? showOverview : showMissing),
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
@@ -106,7 +106,7 @@ async function showSection(stage: Stage): Promise<void> {
   }
 }
 
-/** Shows that there is nothing at an address, with a link to another page. @param reason the message of the API */
+/** Shows that there is nothing at an address, with links to other pages. @param reason the message of the API */
 function showMissing({ main, route: { section } }: Stage, reason = ''): void {
   const link = (name: SectionName) => make('a.button', { href: hashFor(name) }, text(name));
   const links = [...new Set([section, 'overview'] as const)].map(link);
@@ -160,7 +160,11 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Shows the section of the URL. @param isMove whether the administrator opened it, so that the focus moves to it */
+/**
+ * Shows the section of the URL.
+ *
+ * @param isMove whether the administrator came from another view of the page; the focus moves in this case
+ */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();

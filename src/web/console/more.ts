@@ -26,7 +26,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) focusRow(first);
-      // Observe the button again, which also reports an end that is still in view.
+      // Observe the button again. The observer also reports a button that has stayed in view.
       if (hasMore) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);

@@ -12,13 +12,16 @@ import { mayChange } from './session.ts';
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Returns the request with which this window started a replay, even after a reload. After a dry run, the same request is sent for real. */
+/**
+ * Returns the request with which this window started a replay, even after a reload. With it, the page of a dry run can start the real
+ * replay.
+ */
 export function askedReplay(id: string): ReplayRequest | undefined {
   const asked = sessionStorage.getItem(`replay ${id}`);
   return asked === null ? undefined : (JSON.parse(asked) as ReplayRequest);
 }
 
-/** Builds a button that asks how to repeat deliveries and then shows the replay; undefined for viewers. */
+/** Builds a button that asks how to repeat deliveries and then shows the replay; undefined if the administrator is not an operator. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);

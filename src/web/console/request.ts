@@ -80,7 +80,7 @@ async function errorMessage(reply: Response): Promise<string> {
     const found = errors?.find(({ message }) => message);
     if (found) return await reasonText(found);
   } catch {
-    // A reply from a proxy may not be JSON.
+    // The reply of a proxy is not always JSON.
   }
   return text('refused', { status: String(reply.status) });
 }

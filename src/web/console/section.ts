@@ -48,7 +48,7 @@ export function shownAs<E extends HTMLElement>(name: string, element: E): E {
   return element;
 }
 
-/** Scrolls to the part of the section that the link names. */
+/** Scrolls to the part of the section that parameter `show` of the query names. */
 export function scrollToShown(main: HTMLElement, { query }: Route): void {
   const shown = main.querySelector<HTMLElement>(`[data-shown-as="${CSS.escape(query.get('show') ?? '')}"]`);
   if (!shown) return;

@@ -23,7 +23,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
       (error) => problemText(error, 'linkOver'),
     );
     if (message === undefined) {
-      // The caller must finish first.
+      // Call it later, because the page ignores it until this function has returned.
       setTimeout(onSuccess);
       return;
     }

@@ -1,16 +1,21 @@
 import type * as z from 'zod';
 
-/** An operation at a path. If the operation is not open, the document adds the common refusals, and that it needs an administrator. */
+/**
+ * An operation of the API. If it needs an administrator, the OpenAPI document says so, and adds the refusals that all such operations have.
+ */
 export interface Operation {
   id: string;
   summary: string;
   description?: string;
-  /** Whether the operation needs no administrator. */
+  /** Set if the operation can be used without a login. */
   isOpen?: true;
   /** The parameters of the query. None of them is required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The description of a success, then an item for each type of body: a schema for JSON, else the media type. No item means no body. */
+  /**
+   * The description of a success. One item follows for each type of body: a schema if it is JSON, otherwise the media type. If no item
+   * follows, the reply has no body.
+   */
   reply: readonly [
     description: string,
     ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],

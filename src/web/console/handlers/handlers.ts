@@ -122,7 +122,7 @@ async function stoppedAgain(uuid: string): Promise<string | undefined> {
   for (let look = 1; look <= maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
     if (!handler) return undefined;
-    // Nodes report every two seconds, so the first reports may be older than the start.
+    // Nodes report every two seconds, so at first the report can be older than the start.
     if (handler.state !== 'stopped') hasStarted = true;
     else if (hasStarted || look === maxLooks) return handler.last_error || handler.reason;
     if (hasStarted && handler.waiting_events === 0) return undefined;

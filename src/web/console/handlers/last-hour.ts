@@ -12,7 +12,7 @@ function countHour({ last_hour }: HandlerView): { delivered: number; failed: num
   return { delivered: sum('delivered'), failed: sum('failed') };
 }
 
-/** Shows the state of a handler. A handler that runs but delivers nothing is not shown as good. */
+/** Shows the state of a handler. For a handler that runs, but whose deliveries fail, the number of failures is shown instead. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);

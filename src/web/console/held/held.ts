@@ -54,7 +54,7 @@ const columns: readonly Column<Held>[] = [
   },
 ];
 
-/** Shows the uploads that inspections hold. Reviewers can decide about them. */
+/** Shows the uploads that inspections hold. Reviewers and operators can decide about them. */
 export async function showHeld({ main, signal }: Stage): Promise<void> {
   const act = async (action: Action, { id }: Held, reason = '') => {
     const body = { ids: [id], ...(reason !== '' && { reason }) };

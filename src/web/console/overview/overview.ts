@@ -301,7 +301,7 @@ function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   };
   show();
   const add = (sample: Sample) => {
-    // The first request may already have returned this sample. Times are compared only for equality, because a clock may be set back.
+    // The first request has perhaps returned this sample already. Times are compared only for equality, because clocks can be set back.
     if (samples.some(({ time }) => time === sample.time)) return;
     samples = [...samples, sample].slice(-maxSamples);
     show();

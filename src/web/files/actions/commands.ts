@@ -8,7 +8,7 @@ import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
-/** A member and the URL path of its folder. The name of an item of the trash is its ID. */
+/** A file or folder: its name and the URL path of its folder. For an item of the trash, the name is its ID. */
 export type Placed = Pick<Member, 'name' | 'folder'>;
 
 export interface Outcome<T extends Placed = Placed> {
@@ -31,10 +31,10 @@ interface Course {
   signal: AbortSignal;
 }
 
-/** A folder command, without its targets. */
+/** A folder command, which is a POST to a folder about some of its members, without these targets. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
-/** A command and its targets, which may be in several folders. */
+/** A command and its targets, which can be in several folders. */
 interface Work<T extends Placed> {
   command: Command;
   members: readonly T[];
@@ -57,7 +57,7 @@ function keepPage(event: Event): void {
   event.preventDefault();
 }
 
-/** Returns members by the URL paths of their folders. */
+/** Groups members by the URL paths of their folders. */
 export function byFolder<T extends Placed>(members: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const member of members) {
@@ -68,7 +68,10 @@ export function byFolder<T extends Placed>(members: readonly T[]): Map<string, T
   return groups;
 }
 
-/** Leaves out members that are inside of others. Search results may include both, and a folder takes all its content along. */
+/**
+ * Leaves out members that are inside other given members. Search results can contain a folder and its content, and a command for the folder
+ * also covers the content.
+ */
 export function outermost(members: readonly Member[]): Member[] {
   const folders = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
   const isInside = ([folder]: [string, Member[]]) => folders.some((other) => folder.startsWith(other));
@@ -84,7 +87,7 @@ async function run<T extends Placed>(works: readonly Work<T>[], course: Course):
   try {
     for (const { command, members } of works) {
       for (const [folder, group] of byFolder(members)) {
-        // Members that are already in the destination stay there.
+        // Members that are already in the destination need no command.
         const isThere = 'destination' in command && decodeURIComponent(folder) === command.destination;
         const reason = isThere ? undefined : await runInFolder(command, folder, group, { ...course, outcome, through });
         if (reason !== undefined) outcome.problems.push(group.length < outcome.members.length ? `${someNames(group)}: ${reason}` : reason);
@@ -149,7 +152,7 @@ function someNames(members: readonly Placed[]): string {
 }
 
 /**
- * Asks in a dialog, then runs a folder command. The dialog shows its progress and can stop it.
+ * Asks in a dialog, then runs a folder command. The dialog shows the progress of the command and can stop it.
  * @param makeCommand called when the user confirms
  * @returns undefined if the user cancelled
  */
@@ -217,7 +220,7 @@ export async function showOutcome(
   const { members, problems, isLost, isStopped } = outcome;
   // Deselect only these members. Rows that the user selected meanwhile stay selected.
   deselect(members);
-  // The reply does not say what happened to the member in progress.
+  // The reply to a stopped command does not say what happened to the member in progress, so look which members are gone.
   if (isStopped && doneText !== 'copied') outcome.done = await membersGone(members);
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0]?.name ?? ''), to }));
@@ -227,7 +230,7 @@ export async function showOutcome(
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   await refreshRows();
-  // The action bar, which had the focus, may have disappeared.
+  // The action bar, which had the focus, has perhaps disappeared.
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 

@@ -5,7 +5,7 @@ import en from '../../texts/share/en.json' with { type: 'json' };
 import es from '../../texts/share/es.json' with { type: 'json' };
 import fr from '../../texts/share/fr.json' with { type: 'json' };
 
-/** Returns a text for creating links or copying secrets. */
+/** Returns a text of the dialogs and pages that create links or show secrets to copy. */
 export const shareText = partTexts({ en, de, es, fr });
 
 /** Builds a button that copies the text of a field, and a line that says whether it was copied. */

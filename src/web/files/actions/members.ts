@@ -11,7 +11,7 @@ import { askAndRun, outermost, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes rows of the shown list. @returns whether at least one was deleted */
+/** Asks, then deletes the files and folders of rows. @returns whether at least one was deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const members = outermost(rows.map(rowMember));
   const names = members.map(({ name }) => name);
@@ -34,7 +34,11 @@ export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
 
-/** Asks for a name in a dialog. @param check uses the name, and may return a problem as a message @returns the name if it was accepted */
+/**
+ * Asks for a name in a dialog.
+ *
+ * @param check uses the name; if that fails, it returns the problem as a message @returns the name if it was accepted
+ */
 export async function askName(
   question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },
   check: (name: string) => Promise<string | undefined>,
@@ -52,7 +56,7 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-/** Asks for a name and creates a folder in the current one. @returns the name */
+/** Asks for a name and creates a folder in the current one. @returns the name; undefined if the user cancelled */
 export async function createFolder(): Promise<string | undefined> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
@@ -79,7 +83,7 @@ export function startMemberForm(): void {
   form.addEventListener('submit', async (event) => {
     if (isChecked || event.defaultPrevented) return;
     event.preventDefault();
-    // A form that leads elsewhere downloads search results, which may be in another folder.
+    // If the form has a URL of its own, it downloads search results, which can be in another folder.
     const problem = await obstacle(form.getAttribute('action') ?? folderUrl());
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
     isChecked = true;

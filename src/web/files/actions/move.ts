@@ -12,7 +12,10 @@ let dragged: readonly Row[] = [];
 
 let target: HTMLElement | undefined;
 
-/** Lets the user drag rows to folders in the list and in the breadcrumbs. Files dragged in from outside the page are uploaded. */
+/**
+ * Lets the user drag rows to folders in the list and in the breadcrumbs. Files that are dragged in from outside the page are not its
+ * concern.
+ */
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
@@ -94,7 +97,7 @@ export function offerTransfer(kind: TransferKind): void {
   });
 }
 
-/** Asks for a destination, then moves or copies members of folders there. */
+/** Asks for a destination, then moves or copies the given members there. */
 async function transferMembers(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
   await part?.transfer(kind, outermost(members));

@@ -59,7 +59,7 @@ async function tell({ status, page }: PageReply): Promise<void> {
 }
 
 async function showRest(): Promise<void> {
-  // The selection is cleared first, because a remaining item may have the same name as one that is gone.
+  // The selection is cleared first, because a remaining item can have the same name as one that is gone.
   if (document.getElementById('list')) clearSelection();
   await refreshRows();
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
