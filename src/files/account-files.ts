@@ -73,7 +73,7 @@ export class AccountFiles {
    *
    * @param operation the account needs one of the `neededRights` of this operation; with only `traverse`, it sees only folders
    * @returns undefined when nothing exists at the path
-   * @throws ServiceError `forbidden` without any of these rights; with only `traverse`, also if the path is a file or does not exist
+   * @throws ServiceError `forbidden` if the account has none of these rights, or only `traverse` and no folder exists at the path
    */
   inspect(path: VirtualPath, operation: Operation = 'inspect'): Entry | undefined {
     this.#paths.require(path, operation);
@@ -118,8 +118,8 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file for reading. Emits `fileOpened` or `openFailed`. When the download ends, `fileDownloaded`, `downloadFailed` or
-   * `clientWentAway` follows.
+   * Opens a file for reading. Emits `fileOpened` or `openFailed`. When the download ends, `fileDownloaded` or `downloadFailed` follows; if
+   * the client went away, `clientWentAway` and then `downloadFailed`.
    */
   openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
@@ -277,8 +277,8 @@ export class AccountFiles {
   /**
    * Opens a file whose parts may be written in any order. Emits `uploadStarted` or `openFailed`.
    *
-   * @throws ServiceError as `RandomUpload.open`; also `forbidden` without the right `write`, and without the option `create` if the path is
-   *   not visible
+   * @throws ServiceError as `RandomUpload.open`; also `forbidden` if the account may not create files, or if `options.create` is false and
+   *   the path is not visible
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {

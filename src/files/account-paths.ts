@@ -139,7 +139,7 @@ export class AccountPaths {
     return location.realPath;
   }
 
-  /** @throws ServiceError `fixed-folder` for fixed folders, `storage-full` when changes cannot be journalled */
+  /** @throws ServiceError `fixed-folder` for the home folder and virtual folders, `storage-full` when changes cannot be journalled */
   removable(path: VirtualPath): string {
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);

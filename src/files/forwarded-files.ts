@@ -151,8 +151,8 @@ export class ForwardedFiles {
   }
 
   /**
-   * The account, with only the rights for one operation. If the account's folders are known only from the event, the authentication method
-   * is empty.
+   * The account, with only the rights for one operation. If the account's folders are known only from the event, the UUID of its
+   * authentication method is empty.
    */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;

@@ -5,7 +5,7 @@ import { memberPath, type VirtualPath } from '../lib/virtual-path.ts';
 import type { AccountFiles } from './account-files.ts';
 
 /**
- * Refuses a link if its creator is not allowed to share the path (docs/spec/links.md#making-links).
+ * Refuses to make a shared link if its creator is not allowed to share the path (docs/spec/links.md#making-links).
  *
  * @param kind `drop` for a folder into which others upload files
  * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` if the account itself may not read or create files

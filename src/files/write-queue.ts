@@ -69,7 +69,7 @@ export class WriteQueue {
   }
 }
 
-/** The number of writes from the start of the list that are adjacent and fit into one system call. */
+/** The number of writes at the start of the list that are adjacent in the file and together fit into one system call. */
 function batchLength(writes: readonly Write[]): number {
   const [first] = writes as [Write];
   if (writes.length === 1) return 1;

@@ -5,7 +5,8 @@ import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 const syncEveryBytes = 32 * 1024 * 1024;
 
 /**
- * Content that may arrive in several requests is synced after this many bytes or this time, because only synced content survives a crash.
+ * Content that may arrive in several requests is synced after this number of bytes, or this number of milliseconds, because only synced
+ * content survives a crash.
  */
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;

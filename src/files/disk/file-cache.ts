@@ -151,7 +151,7 @@ export class FileCache {
     return true;
   }
 
-  // A file that was used since the last eviction is kept for another round (the "second chance" algorithm).
+  // Removes files in turn. A file that was used since its last turn is kept for another round (the "second chance" algorithm).
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;

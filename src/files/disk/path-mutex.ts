@@ -3,7 +3,7 @@ export class PathMutex {
   /** For each path, the running action, followed by the waiting actions in their order. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** Runs an action while no other action uses any of the real paths. Actions run in the order of the calls. */
+  /** Waits until no other action uses any of the given real paths, and then runs an action. Actions run in the order of the calls. */
   runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     const [only = ''] = paths;
     return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);

@@ -18,7 +18,7 @@ const removedPattern = /^\.nfs[0-9a-f]{24}$/;
 
 const recordName = 'uploads-under-way';
 
-/** The record is compacted above this size. */
+/** If the file `recordName` is larger than this, entries that are no longer needed are removed from it. */
 const compactAboveBytes = 64 * 1024;
 
 /** Whether a name is the name of an upload's temporary file. Such files are never listed, and cannot be addressed. */

@@ -97,7 +97,7 @@ export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: Readon
 /** Size of a chunk in bytes. Only one chunk is in memory at a time. */
 const chunkBytes = 256 * 1024;
 
-/** Makes the content of a hidden file readable for inspections, several times if necessary. */
+/** Lets inspections read the content of a hidden file, several times if necessary. */
 export function inspectedContent(
   { account, context, environment }: AccountPaths,
   path: VirtualPath,

@@ -120,7 +120,7 @@ export class HeldUploads implements Holding {
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
-      // A newer upload with the same name may have ended this upload before the content of this one was renamed.
+      // A newer upload with the same name may have ended this one before the content of this one got its hidden name.
       if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());

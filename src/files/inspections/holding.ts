@@ -54,7 +54,7 @@ export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'bac
   toldAs?: string | undefined;
 }
 
-/** The content of a file for inspections. `moveTo` sets its new hidden path after a rename. */
+/** The content of a file for inspections. After the content was renamed, `moveTo` must be called with the new path. */
 export interface MovableContent extends InspectedContent {
   moveTo(realPath: string): void;
 }
@@ -151,6 +151,8 @@ export interface Holding {
   /**
    * Updates the paths of held uploads after their folder was moved.
    *
+   * @param realPath former real path of the folder
+   * @param from former virtual path of the folder
    * @param now returns the current place of the folder, because other requests may move it again
    */
   follow(realPath: string, from: VirtualPath, now: () => Place): Promise<void>;

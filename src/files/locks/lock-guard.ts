@@ -78,7 +78,7 @@ export class LockedPath {
  * The kind of a change.
  * - `content`: a file gets new content, or is created.
  * - `membership`: a member of a folder is added, removed or replaced. A lock on the folder forbids this, even with depth 0 (RFC 4918 §7.4).
- * - `tree`: as `membership`, for a member with everything below it.
+ * - `tree`: as `membership`, but the member may be a folder that has members. A lock on anything below it forbids the change, too.
  */
 export type Change = 'content' | 'membership' | 'tree';
 

@@ -36,7 +36,7 @@ export interface CopyOptions extends ReplacementRules {
  * Copies a file. The destination always has either its old content or the complete copy, which is on disk when the promise resolves. If a
  * folder is to be replaced and the copy fails, the folder is restored.
  *
- * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and the permissions that
+ * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` or `create-file` on the destination, and those that
  * `checkReplaceable` requires. Emits `copyStarted`. Then emits `folderRemoved` for a replaced folder, and `fileCopied`; both are on disk
  * when the promise resolves. If the copy fails, emits `copyFailed`.
  *

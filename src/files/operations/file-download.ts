@@ -8,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is being read. Emits `fileOpened`. Afterwards, the caller calls `end`, which emits the other events, or `release`. */
+/** A file that is being read. Emits `fileOpened`. At the end, the caller calls `release`, or `end`, which emits the other events. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;

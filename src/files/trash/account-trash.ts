@@ -46,7 +46,7 @@ export class AccountTrash {
   /**
    * Restores an item, and creates missing parent folders. Emits `trashRestored`.
    *
-   * Permissions: the same as for the deletion; also `create-folder` for each restored folder and `write` for each restored file.
+   * Permissions: the same as for the deletion; also `create-folder` for each restored folder, and `write` or `create-file` for each file.
    *
    * @param verify called with the new path; refuses it by throwing
    * @param wanted another path, or another name in the former folder; by default the former path

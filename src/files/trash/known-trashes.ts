@@ -19,7 +19,10 @@ export interface KnownTrash {
   readonly days: number;
 }
 
-/** Records the roots that have a trash in the data folder, so that old items are deleted even if the account never signs in again. */
+/**
+ * Records, in the data folder, the roots that have a trash. So old items are deleted even if the account to which the trash belongs never
+ * signs in again.
+ */
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();

@@ -26,7 +26,7 @@ interface Backup {
 /**
  * The unfinished uploads of several nodes. In its data folder, this node backs up the records of uploads that it began or continued. When
  * the shared store has lost a record, the backup is used: if the file already has its final name, the upload ends with `fileUploaded`; if
- * not, the upload ends with `uploadFailed`, and its content is removed.
+ * not, the upload ends with `uploadFailed`, and its content is removed. Only an upload that was held for review stays held.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
@@ -87,7 +87,8 @@ export class BackedUpUploads implements UploadStore {
   async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
     const content = statsAt(record.contentPath);
     if (content?.isFile()) {
-      // A request that takes over an upload writes to a copy of its content. So the earlier content may exist although the copy was completed.
+      // A request that takes over an upload writes to a copy of its content. So the earlier content may still exist, although the upload
+      // was completed from the copy.
       if (await isStored()) removeContent(record.contentPath);
       // A held upload has all its content, so it stays held.
       else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
@@ -145,7 +146,10 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** The parts of a record that require a new backup when they change: the paths of the content, and the state of a held upload. */
+/**
+ * The parts of a record that require a new backup when they change: the path of the content, the path to which `putAside` would rename it,
+ * and the state of a held upload.
+ */
 function stateKey({ contentPath, completion, held }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }

@@ -55,8 +55,8 @@ export function decideEnd(
 }
 
 /**
- * Emits the events of a recorded end, and keeps its outcome for later requests. After a crash, the caller first checks whether the events
- * have already been emitted.
+ * Emits the events of a recorded end, and keeps the outcome of the upload for later requests. After a crash, the caller first checks
+ * whether the events have already been emitted.
  *
  * @throws as `endUpload`
  */
@@ -159,7 +159,7 @@ export function removeContent(contentPath: string): void {
   }
 }
 
-/** The UUID of an event that an upload emits at most once. It is derived from the IDs, so a repetition after a crash has the same UUID. */
+/** The UUID of an event that an upload emits at most once. It is derived from both IDs, so a repetition after a crash has the same UUID. */
 export function uploadEventUuid(uploadId: string, eventId: number): string {
   const bytes = createHash('sha256').update(`${uploadId} ${eventId}`).digest().subarray(0, 16);
   // RFC 9562 §5.8: version 8, for custom formats.

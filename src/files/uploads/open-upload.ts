@@ -12,7 +12,7 @@ import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRec
 export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
   /** Size in bytes, if the client announced it. */
   lengthBytes: number | undefined;
-  /** Called before the upload begins, and refuses it by throwing. The request that completes the upload verifies again. */
+  /** Called before the upload begins; throws an error to refuse it. The request that completes the upload verifies again. */
   verify: ((current: Entry | undefined) => void) | undefined;
 }
 
@@ -86,7 +86,7 @@ async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord
 function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   const { account } = paths;
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
-  // Through a token or shared link, a client has no access to uploads to paths at which it may not create files.
+  // A client with a token or shared link can continue only uploads to paths at which it may create files.
   if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
   // Visitors of a link can only continue uploads that visitors of the same link began.
   if (account.grant?.link !== undefined && record.origin.link !== account.grant.link) throw unknownUpload();

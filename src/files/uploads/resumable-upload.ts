@@ -20,7 +20,7 @@ import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from 
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Errors after which a later request may continue the upload. For example, `internal` is a failing disk. */
+/** Errors after which a later request may continue the upload. For example, `internal` says that the disk failed. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
 /** Whether an error ends an upload, because every later request would fail for the same reason. */
@@ -367,7 +367,7 @@ export class ResumableUpload {
     this.#hold.release();
   }
 
-  /** The digest of a held upload that came through a link; the receipt shows it. Undefined for other uploads. */
+  /** The digest of a held upload that came through a shared link; the visitor's receipt shows it. Undefined for other uploads. */
   get #digestOfHeld(): Buffer | undefined {
     const { held, origin } = this.record;
     return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;

@@ -37,7 +37,7 @@ export async function takeOverContent(
   try {
     record = await hold.renewContent(newPath);
   } catch (error) {
-    // After any other error, the new path may have been recorded, so the new content must stay.
+    // If the hold is lost, the new path was not recorded. After any other error, it may have been, so the new content must stay.
     if (isLost(error)) removeContent(newPath);
     throw error;
   }
@@ -78,7 +78,7 @@ async function copyBeginning(
 }
 
 /**
- * Moves the content of an upload aside. If a suspended process had begun to complete the upload, it then finds no file to rename.
+ * Moves the content of an upload aside. If a suspended process had begun to complete the upload, it finds no file to rename later.
  *
  * @param inode inode of the content
  * @returns whether the content is aside; false if the content already has its final name, or is gone

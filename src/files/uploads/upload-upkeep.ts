@@ -57,7 +57,7 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // The action gets the record again while it holds the upload, because the record may have changed. An error of one upload must not stop
+    // Each record is read again when its upload is held, because the record may have changed before. An error of one upload must not stop
     // the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
