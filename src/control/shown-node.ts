@@ -8,7 +8,7 @@ export const count = z.int().nonnegative();
 /** A time in ISO 8601 and UTC. */
 export const time = z.string().meta({ format: 'date-time' });
 
-/** Counters of a node since its start. In a sample, they count since the previous sample. */
+/** Counters of a node since its start. In a sample (a point of the charts), they count since the previous sample. */
 export const counts = z.object({
   requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
   failures: count,

@@ -32,10 +32,10 @@ export function nodeFigures(running: number, restarts: number): Promise<MetricFi
   return registry.getMetricsAsJSON();
 }
 
-/** Upper bounds of request durations in seconds, for small to large files. */
+/** Upper bounds, in seconds, of the histogram's classes of request durations. They suit small and large files. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
-/** Upper bounds of the durations of calls to other servers, in seconds. */
+/** Upper bounds, in seconds, of the histogram's classes of the durations of calls to other servers. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** Results of authentications by their events (docs/spec/events.md#catalogue). */
@@ -125,7 +125,8 @@ function createMetrics(registry: Registry, version: string) {
     suspended: gauge('svc_suspended_urls', 'URLs suspended after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
-    // A gauge without labels has the sample 0 from the start. This label is never set, so that without Redis there is no sample.
+    // A gauge without labels has the sample 0 from the start. This gauge has a label, which is never set, so that without Redis there is no
+    // sample.
     redis: gauge('svc_redis_up', 'Whether Redis answers. Only if Redis is configured.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',

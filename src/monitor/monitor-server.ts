@@ -86,7 +86,7 @@ export class MonitorServer {
   /**
    * Starts to accept connections.
    *
-   * @throws ServiceError `unavailable` if the address is in use or not permitted. The message names it
+   * @throws ServiceError `unavailable` if the address is in use or not permitted. The message names the address
    */
   async listen(): Promise<void> {
     await listen(this.#server, this.options, (reason) => this.#log.error('server error', { service: 'monitor', reason }));

@@ -8,7 +8,7 @@ export interface MonitorSources {
   /** Returns when the certificates in use expire, for services with TLS. */
   certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
-  /** Returns the states of expectations. Only the process that reports them has any. */
+  /** Returns the states of expectations. Only the process that reports on expectations has any. */
   expectations(): { expectation: string; state: string; overdueS: number }[];
   /** Returns the number of URLs that are suspended now, by the method or handler to which they belong. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
@@ -53,7 +53,7 @@ export interface ServiceFigures extends ServiceTraffic {
 /** Figures about one event handler. */
 export interface HandlerFigures {
   handler: string;
-  /** Whether the handler delivers events, on this node or on another node that has the lease. */
+  /** Whether the handler delivers events, on this node or on another one. */
   isRunning: boolean;
   /** Whether an administrator paused the handler. */
   isPaused: boolean;
@@ -63,7 +63,7 @@ export interface HandlerFigures {
   waitingEvents: number;
   /** Age of the oldest waiting event in seconds; 0 if none is waiting. */
   oldestWaitingS: number;
-  /** Age of these figures in seconds. They may be old, because Redis may be unreachable. Undefined for a single node. */
+  /** Age of these figures in seconds. It grows while Redis is unreachable. Undefined for a single node. */
   ageS: number | undefined;
 }
 

@@ -57,7 +57,7 @@ export class Certificates {
   /**
    * Creates the certificate files of all services, and listens where challenges will arrive.
    *
-   * @param config configuration of all nodes of this machine, because each of them may order certificates
+   * @param config configuration of all nodes of this machine, because each of them can order certificates
    * @throws ServiceError `unavailable` if an address cannot be used
    */
   async prepare(config: Config): Promise<PreparedReload> {
@@ -128,7 +128,9 @@ export class Certificates {
   }
 }
 
-/** Returns the origin under which browsers reach a domain. Behind a proxy, the port may be different. */
+/**
+ * Returns the origin under which browsers reach a domain. Behind a proxy, the port can be another one, so `accepted_origins` is used first.
+ */
 function domainOrigin(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
   return known ?? new URL(`https://${domain}:${port}`).origin;

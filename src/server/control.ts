@@ -227,7 +227,7 @@ const occurrence = z.strictObject({ expectation: z.string(), due: z.string() });
 const excuse = occurrence.extend({ reason: z.string() });
 const expectAgain = occurrence.extend({ until: z.string() });
 
-/** Returns the control socket's requests other than lists and removals. They concern tokens, links and occurrences of expectations. */
+/** Returns the commands of the control socket (`POST /orders/NAME`). They concern tokens, links and occurrences of expectations. */
 export function controlOrders(
   { expectations, grants, server, files }: Pick<Core, 'expectations' | 'grants' | 'server' | 'files'>,
   parts: () => RequestParts,

@@ -106,7 +106,7 @@ export class Core {
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
-        // Searches in a shared journal use Redis, so the local one needs no summaries.
+        // Searches in a shared journal use Redis, so the local journal needs no summaries for searches.
         hasSummaries: state.openShared === undefined,
         neededFrom,
         evidence: {
@@ -125,7 +125,7 @@ export class Core {
       return local;
     };
     const own = {
-      // The node is identified by the UUID of its data folder, because the configuration may have the same UUID for all nodes.
+      // The node is identified by the UUID of its data folder, because all nodes can have the same `server.uuid` in the configuration.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
@@ -183,7 +183,7 @@ export class Core {
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],
     };
-    // The latest events of this node may be only in its own journal, so both journals are searched.
+    // The latest events of this node can be missing in the shared journal, so both journals are searched.
     const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));
     const isJournalled = async (uuid: string, sinceMs: number) => {
       for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
@@ -248,7 +248,7 @@ export class Core {
     return this.#shared.openReplayLog();
   }
 
-  /** Writes all events to disk at once, before the process ends because of a fault. @throws the errors of the write */
+  /** Writes all events to disk immediately, before the process ends because of a fault. @throws the errors of the write */
   flushNow(): void {
     this.journal.flushNow();
   }

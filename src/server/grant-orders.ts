@@ -120,7 +120,7 @@ export class OperatorGrants {
     };
   }
 
-  /** Returns an account that a method stores itself, with its rights in the running configuration. @param grant limits these rights */
+  /** Returns an account that svc itself stores, with its rights in the running configuration. @param grant limits these rights */
   #account(name: string, option: 'tokens' | 'links' = 'tokens', grant?: Grant): Account {
     const { methods, groups } = this.#parts();
     for (const method of isUserName(name) ? methods.values() : []) {

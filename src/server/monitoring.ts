@@ -73,7 +73,7 @@ function errorKind({ id, message, component }: ServiceEvent): string {
   return `${id} ${component.uuid} ${compared}`;
 }
 
-/** Counts events and deliveries for consoles. It is cheap enough to run always. */
+/** Counts events and deliveries for consoles. This is cheap enough to be done always. */
 class Tally {
   readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
   readonly #errors = new ErrorKinds();

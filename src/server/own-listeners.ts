@@ -127,7 +127,7 @@ function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }
 
-/** Share of the process's file descriptors that SFTP clients may use for files and folders. An upload may need two of them. */
+/** Share of the process's file descriptors that SFTP clients may use for files and folders. An upload can need two of them. */
 const shareOfHandles = 1 / 4;
 
 /** A running service, and its sessions, which survive a reload. */
@@ -146,7 +146,7 @@ export class OwnListeners {
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
   /** Resolves when the retired services have answered their last request. */
   readonly #retiring = new PendingWork();
-  /** Aborted when transfers must end at once. */
+  /** Aborted when transfers must end immediately. */
   readonly #hurry = new AbortController();
   #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
@@ -157,7 +157,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. In that case none of them does */
+  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. Earlier ones still run until `stop` */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;
@@ -187,7 +187,8 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // If the address of a service changes, the old listener stays until the new one listens. If that fails, the old one is kept.
+        // If the address of a service changes, the old listener stays until the new one listens. If the new one cannot listen, the old one
+        // stays.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }

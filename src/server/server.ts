@@ -320,7 +320,7 @@ export class Server {
     return finished && delivered;
   }
 
-  /** Encrypts TLS session tickets with a new secret that all nodes share. */
+  /** From now on, encrypts TLS session tickets with a new secret that all nodes share. */
   renewTickets(secret: Buffer): void {
     this.#tickets.renew(secret);
   }

@@ -18,7 +18,7 @@ const countsAtOnce = 4;
 
 type MethodName = { readonly uuid: string; readonly type: string };
 
-/** Everything that is known about the account with a name. */
+/** Everything that is known about the account of one name. */
 interface Known {
   local: { account: LocalAccount; method: MethodName; isConfigured: boolean } | undefined;
   login: LastLogin | undefined;
@@ -99,7 +99,7 @@ function applicationMethods({ methods }: RequestParts): ApplicationMethod[] {
   return [...methods.values()].filter((method) => method instanceof ApplicationMethod);
 }
 
-/** Returns the account of this name in the first method that has one. Open access has one account. */
+/** Returns the account of this name from the first method that stores one. The anonymous account is not stored. */
 function localAccount(parts: RequestParts, name: string): Known['local'] {
   for (const method of applicationMethods(parts)) {
     const account = method.accounts.find(name);

@@ -116,7 +116,7 @@ export class ConsoleServices {
   /**
    * Prepares a configuration. New consoles listen when the promise has resolved.
    *
-   * @throws ServiceError `unavailable` if a console cannot listen. In that case none of the new ones does
+   * @throws ServiceError `unavailable` if a console cannot listen. In that case no new console listens
    */
   async prepare(config: Config): Promise<PreparedReload> {
     const wanted = new Map(consoleServices(config));

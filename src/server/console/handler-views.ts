@@ -37,7 +37,7 @@ export class HandlerViews {
   }
 
   /**
-   * Returns all handlers. While Redis is unreachable, it returns the last known ones, shown as stopped.
+   * Returns all handlers. While Redis is unreachable, it returns the last known ones, and shows those that ran as stopped.
    *
    * @param readsHour whether to count the deliveries of the last hour; if false, the last counts are used
    */
@@ -99,7 +99,7 @@ const hourMs = parts * partMs;
 
 /**
  * Maximum age of the last reading, in milliseconds. If it is older, the records are read backwards from their end, because a busy service
- * may have written very many since then.
+ * can have written very many since then.
  */
 const longestRestMs = 120_000;
 

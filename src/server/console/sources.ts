@@ -50,10 +50,8 @@ const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
  * Returns a function that finds errors in the journal, from the time before the oldest node started. (Nodes count later errors themselves.)
- * The first call of the function starts the search in the background.
- *
- * @param untilMs oldest start of a node, as Unix time in milliseconds
- * @returns the errors found so far, the newest last
+ * The function takes the oldest start of a node, as Unix time in milliseconds. Its first call starts the search in the background. It
+ * returns the errors found so far, the newest last.
  */
 function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;
@@ -75,7 +73,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
   };
 }
 
-/** Time in milliseconds that other nodes have for a reload. It is long because the start of an authentication method may take long. */
+/** Time in milliseconds that other nodes have for a reload. It is long because the start of an authentication method can take long. */
 const reloadWithinMs = 15_000;
 
 /** Step, in milliseconds, to which `seen` is rounded, so that an unchanged overview stays the same text. */

@@ -67,7 +67,7 @@ export class Installation {
 
   /** Reports the current state of this node to the others. Never throws, because the report is repeated soon. */
   tell(): Promise<void> {
-    // A report that is being sent may be outdated, so another one follows it.
+    // A report that is being sent can be outdated already, so another one follows it.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();

@@ -26,7 +26,7 @@ export class NodeBoard {
     this.#log = log;
   }
 
-  /** @see NodeTexts.silence */
+  /** The reason why reports cannot be exchanged now; empty if they can be. */
   get silence(): string {
     return this.#texts.silence;
   }
@@ -59,7 +59,7 @@ export class NodeBoard {
   }
 }
 
-/** Writes a report. If the report is too long, the transfers are omitted, because their file names may be long. */
+/** Writes a report. If the report is too long, the transfers are omitted, because their file names can be long. */
 function writeReport(report: NodeReport): string {
   const text = JSON.stringify(report);
   if (Buffer.byteLength(text) <= maxReportBytes) return text;

@@ -5,7 +5,7 @@ import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 
 /*
- * Messages between nodes. They are not trusted, because any program that may write to Redis may have written them. Unknown members are
+ * Messages between nodes. They are not trusted, because any program with access to Redis can have written them. Unknown members are
  * omitted, so that nodes of a newer version are understood.
  */
 

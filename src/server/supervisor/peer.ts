@@ -19,7 +19,7 @@ interface Waiting {
 /** Number of the last question. All peers have one counter, so that the reply of a peer never matches a question to another peer. */
 let lastId = 0;
 
-/** Exchanges questions with the process at the other end of a node's channel. */
+/** Exchanges questions and replies between a node and its supervisor. Each of the two processes has one such object. */
 export class Peer {
   readonly #process: ChildProcess | NodeJS.Process;
   readonly #answers: ReadonlyMap<string, (value: never) => unknown>;
@@ -38,7 +38,7 @@ export class Peer {
     });
   }
 
-  /** @throws the ServiceError of the other process; `unavailable` if it ends or its reply is malformed */
+  /** Asks the other process a question. @throws its ServiceError; `unavailable` if it ends or its reply is malformed */
   ask<T>(name: string, value?: unknown, form: z.ZodType<T> = z.custom<T>()): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);

@@ -159,7 +159,7 @@ export class Supervisor {
     return areInTime.every(Boolean);
   }
 
-  /** Ends the grace period of a stop. Nodes that lose their supervisor cut their transfers. */
+  /** Ends the grace period of a stop by disconnecting all nodes. A node that loses its supervisor cuts its transfers. */
   hurry(): void {
     for (const { process } of this.#members) if (process.connected) process.disconnect();
   }
