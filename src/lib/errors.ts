@@ -1,6 +1,6 @@
 /**
  * The codes of all errors that the service reports. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language
- * of the pages. Errors that readers must distinguish have different codes.
+ * of the pages. Errors that a client or a person must tell apart have different codes.
  */
 export const errorCodes = [
   'bad-request',

@@ -77,7 +77,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Returns a member that the object itself has. Otherwise a received name such as `constructor` could find an inherited member. */
+/** Returns a member if the object itself has it. A plain lookup of a received name such as `constructor` could find an inherited member. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

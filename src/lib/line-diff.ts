@@ -1,4 +1,4 @@
-/** Maximum number of lines to compare. A longer text is shown as completely removed and added. */
+/** Maximum number of lines to compare. If a text has more lines, all lines are shown as removed or added. */
 const maxLines = 2000;
 
 /** Lists the lines that differ: `-` for lines of the first text, `+` for lines of the second. */

@@ -108,7 +108,7 @@ const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 /** Kinds of previews that need no additional icon. */
 const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
 
-/** Kinds of files that scripts on the pages show, either as text or as a list of an archive's members. */
+/** Kinds of files that a script of the web page previews: as text, or as a list of the archive's members. */
 const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
   ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
   ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],
@@ -116,7 +116,10 @@ const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
 
 const classesByType = new Map<string, string>();
 
-/** Returns the CSS classes of a file's icon: the kind of its preview if there is one, and the icon unless the kind implies it. */
+/**
+ * Returns the CSS classes of a file's icon: the kind of its preview if there is one, and the name of the icon unless this kind of preview
+ * needs none.
+ */
 export function fileIconClasses(name: string): string {
   const mediaType = mediaTypeByName(name);
   if (mediaType.startsWith('text/plain')) return prose.test(name) ? 'text' : 'text code';

@@ -9,7 +9,7 @@ import { parseList } from './list-values.ts';
  * one normalised value. Options share schemas, because the creation of a schema takes time at every start.
  */
 
-/** Any text without `/` and `|`. */
+/** A text that is not empty and contains neither `/` nor `|`. */
 export const uuidText = z
   .string()
   .min(1, 'must not be empty')

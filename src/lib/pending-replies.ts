@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { catching } from './catching.ts';
 
-/** Maximum number of concurrent requests on one connection (pipelined requests or HTTP/2 streams). */
+/** Maximum number of requests that can be pending on one connection (pipelined requests or HTTP/2 streams). */
 export const maxPending = 128;
 
 /** A pipelined request that waits until the earlier replies have been sent. */

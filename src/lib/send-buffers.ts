@@ -86,7 +86,9 @@ export interface SendBuffers {
  */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
-/** Size for further downloads, and for HTTP/2 streams. It is the initial window of a stream (RFC 9113 §6.9.2). */
+/**
+ * Size of the buffers for HTTP/2 streams, and for downloads beyond `maxLargePairs`. It is the initial window of a stream (RFC 9113 §6.9.2).
+ */
 const smallBytes = 64 * 1024;
 
 /** Maximum number of downloads with large buffers at a time. Slow clients keep their buffers for a long time. */

@@ -44,7 +44,8 @@ function belongTogether(certificate: string, key: string): boolean {
 }
 
 /**
- * A problem with TLS files. With an error, the files cannot be used. With a warning, TLS works, but clients may refuse the certificate.
+ * A problem with TLS files. If it is an error, the files cannot be used. If it is a warning, TLS works, but clients may refuse the
+ * certificate.
  */
 export interface TlsFault {
   severity: 'error' | 'warning';

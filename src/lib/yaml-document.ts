@@ -77,7 +77,7 @@ export function readPlainYaml(text: string): unknown {
 }
 
 /**
- * Parses the tokens of a text. Stops if the text is nested too deeply, because the parser is recursive, or if it has too many aliases.
+ * Parses the tokens of a text. Stops if the text has too many aliases, or if it is nested too deeply for the parser, which is recursive.
  *
  * @returns the tokens, or the problem
  */

@@ -38,7 +38,7 @@ export class AccountKey {
   }
 
   /**
-   * Binds the ACME account to an existing account with the authority (RFC 8555 §7.3.4).
+   * Returns the message that binds this ACME account to an account that already exists at the authority (RFC 8555 §7.3.4).
    *
    * @param hmacKey in base64url
    * @param url URL of the resource that creates accounts

@@ -59,7 +59,7 @@ export interface AcmeAccount {
   caPem: string | undefined;
 }
 
-/** Presents the challenges of an order, and withdraws them. Both methods may throw. */
+/** Presents the challenges of an order, and withdraws them. If one of the methods throws, the order fails. */
 export interface ChallengePresenter {
   show(challenge: Challenge): Promise<void>;
   withdraw(challenge: Challenge): Promise<void>;

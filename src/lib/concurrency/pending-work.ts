@@ -37,7 +37,7 @@ interface Drain {
   settled: () => Promise<void>;
   /** Time in milliseconds after which the remaining connections are closed. */
   timeoutMs: number;
-  /** When it is aborted, all connections are closed immediately. */
+  /** If this signal aborts, all connections are closed immediately. */
   hurry: AbortSignal;
   cut: () => void;
 }

@@ -3,7 +3,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** A lock for shared and exclusive actions, which start in the order of the calls. While an exclusive action runs, no other one does. */
+/** A lock for shared and exclusive actions, which start in the order of the calls. While an exclusive action runs, no other action runs. */
 export class ReadWriteLock {
   readonly #waiting: Waiting[] = [];
   #running = 0;

@@ -13,9 +13,9 @@ export class SharedRuns<Argument = void> {
   }
 
   /**
-   * Requests a run. Resolves when a run that started after this call has ended.
+   * Requests a run that starts after this call. Resolves when that run has ended.
    *
-   * @param argument passed to the work; if callers share a run, it gets the argument of the first one
+   * @param argument passed to the work. If several callers share a run, the work gets the argument of the first caller
    * @throws the error of the work, to every caller that shares the run
    */
   run(argument: Argument): Promise<void> {

@@ -57,7 +57,7 @@ export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener called with the path of each file that can no longer be read, so that its old content is used */
+/** @param listener called with the path of each file that can no longer be read, and whose old content is therefore used */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }

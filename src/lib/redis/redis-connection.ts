@@ -85,7 +85,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address leaves it out. The result is then the address at which the node was asked.
+    // A node that does not know its own address leaves it out. In that case, the address at which the node was asked is used.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -119,7 +119,8 @@ const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
  * A connection to the server that has the data. It is replaced if it breaks or the data moves. The Sentinel and cluster clients of the
- * library are not used. If a connection breaks, they repeat the command, although the server may already have executed it.
+ * library are not used, because they repeat a command after the connection broke, although the server may already have executed the
+ * command.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;

@@ -26,7 +26,7 @@ export interface RedisClient {
 /** Timeout for connecting and logging in, in milliseconds. */
 const openTimeoutMs = 3000;
 
-/** Timeout for a query to Sentinel or to a cluster node in milliseconds. It includes the time for connecting. */
+/** Timeout in milliseconds for a query to Sentinel or to a cluster node. It includes the time for connecting. */
 const askTimeoutMs = 1500;
 
 /** Uses the client library to open connections to the servers of an address. */

@@ -23,7 +23,10 @@ const renewAfterMs = 8000;
  */
 const maxTries = 3;
 
-/** Time in milliseconds that nodes have to restore essential data after Redis lost it. Until then, no node serves requests. */
+/**
+ * After Redis lost data, nodes wait this time, in milliseconds, so that each of them can restore its essential data. Meanwhile, no node
+ * serves requests.
+ */
 const defaultSettleMs = 2000;
 
 /** Sends the commands of the stores to Redis. */

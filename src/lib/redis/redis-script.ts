@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** The reason why Redis is treated as unavailable if its marker is missing. */
+/**
+ * The reason why Redis is treated as unavailable if its marker is missing. The marker is a key that svc wrote, and that is lost with the
+ * data.
+ */
 export const dataRemoved = 'its data was removed';
 
 /** The beginning of scripts that need the time. `now` is the time of Redis in milliseconds. */

@@ -7,7 +7,7 @@ const longestTextCharacters = 1000;
 export interface RefusalBody {
   /** The whole body, for the journal. If it is not a JSON object, it is a text. */
   response?: unknown;
-  /** The part that clients see if the service has `public_error`. */
+  /** The part that clients see if the service's option `public_error` is on. */
   shown?: { message?: string; public_response?: unknown };
   /** The reason why the body is ignored. */
   leftOut?: string;

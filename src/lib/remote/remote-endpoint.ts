@@ -55,7 +55,7 @@ export interface RemoteEndpointOptions {
 export interface RemoteRequest {
   url: string;
   method: string;
-  /** Headers of the request. A configured header with the same name overrides them. */
+  /** Headers of the request. A configured header overrides a header of the same name given here. */
   headers: Record<string, string>;
   /** Headers that override all others. */
   finalHeaders?: Record<string, string>;
@@ -74,7 +74,10 @@ const defaultLines = new Map<string, HeaderLine>([
   ['accept-encoding', ['accept-encoding', 'identity']],
 ]);
 
-/** A client of one remote endpoint. Requests may run at the same time. It follows no redirects, and limits the size of replies. */
+/**
+ * A client of one remote endpoint. Several requests can run at the same time. The client follows no redirects, and limits the size of
+ * replies.
+ */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
@@ -166,7 +169,7 @@ export class RemoteEndpoint {
     return createFetch({ fetch: this.#transport.fetch });
   }
 
-  /** Merges all headers of a request. Names are compared without case, and the spelling of the last one is sent. */
+  /** Merges all headers of a request. Names are compared without case. The last header with a name is sent, in its spelling. */
   #mergeHeaders(request: RemoteRequest): Record<string, string> {
     const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);

@@ -1,7 +1,9 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ServiceError } from '../errors.ts';
 
-/** Limits of one document. Bodies in WebDAV have only few elements and attributes. A document with many would take long to parse. */
+/**
+ * Limits of one document. Bodies in WebDAV have only few elements and attributes. A document with more of them would take long to parse.
+ */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
@@ -110,8 +112,8 @@ export interface XmlElement {
   text: string;
 }
 
-// The parser keeps the order of nodes and interprets no values. Entities have already been refused. The text of elements is used only as a
-// name or as the owner of a lock.
+// The parser keeps the order of nodes and interprets no values. It need not replace entities: declarations of entities have already been
+// refused, and `unescaped` replaces the predefined ones. The text of elements is used only as a name or as the owner of a lock.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,

@@ -33,7 +33,10 @@ type ToldState = z.infer<typeof toldState>;
 /** Reported states that are older than this are ignored. */
 const toldForMs = 30_000;
 
-/** KEYS: orders. ARGV: handler, time, order. Writes an order again, unless Redis has the same or a newer one. */
+/**
+ * KEYS: orders. ARGV: handler, time, order. An order is a request to pause or resume a handler. Writes an order again, unless Redis has the
+ * same or a newer one.
+ */
 const repeatScript = redisScript(`
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 local isRead, order = pcall(cjson.decode, held or '')
@@ -182,12 +185,12 @@ function awaitedDeliveries(
   };
 }
 
-/** Running deliveries are stopped this many milliseconds before the lease expires. After that, another node may take the lease. */
+/** Running deliveries are stopped this many milliseconds before the lease expires. As soon as it has expired, another node can take it. */
 const marginMs = 1500;
 
 /**
- * A node that already has its share of the handlers takes another one only if no node has taken it for `freeMs`. The node then keeps that
- * handler for at least `keepBeyondShareMs`.
+ * A node that already has its share of the handlers takes another handler only if that handler had no owner for `freeMs`. The node then
+ * keeps the handler for at least `keepBeyondShareMs`.
  */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
@@ -220,7 +223,8 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // `end` may lie before `begin` if Redis has been unreachable since the start, because the journal is then unknown.
+    // `end` may lie before `begin` if Redis has been unreachable since the start, because this process does not know the end of the journal
+    // until it has reached Redis.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;

@@ -20,7 +20,11 @@ return redis.call('HGETALL', KEYS[1])`);
 
 const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
 
-/** Stores when the watch of each expectation began, and chooses the node that reports missed ones. @param node unique to this process */
+/**
+ * Stores when the watch of each expectation began, and chooses the node that reports missed expectations.
+ *
+ * @param node unique to this process
+ */
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
     isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),

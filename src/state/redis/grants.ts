@@ -37,7 +37,7 @@ export class RedisGrants implements GrantStore {
   /** Number of the last change that this node's copy contains. */
   #sequence = '0';
 
-  /** @param local the copy of this node, which is closed with the store */
+  /** @param local this node's own copy of the grants, which is closed together with the store */
   constructor(link: RedisLink, local: FileGrants, { clock, log }: { clock: Clock; log: Log }) {
     this.#link = link;
     this.#local = local;

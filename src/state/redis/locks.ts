@@ -87,7 +87,7 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** The locks of all nodes. Expiry times come from the clocks of the nodes, which must not differ by more than minutes. */
+/** The locks of all nodes. Expiry times come from the clocks of the nodes, which must not differ by more than a few minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;

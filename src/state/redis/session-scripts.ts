@@ -64,7 +64,7 @@ return 1`);
 
 /**
  * KEYS: session, sessions. ARGV: key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
- * alive. Records the use of the session. Returns its start time, login and fingerprints.
+ * alive. Records the use of the session. Returns its start time, login and fingerprints; false if the session is over.
  */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])

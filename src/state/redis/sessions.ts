@@ -34,7 +34,10 @@ const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** Tolerated clock difference in milliseconds. A session that begins within this time after a password change may be ended, too. */
+/**
+ * Tolerated clock difference in milliseconds. A session that begins within this time after a password change can also be ended by that
+ * change.
+ */
 const clockToleranceMs = 5000;
 
 /** A request about an account: to end the sessions that began at or before `untilMs` (Unix time), except for the session `exceptKey`. */

@@ -77,7 +77,10 @@ const renewEveryMs = 1000;
 /** Interval in milliseconds at which a waiting node asks for a hold again. */
 const askEveryMs = 100;
 
-/** Lifetime of a hold in milliseconds. It exceeds that of any upload (`server.uploads`): a hold with `abandoned` must not expire first. */
+/**
+ * Lifetime of a hold in milliseconds. It exceeds the lifetime of any upload (`server.uploads`), because a hold with `abandoned` must not
+ * expire before its upload.
+ */
 const lifeMs = 32 * 86_400_000;
 
 /** The hold of one request. It is valid for all nodes. */

@@ -29,7 +29,10 @@ import { RedisUploadHolds } from './upload-holds.ts';
  * uploads that are being completed, and `uploads-of:PARTY` the IDs that count towards one limit (`uploadParty`).
  */
 
-/** KEYS: record, all, paths, of the account. ARGV: ID, record, expiry, path, maximum, life in ms. Returns whether the record was added. */
+/**
+ * KEYS: `upload:ID`, `uploads`, `upload-paths`, `uploads-of:PARTY`. ARGV: ID, record, expiry, path, maximum, life in ms. Returns whether
+ * the record was added.
+ */
 const addScript = redisScript(`
 if redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[5]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[6])
@@ -42,8 +45,8 @@ end
 return 1`);
 
 /**
- * KEYS: record, all, paths, of the account, completing, hold. ARGV: ID, record, expiry, path, life in ms, state ('open', 'completing' or
- * 'over'), token, previous path, whether the content is new. Returns 'lost', 'gone' or 'done'.
+ * KEYS: `upload:ID`, `uploads`, `upload-paths`, `uploads-of:PARTY`, `uploads-completing`, hold. ARGV: ID, record, expiry, path, life in ms,
+ * state ('open', 'completing' or 'over'), token, previous path, whether the content is new. Returns 'lost', 'gone' or 'done'.
  */
 const changeScript = redisScript(`
 if redis.call('HGET', KEYS[6], 'token') ~= ARGV[7] then return 'lost' end
@@ -65,7 +68,7 @@ for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4], KEYS[5]}) do
 end
 return 'done'`);
 
-/** KEYS: record, all, paths, of the account, completing, hold. ARGV: ID, path, token. Returns 'lost' or 'done'. */
+/** KEYS: as for `changeScript`. ARGV: ID, path, token. Returns 'lost' or 'done'. */
 const removeScript = redisScript(`
 if redis.call('HGET', KEYS[6], 'token') ~= ARGV[3] then return 'lost' end
 redis.call('DEL', KEYS[1], KEYS[6])
@@ -84,7 +87,7 @@ return found`);
 /** Maximum number of records in one script call. */
 const existPage = 500;
 
-/** KEYS: record, all, completing. ARGV: ID, record, expiry, life in ms. Restores a record that Redis has lost. */
+/** KEYS: `upload:ID`, `uploads`, `uploads-completing`. ARGV: ID, record, expiry, life in ms. Restores a record that Redis has lost. */
 const restoreScript = markerScript(`
 if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then return end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])

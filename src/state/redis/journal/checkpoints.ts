@@ -18,7 +18,10 @@ export interface Checkpoint {
 /** The ID before the first entry. */
 export const noId = '0-0';
 
-/** If Redis is killed, it keeps all entries of this age (ms). With appendfsync everysec, it loses only the last second or two. */
+/**
+ * An entry of at least this age, in milliseconds, is not lost if Redis is killed. With appendfsync everysec, only the last second or two is
+ * lost.
+ */
 const surelyKeptMs = 60_000;
 
 /** If there are more checkpoints than this, every second one of the older half is dropped. */
@@ -48,14 +51,14 @@ export class Checkpoints {
     this.#marker = marker;
   }
 
-  /** @param begin position at which forwarding starts without a checkpoint */
+  /** @param begin position at which forwarding starts if no checkpoint was saved */
   static open(path: string, begin: LogPosition): Checkpoints {
     const kept = readSaved(path);
     if (!kept)
       return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // A killed Redis may have lost the entries that an earlier process recorded after `recent`.
+    // A killed Redis may have lost the entries after `recent`. With this `atMs`, an `undelivered` that comes later never counts as recent.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }

@@ -33,7 +33,10 @@ export interface ForwarderOptions {
   onEmptied: () => Promise<void>;
 }
 
-/** Forwards the events in this node's files to the stream in order. Forwards them again when Redis has lost them. */
+/**
+ * Forwards the events in this node's files, in order, to the stream in Redis that all nodes share. Forwards them again when Redis has lost
+ * them.
+ */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
   readonly #stream: StreamWriter;

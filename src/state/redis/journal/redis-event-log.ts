@@ -64,8 +64,8 @@ const trimEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /**
- * KEYS: stream. ARGV: ID. Ensures that later entries get larger IDs. Otherwise a replica with a slow clock could give new entries IDs that
- * handlers have already passed.
+ * KEYS: stream. ARGV: ID. Ensures that later entries get IDs larger than this ID. Otherwise a replica with a slow clock could give new
+ * entries IDs that handlers have already passed.
  */
 const raiseScript = redisScript(`
 local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
