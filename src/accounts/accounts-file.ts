@@ -133,10 +133,11 @@ export class AccountsFile {
    * Writes a new password hash. The file is replaced atomically, under a lock against other writers.
    *
    * @param keptHashes number of former hashes to keep
-   * @param former if set, the account must still have this hash; otherwise another process has changed the password, and nothing is written
+   * @param former the hash that the account should still have. If it has another one, because another process changed the password, nothing
+   *   is written. Not checked if absent
    * @returns whether the new hash was written
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
-   * password is valid, but a power failure may undo it
+   *   password is valid, but a power failure may undo it
    */
   async setPassword(name: string, hash: string, keptHashes: number, former?: string): Promise<boolean> {
     let isReplaced = false;

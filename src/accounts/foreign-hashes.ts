@@ -40,8 +40,8 @@ const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 
 /**
- * A hash that costs less than these values gives a warning. OWASP's cheat sheet recommends more, but then the default hashes of other
- * systems from the last ten years would give a warning, too.
+ * A hash that costs less than these values gives a warning. OWASP's cheat sheet recommends higher values. With those, the hashes that other
+ * systems made by default in the last ten years would also give a warning.
  */
 const fairBcryptCost = 10;
 const fairShaRounds = 5000;

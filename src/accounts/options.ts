@@ -29,8 +29,8 @@ const pathRule = z
   .pipe(z.object({ expression: expressionText(), permissions: z.array(keyword) }));
 
 /**
- * The option for permissions. The first entry is the general set. Each further entry is a path expression and its permissions. One flat
- * list of keywords is the general set. The value is undefined for an empty list, which means the default. `[[]]` grants nothing.
+ * The option for permissions. The first entry is the general set. Each further entry is a path expression and its permissions. A flat list
+ * of keywords is treated as the general set. For an empty list, the value is undefined, which means the default. `[[]]` grants nothing.
  */
 export const permissionsOption = z
   .union([z.array(z.unknown()), z.string()], { error: 'must be a list of lists of permissions' })
@@ -108,7 +108,7 @@ const inspectionRule = z
 
 /**
  * The option for the inspections of an account's files. The first entry is the general list. Each further entry is a path expression and
- * its inspections; if it has none, files there are not inspected. One flat list is the general list.
+ * its inspections. If an entry names no inspections, files at its paths are not inspected. A flat list is treated as the general list.
  */
 const inspectionsOption = z
   .union([z.array(z.unknown()), textList()], { error: 'must be a list of lists of inspections' })

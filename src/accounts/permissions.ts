@@ -102,7 +102,7 @@ export interface PermissionOptions {
 /** The permissions of a group that does not set any. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The permissions of a group with an empty list. It is a copy of the default, so that `svc validate` can distinguish the two. */
+/** The permissions of a group whose list is empty. They are a copy of the default, so that `svc validate` can distinguish the two cases. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function combineRights(keywords: readonly string[]): number {
@@ -197,15 +197,15 @@ export class Permissions {
     return false;
   }
 
-  /** Whether there may be a path on which the account has a right. Only a check of an actual path (`allows`) gives certainty. */
+  /** Whether the account could have a right on some path. Only a check of an actual path (`allows`) gives certainty. */
   mayEver(right: Right): boolean {
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
   /**
-   * Whether the account may grant a keyword. It may if there may be a path on which it has all rights of the keyword. `deny-full-control`
-   * cannot be granted.
+   * Whether the account may give a permission keyword to a token or link. For this, it must be possible that the account has all rights of
+   * the keyword on some path. `deny-full-control` cannot be given.
    */
   mayGive(keyword: string): boolean {
     const wanted = combineRights([keyword]);
@@ -214,7 +214,10 @@ export class Permissions {
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
   }
 
-  /** Whether rights may differ between paths: there are rules or granted paths. If not, the rights on a folder apply to all its content. */
+  /**
+   * Whether rights can differ between paths, because there are rules or granted paths. If not, the rights on a folder apply to all its
+   * content.
+   */
   get hasRules(): boolean {
     return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }
@@ -238,7 +241,7 @@ export class Permissions {
       const place = placeIn(narrowing, path);
       if (place === 'outside') return 0;
       if (place === 'inside') granted = withCreation(granted) & rights;
-      // Folders on the way to a granted path show only the members that lead there (Mounts), if the account may list such a folder.
+      // Folders on the way to a granted path show only the members that lead there, if the account may list or traverse such a folder.
       else granted = granted & (rightBits.list | rightBits.traverse) ? rightBits.list : 0;
     }
     return granted;

@@ -27,7 +27,7 @@ export function userForPath(name: string): string {
 /**
  * Replaces `${USER}` in a path with the account's name.
  *
- * @throws ServiceError `never-allowed` if the name would become only dots, such as `..`, and the path would lead out of its folder
+ * @throws ServiceError `never-allowed` if the name would become only dots, such as `..`, because such a path would lead out of its folder
  */
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;

@@ -22,7 +22,7 @@ export class ApplicationMethod implements AuthMethod {
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
   readonly #replacement: HashReplacement | undefined;
-  /** For each login, the account for which it was last confirmed. */
+  /** For each login, the version of the account with which the login was last found valid. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';

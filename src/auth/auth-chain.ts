@@ -86,7 +86,7 @@ export class AuthChain {
     return method?.tokenConfiguration?.(name, {}) !== undefined;
   }
 
-  /** Whether a client should sign with a key. That is so if a method knows the key, or may accept any key. */
+  /** Whether a client should sign with a key, because a method knows the key or could accept any key. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));

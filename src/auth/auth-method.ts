@@ -2,7 +2,10 @@ import type { AccountConfiguration } from '../accounts/account.ts';
 import type { eventIds } from '../events/event-ids.ts';
 import type { Credentials, Identity, Proof } from './credentials.ts';
 
-/** The part of a refusal that clients see if the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/**
+ * The part of a refusal that clients see if the service's option `public_error` is on
+ * (docs/spec/authentication.md#refusal-by-the-endpoint).
+ */
 export interface PublicFailure {
   message?: string;
   public_response?: unknown;
@@ -66,7 +69,9 @@ export interface AuthMethod {
    * @param configuration the account that `authenticate` returned for the token (`type` `token`)
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
-  /** Whether an account has a key. Methods that ask a remote endpoint do not have this function, because they may accept any key. */
+  /**
+   * Whether an account has a key. Methods that ask a remote endpoint do not have this function, because the endpoint could accept any key.
+   */
   listsKey?(username: string, key: string): boolean;
   /** The account for requests without credentials. Only the method `anonymous` has one. */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };

@@ -14,7 +14,7 @@ export function loginSource(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The kinds of secrets that do not belong to accounts. Guesses at them do not count against accounts of the same name. */
+/** The kinds of secrets that do not belong to accounts. Guesses at them do not count against an account, even if it has the same name. */
 export type GuessRealm = 'administrator' | 'link';
 
 /**
@@ -55,8 +55,9 @@ export interface LoginAttempt {
 }
 
 /**
- * Whether credentials may be checked. `busy` means that the attempt must wait: the source has as many running attempts as it has failures
- * left before a ban. `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes no slot.
+ * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the source has as many running attempts as it has
+ * failures left before a ban. `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes
+ * no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 

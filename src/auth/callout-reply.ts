@@ -50,8 +50,8 @@ const permissions = z
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
 /**
- * A text that is compared, and that events contain. Different texts must not become the same bytes, and no text may end the line of a mail
- * header.
+ * A text that is compared, and that events contain. Different texts must not become the same bytes. A line break in a text could end the
+ * line of a mail header.
  */
 const plainText = shortText.refine(
   (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),

@@ -53,7 +53,7 @@ export interface SessionStore extends SessionOverview {
    */
   create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
-   * Begins the session of a connection. The session ends with this process at the latest.
+   * Begins the session of a connection. The caller ends the session when the connection ends.
    *
    * @param most maximum number of concurrent sessions of the account
    * @param client name of the client's program
@@ -75,7 +75,7 @@ export interface SessionStore extends SessionOverview {
   keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
   /** Ends one session like `keepOnly`, unless its credential was renewed meanwhile. */
   refuse(session: Session): Promise<void>;
-  /** Replaces the fingerprints of the credential with which a session stays valid. Call this before the account's password changes. */
+  /** Sets the fingerprints of the credentials that keep a session valid. Call this before the account's password changes. */
   renew(session: Session, fingerprints: readonly string[]): Promise<void>;
   /** Returns the number of active sessions. */
   count(): Promise<number>;

@@ -154,7 +154,8 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // If a client abandons a method while it is being checked, the client does not learn of its success, and sends another request.
+    // If a client abandons a method while it is being checked, the client does not learn that the method succeeded, and sends another
+    // request.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };

@@ -69,6 +69,6 @@ export interface SshService {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
-  /** Slots of connections, shared by all nodes. */
+  /** Slots of connections, which count only the connections of this process. */
   readonly slots: Slots;
 }

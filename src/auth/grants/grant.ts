@@ -110,8 +110,8 @@ export function listNarrowings(chain: readonly Grant[]): Narrowing[] {
 }
 
 /**
- * Returns whether a grant may be forgotten. It may if it expired long ago. If it were forgotten earlier, a copy of it could become valid
- * again.
+ * Returns whether a grant may be forgotten, because it expired long ago. If a revoked grant were forgotten before it expires, another
+ * node's older copy of it could become valid again.
  */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;

@@ -71,8 +71,7 @@ export class Grants {
   /**
    * Creates a token or link of an account. Emits `tokenMade` or `linkMade`. Grant and event are on disk when the promise resolves.
    *
-   * @param account the account. If the client logged in with a token, it is the narrowed one, because a token can only create narrower
-   *   grants
+   * @param account the account; narrowed if the client logged in with a token, because a token can create only narrower grants
    * @param by the account or operator that creates the grant
    * @throws ServiceError `unprocessable` for rights that the account cannot grant; otherwise the errors of `GrantStore.add`
    */

@@ -185,7 +185,7 @@ class Connection implements SftpConnection {
     await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
   }
 
-  // RENAME of version 3 does not replace files. Without the extension, the old file must be deleted first, so for a moment no file has the
+  // RENAME of version 3 does not replace files. Without `posix-rename`, the old file must be deleted first, so for a moment no file has the
   // name.
   async replace(from: string, to: string): Promise<void> {
     const name = 'posix-rename@openssh.com';

@@ -74,7 +74,7 @@ export class ConnectionSession {
 /** For each limit, by its name: the maximum number of connections, and the message that refuses one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
-/** The slots that one connection occupies. The limits apply to all nodes together. */
+/** The slots that one connection occupies. With several nodes, the limits apply to each node separately. */
 export class ConnectionSlots {
   readonly #service: SshService;
   /**

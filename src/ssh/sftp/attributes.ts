@@ -38,7 +38,7 @@ const permissionTexts = Array.from({ length: 0o1000 }, (_, mode) =>
 /**
  * Formats an entry as a line of `ls -l`, in local time.
  *
- * @param owner name of the owner and the group
+ * @param owner the name that is shown as owner and as group
  * @param nowMs Unix time in milliseconds. Entries older than half a year show the year in place of the time of day
  */
 export function listingLine(entry: Entry, owner: string, nowMs: number): string {

@@ -5,7 +5,10 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The extensions that the service announces, by name and version. The service offers neither hard links nor users-groups. */
+/**
+ * The extensions that the service announces, by name and version. The service does not offer `hardlink@openssh.com` and
+ * `users-groups-by-id@openssh.com`.
+ */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],

@@ -22,7 +22,7 @@ const lowMarkBytes = 2 * 1024 * 1024;
 class Workload {
   requests = 0;
   writeBytes = 0;
-  /** Bytes that running READ requests may return. */
+  /** Maximum number of bytes that the running READ requests will return. */
   readBytes = 0;
   #isHeld = false;
 

@@ -40,7 +40,7 @@ export class MemoryBans implements AddressBans {
   readonly #policy: () => SecurityPolicy;
   readonly #key = newAcceptedKey();
   readonly #sources = new Map<string, SourceRecord>();
-  /** Keyed by folded name. */
+  /** By folded name, as `foldedName` returns it. */
   readonly #names = new Map<string, NameRecord>();
   /** For each user name, exactly as it was sent, the sources from which a login was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();

@@ -22,8 +22,8 @@ import { type HandlerPositions, Pauses } from './handler-positions.ts';
 const maxRemembered = 20_000;
 
 /**
- * Some uploads wait for a delivery. Knows the outcomes of these deliveries for one handler. If an event was delivered for an upload,
- * background delivery skips it.
+ * Knows, for one handler, the outcomes of the deliveries for which uploads wait. If an event was delivered while its upload waited,
+ * background delivery skips the event.
  */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;

@@ -11,8 +11,8 @@ const maxChunks = 64;
 export type Packet = readonly [Buffer, ...Buffer[]];
 
 /**
- * Splits the stream of a channel into packets (draft-ietf-secsh-filexfer-02 §3) without copying. The pushed bytes must not change while one
- * of their packets is in use.
+ * Splits the stream of a channel into packets (draft-ietf-secsh-filexfer-02 §3), usually without copying. The pushed bytes must not change
+ * while one of their packets is in use.
  */
 export class PacketSplitter {
   #chunks: Buffer[] = [];
