@@ -2,6 +2,7 @@ import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { type EventSelection, eventTimeMs } from '../events/journal/search/event-selection.ts';
+import { cooperatively } from '../lib/concurrency/event-loop.ts';
 import { Expectation, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 import type { ToldExpectation, ToldOccurrence } from './told-occurrence.ts';
@@ -11,6 +12,10 @@ export interface ReadableJournal {
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
   since(sinceMs: number | undefined): LogPosition | undefined;
 }
+
+/** Part of a period for which occurrences are created without a pause, and the time in milliseconds after which there is a pause. */
+const stepMs = 3_600_000;
+const maxBlockingMs = 10;
 
 /** The IDs of the events from which the states of expectations are derived. */
 export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.expectationReopened];
@@ -37,6 +42,7 @@ export async function readExpectations(
   { nowMs, onState, onBadLine = () => {} }: { nowMs: number; onState?: (told: StateEvent) => void; onBadLine?: (bad: BadLine) => void },
 ): Promise<LogPosition | undefined> {
   const fromMs = Math.min(nowMs, ...expectations.map(({ beginsMs }) => beginsMs));
+  await advanceAll(expectations, fromMs, nowMs);
   const reader = journal.openReader(onBadLine, { id: neededIds, uuid: [], since: fromMs });
   try {
     for (let position = journal.since(fromMs); ; ) {
@@ -52,6 +58,19 @@ export async function readExpectations(
     }
   } finally {
     reader.close();
+  }
+}
+
+/** Creates the occurrences of a period. Other requests run in between, because there may be an occurrence for each minute of a month. */
+async function advanceAll(expectations: readonly Expectation[], fromMs: number, untilMs: number): Promise<void> {
+  let startedMs = performance.now();
+  for (const expectation of expectations) {
+    for (let atMs = fromMs; atMs < untilMs; atMs += stepMs) {
+      expectation.advance(atMs);
+      if (performance.now() - startedMs < maxBlockingMs) continue;
+      await new Promise(setImmediate);
+      startedMs = performance.now();
+    }
   }
 }
 
@@ -111,8 +130,9 @@ export function summarise(
   }));
 }
 
-interface Period {
-  sinceMs: number;
+export interface Period {
+  /** Begin of the period, or a function that returns it for an expectation. */
+  sinceMs: number | ((options: ExpectationOptions) => number);
   /** End of the period; by default `nowMs`. */
   untilMs?: number;
   nowMs: number;
@@ -131,7 +151,8 @@ interface Part {
   untilMs: number;
 }
 
-function splitPeriod(uuid: string, options: ExpectationOptions, { sinceMs, inForce }: Period): Part[] {
+function splitPeriod(uuid: string, options: ExpectationOptions, { sinceMs: since, inForce }: Period): Part[] {
+  const sinceMs = typeof since === 'number' ? since : since(options);
   const forcedMs = inForce?.get(uuid) ?? Number.NEGATIVE_INFINITY;
   const part = (fromMs: number, untilMs: number, earliestMs: number): Part => ({
     expectation: new Expectation(uuid, options, fromMs, earliestMs),
@@ -160,7 +181,7 @@ export async function evaluate(
     expectation.advance(untilMs);
     const offsets = arrivals.get(expectation.uuid) ?? [];
     arrivals.set(expectation.uuid, offsets);
-    for (const occurrence of expectation.occurrences) {
+    for await (const occurrence of cooperatively(expectation.occurrences)) {
       const { dueMs } = occurrence;
       if (dueMs < part.sinceMs || dueMs >= part.untilMs) continue;
       const told = expectation.tell(occurrence, nowMs);

@@ -48,6 +48,34 @@ export interface Occurrence {
   excuse: string | undefined;
 }
 
+function dueTimesOf(options: ExpectationOptions): DueTimes {
+  return new DueTimes({
+    cron: options.schedule,
+    everyMs: options.every === undefined ? undefined : options.every * 1000,
+    from: options.from ?? '00:00',
+    timeZone: options.time_zone,
+    holidays: options.holidays === '' ? new Set() : parseHolidays(readNamedFile(options.holidays, 'holidays').toString('utf8')),
+  });
+}
+
+/** Maximum number of occurrences before the last one that a list considers. */
+const maxConsidered = 500;
+
+/**
+ * Returns the time from which occurrences are needed to judge the newest one: earlier ones whose windows overlap with it may take its files.
+ *
+ * @param earliestMs the result is not earlier
+ * @throws ServiceError if the holidays cannot be read
+ */
+export function neededSince(options: ExpectationOptions, nowMs: number, earliestMs: number): number {
+  const dueTimes = dueTimesOf(options);
+  const lastMs = dueTimes.before(nowMs + 1);
+  if (lastMs === undefined) return earliestMs;
+  const overlapMs = isPathOfDay(options.path) ? latestMs : options.grace * 1000;
+  const intervalMs = lastMs - (dueTimes.before(lastMs) ?? earliestMs);
+  return Math.max(earliestMs, lastMs - Math.min(overlapMs, maxConsidered * intervalMs));
+}
+
 /** One expectation with its occurrences from a given time on. It assigns arriving files to occurrences. */
 export class Expectation {
   readonly uuid: string;
@@ -57,6 +85,10 @@ export class Expectation {
   readonly #dueTimes: DueTimes;
   readonly #metadata: ((event: ServiceEvent) => boolean)[];
   #fromMs: number;
+  /** The path of the last occurrence that was created. */
+  #path: { text: string; expression: Expression } | undefined;
+  /** The last answer of `#dueAfter`. */
+  #next: { afterMs: number; dueMs: number | undefined } | undefined;
   /** The occurrences whose files are expected again, in the order of their due times. */
   #reopened: readonly Occurrence[] = [];
 
@@ -69,13 +101,7 @@ export class Expectation {
   constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {
     this.uuid = uuid;
     this.options = options;
-    this.#dueTimes = new DueTimes({
-      cron: options.schedule,
-      everyMs: options.every === undefined ? undefined : options.every * 1000,
-      from: options.from ?? '00:00',
-      timeZone: options.time_zone,
-      holidays: options.holidays === '' ? new Set() : parseHolidays(readNamedFile(options.holidays, 'holidays').toString('utf8')),
-    });
+    this.#dueTimes = dueTimesOf(options);
     this.#fromMs = fromMs;
     for (let left = earlierKnown; left > 0 && this.#fromMs > earliestMs; left--) {
       const beforeMs = this.#dueTimes.before(this.#fromMs) ?? earliestMs;
@@ -95,6 +121,12 @@ export class Expectation {
     return this.#dueTimes.after(timeMs);
   }
 
+  /** As `dueAfter`. The last answer is kept, because each due time is needed twice: as an end of a window, and for the next occurrence. */
+  #dueAfter(timeMs: number): number | undefined {
+    if (this.#next?.afterMs !== timeMs) this.#next = { afterMs: timeMs, dueMs: this.#dueTimes.after(timeMs) };
+    return this.#next.dueMs;
+  }
+
   /** The time from which files count for the first occurrence. */
   get beginsMs(): number {
     this.advance(this.#fromMs);
@@ -104,7 +136,7 @@ export class Expectation {
   /** Creates all occurrences whose windows have opened by a given time, and the next one. */
   advance(nowMs: number): void {
     for (let last = this.occurrences.at(-1); !last || last.opensMs <= nowMs; last = this.occurrences.at(-1)) {
-      const dueMs = this.#dueTimes.after(last?.dueMs ?? this.#fromMs - 1);
+      const dueMs = this.#dueAfter(last?.dueMs ?? this.#fromMs - 1);
       if (dueMs === undefined) return;
       this.occurrences.push(this.#occurrence(dueMs, last));
     }
@@ -149,14 +181,16 @@ export class Expectation {
     const beforeMs = last?.dueMs ?? this.#dueTimes.before(dueMs);
     const opensMs = opens === undefined ? (beforeMs ?? dueMs - dayMs) : dueMs - opens * 1000;
     const graceEndsMs = dueMs + grace * 1000;
-    const nextMs = isPathOfDay(path) ? dueMs + latestMs : (this.#dueTimes.after(dueMs) ?? dueMs + latestMs);
-    const dated = pathOfDay(path, new Date(wallClock(dueMs, time_zone)));
+    const isDated = isPathOfDay(path);
+    const nextMs = isDated ? dueMs + latestMs : (this.#dueAfter(dueMs) ?? dueMs + latestMs);
+    const wanted = isDated ? pathOfDay(path, new Date(wallClock(dueMs, time_zone))) : path;
+    if (this.#path?.text !== wanted) this.#path = { text: wanted, expression: compileExpression(wanted, 'paths') };
     return {
       dueMs,
       opensMs,
       graceEndsMs,
       closesMs: Math.max(graceEndsMs, nextMs),
-      path: compileExpression(dated, 'paths'),
+      path: this.#path.expression,
       arrivals: [],
       excuse: undefined,
     };

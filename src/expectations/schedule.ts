@@ -5,7 +5,7 @@ const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
 /** Numbers of days to search back for a due time. The last is over four years, because a schedule may be for the 29th of February. */
-const searchedDays = [2, 8, 32, 367, 1500];
+const searchedDays = [1 / 24, 2, 8, 32, 367, 1500];
 
 /** The times at which a file is due: a cron expression, or a period with a time of day, in a time zone. */
 export interface Schedule {
@@ -31,7 +31,8 @@ export function checkSchedule(cron: string): string | undefined {
 
 // All schedules run by a clock without daylight saving time; `findInstant` converts their times to the zone.
 function newCron(cron: string): Cron {
-  return new Cron(cron, { timezone: 'UTC', paused: true, mode: '5-part' });
+  // With an offset, croner takes 10 µs for a time; with the zone UTC, 490 µs.
+  return new Cron(cron, { utcOffset: 0, paused: true, mode: '5-part' });
 }
 
 /** The due times of a schedule, in Unix time in milliseconds. */

@@ -14,13 +14,14 @@ import {
   type Judged,
   makeExpectations,
   neededIds,
+  type Period,
   type ReadableJournal,
   readExpectations,
   type StateEvent,
   summarise,
   takeEvent,
 } from './evaluate.ts';
-import { type Expectation, latestMs, stateIds } from './expectation.ts';
+import { type Expectation, latestMs, neededSince, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 import {
   measurePunctuality,
@@ -122,7 +123,9 @@ export class ExpectationWatch {
   async list(isWanted: (options: ExpectationOptions) => boolean = () => true): Promise<ToldExpectation[]> {
     const wanted = Object.fromEntries(Object.entries(this.#options).filter(([, options]) => isWanted(options)));
     if (Object.keys(wanted).length === 0) return [];
-    return summarise(wanted, await this.#judge(wanted, shownMs));
+    const nowMs = this.#dependencies.clock.nowMs();
+    const sinceMs = (options: ExpectationOptions) => neededSince(options, nowMs, nowMs - shownMs);
+    return summarise(wanted, await this.#judgePeriod(wanted, sinceMs, nowMs));
   }
 
   /** The expectations for an account or its group. They show only the account's own files. @throws ServiceError `unavailable` */
@@ -155,7 +158,7 @@ export class ExpectationWatch {
     return this.#judgePeriod(options, nowMs - periodMs, nowMs);
   }
 
-  async #judgePeriod(options: AllOptions, sinceMs: number, untilMs: number): Promise<Judged> {
+  async #judgePeriod(options: AllOptions, sinceMs: Period['sinceMs'], untilMs: number): Promise<Judged> {
     const { journal, clock, store } = this.#dependencies;
     return evaluate(journal, options, { sinceMs, untilMs, nowMs: clock.nowMs(), inForce: await store.inForce() });
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEvent, processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
-import { Expectation } from '../../src/expectations/expectation.ts';
+import { Expectation, neededSince } from '../../src/expectations/expectation.ts';
 import { expectationOptions, parseHolidays } from '../../src/expectations/options.ts';
 import { measurePunctuality } from '../../src/expectations/told-occurrence.ts';
 
@@ -154,4 +154,19 @@ test('when files come: figures of files that came, whatever their number', () =>
     latest: 540,
   });
   assert.equal(measurePunctuality([1500])?.median, 2);
+});
+
+test('the newest occurrence is judged from those whose windows overlap with its own', () => {
+  const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
+  const since = (options: object) => {
+    const parsed = expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', ...options });
+    return (nowMs - neededSince(parsed, nowMs, nowMs - 31 * 86_400_000)) / 60_000;
+  };
+  assert.equal(since({ grace: '0m' }), 0.5);
+  assert.equal(since({ grace: '2h' }), 120.5);
+  assert.equal(since({ grace: '20h' }), 500.5, 'at most 500 earlier ones');
+  assert.equal(since({ path: '/in/{HH}.csv' }), 500.5);
+  assert.equal(since({ schedule: '0 6 * * *', path: '/in/{dd}.csv' }), 31 * 1440, 'a file may come a month late');
+  assert.equal(since({ schedule: '0 6 1 1 *' }), 30 * 1440 + 360.5);
+  assert.equal(since({ schedule: '0 6 1 12 *' }), 31 * 1440, 'the last one is too long ago');
 });
