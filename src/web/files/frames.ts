@@ -1,10 +1,10 @@
-/** Time budget of a frame in milliseconds. A larger one would block the page on a slow machine. */
+/** Time budget of a frame in milliseconds. With a larger budget, the page would not react in time on a slow machine. */
 const budgetMs = 6;
 
 /**
- * Processes items within a time budget per frame. The first ones are processed at once, the others in later frames.
+ * Processes items within a time budget per frame. The first items are processed immediately, the others in later frames.
  *
- * @returns a function that stops it
+ * @returns a function that stops the processing
  */
 export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;

@@ -62,7 +62,9 @@ function startOpening(): void {
   whenLayerIsAsked(openNamed);
 }
 
-/** Returns whether the preview of a row opens above the list. That of a search result opens above its folder. */
+/**
+ * Returns whether the preview of a row opens above this list. The preview of a search result opens above the folder of the result instead.
+ */
 function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';
 }
@@ -187,14 +189,14 @@ void rowsAreWhole().then(openAskedLayer);
 performance.mark('usable');
 
 /**
- * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before that,
- * while the service still reads the folder.
+ * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before this
+ * wait, while the service still reads the folder.
  */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that failed to load has no `sheet`, either, so the load event ends the wait, too.
+  // A style sheet that failed to load has no `sheet`, either. So the load event also ends the wait.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 

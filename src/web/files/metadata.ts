@@ -20,7 +20,10 @@ function currentValue(): string {
   return writeKeyValueList(items.filter(({ value }) => value !== ''));
 }
 
-/** Marks the required fields. A value needs its name. Needed values are required if the header is required or any value is given. */
+/**
+ * Marks the required fields. A given value requires its name. Values marked as needed are required if the header is, or if any value is
+ * given.
+ */
 function updateRequired(): void {
   const values = inputs('metadata-value');
   const isAnyGiven = values.some(({ value }) => value.trim() !== '');
@@ -34,7 +37,7 @@ function updateRequired(): void {
   if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
 }
 
-/** Adds a detail whose name the user enters. It is for keys that match a pattern or have several values. */
+/** Adds a detail whose name the user enters, for example a key that matches an accepted pattern, or a key for a second time. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));

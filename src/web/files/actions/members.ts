@@ -37,7 +37,8 @@ export function nameProblem(name: string): string | undefined {
 /**
  * Asks for a name in a dialog.
  *
- * @param check uses the name; if that fails, it returns the problem as a message @returns the name if it was accepted
+ * @param check uses the name; if that fails, it returns the problem as a message
+ * @returns the name if it was accepted
  */
 export async function askName(
   question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },

@@ -141,7 +141,7 @@ function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** Handles the keys of a menu (ARIA Authoring Practices, menu button). They do not reach the page. */
+/** Handles keys in an open menu (ARIA Authoring Practices, menu button), and keeps them from the shortcuts of the page. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();

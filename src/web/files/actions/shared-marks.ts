@@ -20,12 +20,16 @@ function mark(row: Row): void {
   if (isShared) link.setAttribute('aria-description', text('isShared'));
 }
 
-/** Forgets the shared paths, so that the next folder fetches them again. */
+/** Forgets the shared paths, so that they are fetched again for the next folder. */
 export function forgetShared(): void {
   shared = undefined;
 }
 
-/** Shows shared folders with a different icon, now and when rows are added. @param isChanged whether to fetch the links again */
+/**
+ * Shows shared folders with a different icon, now and when rows are added.
+ *
+ * @param isChanged whether the links have changed, so that they must be fetched again
+ */
 export async function markShared(isChanged: boolean): Promise<void> {
   if (!isChanged) whenRowIsPlaced(mark);
   try {

@@ -126,7 +126,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // The user has already pressed "Move here" for the folder that was shown before.
+    // `inert` is set once the user has pressed "Move here", which refers to the folder that was shown before.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
     if (typeof content === 'string') return;

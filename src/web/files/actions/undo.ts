@@ -82,7 +82,7 @@ async function deleteAgain({ restored }: Restoration): Promise<void> {
   await tellUndone(done.length, isLost ? [...problems, text('noConnection')] : problems);
 }
 
-/** Restores the deleted members. If several deleted members have the same name, it restores the latest one. */
+/** Restores the deleted members. If the trash contains several items with the same path, it restores the latest one. */
 async function restore({ deleted }: Deletion): Promise<void> {
   const problems: string[] = [];
   const ids = new Map<string, string>();

@@ -22,7 +22,9 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown. After Back, the current entry is another one until its folder is loaded. */
+/**
+ * Index of the history entry whose page is shown. After Back, it differs from the current entry until the folder of that entry is loaded.
+ */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
@@ -38,7 +40,7 @@ export function folderChanges(): number {
 export function startFolderChanges(startFolder: () => void): void {
   start = startFolder;
   history.scrollRestoration = 'manual';
-  // The browser restores the scroll position when the page is reloaded.
+  // If the page is reloaded, the browser must restore the scroll position.
   addEventListener('pagehide', () => {
     history.scrollRestoration = 'auto';
   });
@@ -49,8 +51,8 @@ export function startFolderChanges(startFolder: () => void): void {
 }
 
 /**
- * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. The browser loads other
- * kinds of pages.
+ * Shows another folder or sort order without leaving this page. If it is called several times, the last call wins. Pages of other kinds are
+ * left to the browser.
  */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
@@ -60,7 +62,7 @@ export async function showFolder(page: URL): Promise<void> {
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    // Scroll before the page is replaced. Afterwards, scrolling would force the browser to lay out the new page at once.
+    // Scroll before the page is replaced. Afterwards, scrolling would force the browser to lay out the new page immediately.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
@@ -72,7 +74,7 @@ export async function showFolder(page: URL): Promise<void> {
   notice(text('error', { reason }), 'error');
 }
 
-// Follows Back and Forward. The URL has already changed, so relative links of the old page are wrong until it is replaced. `inert` blocks
+// Follows Back and Forward. The URL has already changed, so until the old page is replaced, its relative links are wrong. `inert` blocks
 // them.
 async function travel(page: URL): Promise<void> {
   if (page.href === shownPage().href && !underWay) {
@@ -96,7 +98,7 @@ async function travel(page: URL): Promise<void> {
   if (before && change === changes) restore(before);
 }
 
-/** @returns undefined if another call started in the meantime */
+/** Fetches a page, and shows that this is under way. @returns undefined if another call started in the meantime */
 async function load(page: URL): Promise<PageReply | undefined> {
   underWay?.abort();
   const controller = new AbortController();
@@ -148,7 +150,7 @@ function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  // Moving the focus forces a layout of the new page. It is a separate task, so that both tasks stay short.
+  // Moving the focus forces a layout of the new page. It is done in a task of its own, so that no task takes long.
   const change = changes;
   setTimeout(() => {
     if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();

@@ -5,7 +5,7 @@ export const layerParameter = 'preview';
 
 let shown = pageUrl(location.href);
 
-/** Returns the URL of a page without the parameter for the file shown above it. */
+/** Returns the URL of a page without its fragment, and without the parameter for the file shown above the page. */
 export function pageUrl(href: string): URL {
   const url = new URL(href, location.href);
   url.searchParams.delete(layerParameter);
@@ -42,7 +42,10 @@ export function may(
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }
 
-/** Returns the rule for uploads whose name is taken. Accounts that may not list the folder are not asked. */
+/**
+ * Returns the rule for uploads whose name is taken. An account that may not list the folder is not asked, because the page does not know
+ * which names are taken.
+ */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
   if (!may('look')) return 'overwrite';
   return byId('main').dataset.taken === 'number' && !may('overwrite') ? 'keep-both' : 'ask';

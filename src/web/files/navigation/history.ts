@@ -75,13 +75,13 @@ export function whenLayerIsAsked(opener: Opener): void {
   open = opener;
 }
 
-/** Opens the file that the URL names, or removes it from the URL if it cannot be opened. */
+/** Opens the file that the URL names. If it cannot be opened, the name is removed from the URL. */
 export function openAskedLayer(): void {
   const name = askedName();
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The only listener for Back, Forward and links within the page. The entries of such links have no state.
+// The only listener for Back, Forward and links within the page. The entries that links within the page add have no state.
 addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');

@@ -3,8 +3,8 @@ import { isAccountPage, layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
 /**
- * If a file has a preview, makes its link lead to the folder with the preview open. Audio files are an exception, because the player has
- * no page.
+ * If a file has a preview, makes its link lead to the folder with the preview open. Links to audio files do not change, because the player
+ * has no URL.
  */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
@@ -15,14 +15,17 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Handles links and forms that lead to a folder or a page such as the trash. This page shows the target, unless it opens another tab. */
+/**
+ * Handles links and forms that lead to a folder or a page such as the trash. The target replaces the content of this page, unless another
+ * tab opens.
+ */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);
   document.addEventListener('submit', onSubmit);
 }
 
-// The second click of a double click belongs to the first folder. It must not act on the row that is now under the pointer.
+// If the first click has opened a folder, the second click of a double click must not act on the row that is now under the pointer.
 function onPress(event: MouseEvent): void {
   if (event.detail <= 1) atFirstPress = folderChanges();
   if (event.detail <= 1 || atFirstPress === folderChanges()) return;

@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to play. It contains its URL, because another folder may be shown when it plays. */
+/** A file to play, with its complete URL, because another folder can be shown by the time it plays. */
 interface Track {
   name: string;
   url: string;
@@ -49,7 +49,7 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // Check the session first. The browser requests the file itself, and its password dialog would block the page.
+    // Check the session first. If it has ended, the browser's request for the file would open a password dialog, which blocks the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);

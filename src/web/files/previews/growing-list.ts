@@ -12,7 +12,7 @@ export async function growingList(
   const grow = async () => {
     button.disabled = true;
     const added = await next();
-    // A disabled button loses the focus, in some browsers to the body. In that case, the first new item gets it.
+    // The button, now disabled, has lost the focus in some browsers (to the body). If it had the focus, the first new item gets it.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;

@@ -4,7 +4,7 @@ const turnMs = 10;
 let sinceMs = 0;
 
 /**
- * Lets the page react if work has blocked it for too long. Call it after each small step.
+ * Lets the page react if work has blocked it for too long. Call this function after each small step of the work.
  * @returns undefined while there is time left
  * @throws the reason of `signal` if it is aborted
  */

@@ -32,7 +32,7 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
 /** Maximum size in bytes of a member that is unpacked. The browser has to hold the whole member. */
 const maxBytes = 500_000_000;
 
-/** Size, in bytes, of the parts that become Blobs during unpacking. The browser may keep Blobs on its disk. */
+/** Size, in bytes, of the parts that become Blobs during unpacking. The browser can move Blobs from memory to disk. */
 const partBytes = 8 * 1024 * 1024;
 
 /** Unpacks a member into a Blob of a generic type, so that the browser saves it and does not show it. @throws ZipFault */
@@ -72,7 +72,8 @@ function faultText(error: unknown): string {
 const batch = 500;
 
 /**
- * Number of bytes at the end of an archive to read first. They contain the position of the central directory, or all of a short archive.
+ * Number of bytes at the end of an archive that are read first, as a negative number. They contain the position of the central directory,
+ * or all of a short archive.
  */
 export const firstBytes = -tailBytes;
 
@@ -111,7 +112,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // After an error in a later step, the members that are already listed are kept.
+    // If a later step fails, its error is only shown, so that the members that are already listed stay.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });

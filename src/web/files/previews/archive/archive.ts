@@ -11,7 +11,7 @@ import {
   type ZipMember,
 } from './zip-member.ts';
 
-/** Number of packed bytes that are inflated at once. Their content can be about a thousand times as large. */
+/** Number of packed bytes that are inflated in one step. Their content can be about a thousand times as large. */
 const stepBytes = 4096;
 
 const localHeadBytes = 30;
@@ -80,7 +80,7 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
   return end;
 }
 
-/** Number of bytes of the central directory that are fetched at once. They usually describe two thousand members or more. */
+/** Number of bytes of the central directory in one request. They usually describe two thousand members or more. */
 const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read on demand. */

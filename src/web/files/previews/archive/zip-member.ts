@@ -20,7 +20,7 @@ export interface ArchiveFile {
 
 /** Position of an archive's central directory, which lists the members. */
 export interface ZipDirectory {
-  /** Number of members that the archive announces, which may be wrong. */
+  /** Number of members that the archive announces. It can be wrong. */
   count: number;
   /** Start and end of the central directory in the file. */
   start: number;
@@ -81,7 +81,7 @@ function dataView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Converts a 64-bit number. A number that JavaScript cannot represent exactly is larger than any file. */
+/** Converts a 64-bit number. A number that JavaScript cannot represent exactly is larger than any file, so it counts as damaged. */
 function safe(value: bigint): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ZipFault('damaged');
   return Number(value);

@@ -14,7 +14,7 @@ const token =
 type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end' | 'nothing';
 
 /**
- * Parses JSON of any depth (RFC 8259). It lets the page react meanwhile.
+ * Parses JSON of any depth (RFC 8259), and lets the page react meanwhile.
  * @returns undefined if the text is not JSON
  * @throws the reason of `signal` if it is aborted
  */

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Colour classes, each with the names of its tokens. */
+/** Colour classes, each with the names that CodeMirror gives to its tokens. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',
@@ -48,7 +48,8 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // A style may name several tokens, and a name may have several parts. The first part that has a colour counts.
+  // A style can contain several names, separated by spaces, and a name several parts, separated by dots. The first part with a colour
+  // counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))
@@ -56,7 +57,7 @@ function tokenClass(style: string | null): string | undefined {
 }
 
 /**
- * Colours the lines of a program. They must be passed in their order, because a comment or string may continue in the next line.
+ * Colours the lines of a program. They must be passed in their order, because a comment or string can continue in the next line.
  * @returns a function that takes the next line without its line end, and returns the parts of that line
  */
 export function colourLines(language: Language): (line: string) => Part[] {

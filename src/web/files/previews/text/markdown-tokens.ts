@@ -10,7 +10,7 @@ export interface DocumentPlace {
 
 /**
  * Returns the URL of a link to the web, to an e-mail address or to a file of the account. Other URLs of the service are refused, because
- * opening them may have an effect, such as signing out.
+ * opening them can have an effect, such as signing out.
  * @param place undefined for a document without a URL, such as one in an archive. Its relative links lead nowhere
  * @returns undefined if the link is refused
  */
@@ -90,7 +90,10 @@ function findEnd(html: string, name: string, start: number): number {
 /** Maximum depth of nested blocks and marks that are parsed. Deeper ones are shown as they are written. */
 const deepest = 24;
 
-/** Maximum length, in characters, of a text that is searched for marks. The limit is low, because the marks of a pair may be far apart. */
+/**
+ * Maximum length, in characters, of a text that is searched for marks. The limit is low, because for each mark, the search for the other
+ * mark of its pair can reach the end of the text.
+ */
 const longestRun = 10_000;
 
 /** Time limit for finding blocks, in milliseconds. For some texts the time grows with the square of the length. */
@@ -135,7 +138,7 @@ class BoundedLexer extends Lexer {
 }
 
 /**
- * Parses GitHub's Markdown with limits on time and depth. It lets the page react meanwhile.
+ * Parses GitHub's Markdown with limits on time and depth, and lets the page react meanwhile.
  * @returns undefined if it would take too long
  * @throws the reason of `signal` if it is aborted
  */

@@ -6,7 +6,7 @@ const guessedBy = 20;
 
 /** The records of a text with separated values. */
 interface SeparatedValues {
-  /** The first records of the text. They may have different numbers of values. */
+  /** The first records of the text. They can have different numbers of values. */
   records: string[][];
   /** Whether the text has more records. */
   isCut: boolean;
@@ -15,7 +15,7 @@ interface SeparatedValues {
 /**
  * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote belongs to
  * the value.
- * @param isWhole whether the text is the whole file. If it is not, the last record may be incomplete, so it is omitted
+ * @param isWhole whether the text is the whole file. If it is not, the last record is perhaps incomplete, so it is omitted
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {
   // Excel can name the separator in an additional first line.
@@ -27,7 +27,7 @@ export function readSeparatedValues(text: string, most: number, isWhole: boolean
   return { records, isCut: !reader.isAtEnd || !isWhole };
 }
 
-/** Returns the separator with which the most records have as many values as the first record. */
+/** Returns the separator with which the largest share of the records has as many values as the first record. */
 function likelySeparator(text: string): string {
   let best = { separator: ',', score: 0 };
   for (const separator of separators) {

@@ -17,14 +17,14 @@ export interface TextContent {
   start(lengthBytes: number): Promise<Uint8Array>;
 }
 
-/** Decodes Unicode text, or otherwise windows-1252. @returns undefined for binary content */
+/** Decodes text in UTF-8 or UTF-16. Any other text counts as windows-1252. @returns undefined for binary content */
 export function decodeText(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
   const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
   if (utf16 !== undefined) return new TextDecoder(utf16).decode(bytes);
   if (bytes.includes(0)) return undefined;
   try {
-    // The bytes may end in the middle of a character.
+    // With `stream`, the bytes may end in the middle of a character.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
   } catch {
     return new TextDecoder('windows-1252').decode(bytes);
@@ -40,7 +40,10 @@ const groupLines = 50;
 /** Maximum length, in characters, of a line that is coloured. */
 const longestColoured = 2000;
 
-/** Length, in characters, above which a line is laid out in pieces. The time for breaking a line grows with the square of its length. */
+/**
+ * Maximum length, in characters, of the pieces into which a very long line is split. The time that the browser takes to wrap a piece grows
+ * with the square of its length.
+ */
 const longestPiece = 10_000;
 
 /** Fills an element with a text, and lets the page react meanwhile. @throws the reason of `signal` if it is aborted */
@@ -108,7 +111,7 @@ interface Step {
 /**
  * Returns the next step of a text.
  *
- * @param isWhole whether the text is complete. If it is not, its last line may be cut off, so it is omitted
+ * @param isWhole whether the text is complete. If it is not, its last line is perhaps cut off, so it is omitted
  */
 function nextStep(text: string, from: number, isWhole: boolean): Step {
   let end = from;
@@ -154,7 +157,7 @@ export function growingText(content: TextContent, first: string, readBytes: numb
     await fillCode(element, part, parts, signal);
     const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
     if (total !== undefined && isEnd) return { words: undefined, next: 0 };
-    // The last line has no end yet.
+    // The part ends within a line, so the progress is told in bytes instead of lines.
     if (!part.endsWith('\n')) {
       const doneBytes = Math.round((shown / source.length) * loaded);
       return { words: sharedText('running', { done: sizeText(doneBytes), total: sizeText(sizeBytes) }), next: isEnd ? 0 : undefined };

@@ -31,7 +31,7 @@ export function inSteps(step: () => Promise<Reached>, signal: AbortSignal) {
       element.hidden = words === undefined;
       button.lastChild?.replaceWith(next === undefined ? previewText('showMore') : previewText('showMoreRows', { count: next }));
     } catch (error) {
-      // Another file is shown now.
+      // If another file is shown now, the error no longer matters.
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       counter.textContent = text('error', { reason: error.message });
