@@ -132,7 +132,7 @@ function hide(masked: Record<string, unknown>, path: readonly string[]): void {
       continue;
     }
     holder[name] = mask;
-    // The loaded option `custom_body` also comes from `extra_data`.
+    // For a handler with `http_content_type: custom`, loading moves the value of `extra_data` to `custom_body`.
     if (path[0] === 'event_handlers' && name === 'extra_data' && index === 2) holder.custom_body = mask;
     break;
   }

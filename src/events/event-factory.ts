@@ -7,7 +7,7 @@ import { jsonTimestamps } from './timestamps.ts';
 const processUuid = '00000000-0000-4000-8000-000000000001';
 const peerUuid = '00000000-0000-4000-8000-000000000002';
 
-/** Returns the account of events that belong to no account (docs/spec/events.md#special-accounts). */
+/** Returns the account that is named in events about no account (docs/spec/events.md#special-accounts). */
 export function processAccount(): EventAccount {
   return {
     uuid: processUuid,
@@ -22,7 +22,7 @@ export function peerAt(rawAddress: string, port: number): EventPeer {
   return { address, port, protocol: 'TCP', family: addressFamily(address) };
 }
 
-/** Returns the account of events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
+/** Returns the account that is named in events about a client that is not authenticated yet (docs/spec/events.md#special-accounts). */
 export function peerAccount(peer: EventPeer): EventAccount {
   return { uuid: peerUuid, name: 'Unknown', peer };
 }
@@ -88,8 +88,8 @@ function stringifyShared(part: object): string {
 }
 
 /**
- * Returns the JSON of an event. It has the same bytes as that of `JSON.stringify`, but takes half the time, because objects that events
- * share are serialised only once.
+ * Returns the JSON of an event. It has the same bytes as the result of `JSON.stringify`, but takes half the time, because objects that
+ * events share are serialised only once.
  *
  * @param event its `account`, `component` and `server` must not change afterwards
  * @param dataJson the JSON of its `data`, if the caller has it

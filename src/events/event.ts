@@ -10,7 +10,7 @@ export class SharedMembers {
     this.members = members;
   }
 
-  /** Returns the JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. All names must differ. */
+  /** Returns the JSON of an object with these members, followed by `others`, as `JSON.stringify` writes it. No name may be in both. */
   jsonWith(others: Readonly<Record<string, unknown>>): string {
     this.#json ??= JSON.stringify(this.members).slice(0, -1);
     const json = JSON.stringify(others);

@@ -10,7 +10,7 @@ export interface RecentChange {
   kind: ChangeKind;
   /** Virtual path of the file or folder; for `moved` and `copied`, the path of the source. */
   path: string;
-  /** Virtual path of the target. */
+  /** Virtual path of the target; only for `moved` and `copied`. */
   destination: string | undefined;
   /** Undefined if the event does not distinguish files from folders. */
   isFolder: boolean | undefined;

@@ -23,7 +23,7 @@ export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.ex
 /**
  * Creates the enabled expectations, which have no files yet.
  *
- * @param fromMs returns the earliest due time that counts
+ * @param fromMs returns the earliest due time that counts for an expectation, given its UUID
  * @throws the errors of the constructor of `Expectation`
  */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
@@ -31,7 +31,7 @@ export function makeExpectations(options: Readonly<Record<string, ExpectationOpt
 }
 
 /**
- * Passes the events of a journal to expectations, up to its current end.
+ * Passes the events of a journal to expectations, up to the journal's current end.
  *
  * @param onState called for each event that reported a state
  * @returns the end of the journal

@@ -21,7 +21,7 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** Maximum delay of a file whose path contains the date, and maximum time for which files may be expected again. */
+/** Maximum delay of a file whose path contains the date, and maximum time for which files can be expected again. */
 export const latestMs = 31 * dayMs;
 
 /** Number of occurrences before the earliest due time that are considered, too, because a late file may belong to them. */

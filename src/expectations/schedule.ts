@@ -4,7 +4,7 @@ import { findInstant, wallClock } from '../lib/time-zones.ts';
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** Numbers of days to search back for a due time. The last is over four years, because a schedule may be for the 29th of February. */
+/** Numbers of days to search back for a due time. The last is more than four years, because a schedule can be for the 29th of February. */
 const searchedDays = [1 / 24, 2, 8, 32, 367, 1500];
 
 /** The times at which a file is due: a cron expression, or a period with a time of day, in a time zone. */

@@ -36,7 +36,7 @@ const dayMs = 86_400_000;
 /** Interval at which new events are read from the journal. */
 const readEveryMs = 1000;
 
-/** Pause after an error, and between checks whether this process reports. */
+/** Pause after an error, and between two checks of whether this process is the one that reports. */
 const retryAfterMs = 5000;
 
 /** Occurrences that were due longer ago than this are not reported. */

@@ -49,7 +49,7 @@ export const dataFilter = z
     return rules;
   });
 
-/** Addresses and CIDR ranges. They are checked here and stay texts. */
+/** Addresses and CIDR ranges. The schema checks them, but keeps them as texts. */
 const addressFilter = filterList().superRefine(({ include, exclude }, context) => {
   readOrIssue(context, () => compileAddressRanges([...include, ...exclude]));
 });

@@ -40,7 +40,7 @@ export interface DeliveryResult {
 
 /** Signals and callbacks of a delivery. */
 export interface DeliverySignals {
-  /** Aborts the delivery at once, even during a request. */
+  /** Aborts the delivery immediately, even during a request. */
   abort?: AbortSignal;
   /** Ends the delivery before the next retry. */
   noRetry?: AbortSignal;

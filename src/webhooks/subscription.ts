@@ -59,8 +59,8 @@ export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
 }
 
 // A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries). If an event about a delivery is
-// delivered, no handler gets the event about that. Otherwise two handlers with failing receivers would cause events for each other without
-// end.
+// itself delivered, no handler gets the event about this second delivery. Otherwise two handlers with failing receivers would cause events
+// for each other without end.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }

@@ -131,7 +131,7 @@ function sharedTrace(events: readonly SentEvent[]): string | undefined {
 }
 
 /**
- * Maximum size of a recorded body in characters. A longer body is not recorded. It can then only be rendered with the current
+ * Maximum size of a recorded body in characters. A longer body is not recorded, so it can only be rendered again with the current
  * configuration.
  */
 const keptBodyCharacters = 1024 * 1024;

@@ -91,7 +91,7 @@ export async function expectationHistory(uuid: string, options: Options): Promis
   return exitCode.done;
 }
 
-/** Excuses an occurrence in the running service. */
+/** Tells the running service to excuse an occurrence (docs/spec/expectations.md#excuses). */
 export async function excuseOccurrence(
   uuid: string,
   due: string,
@@ -104,7 +104,7 @@ export async function excuseOccurrence(
   return exitCode.done;
 }
 
-/** Expects an occurrence once more in the running service. */
+/** Tells the running service to expect the files of an occurrence again (docs/spec/expectations.md#expecting-files-again). */
 export async function expectAgain(uuid: string, due: string, options: ServiceOptions & { until: string; json?: boolean }): Promise<number> {
   const folder = await serviceFolder(options);
   const fromNow = durationSeconds(options.until);

@@ -49,7 +49,8 @@ class EarlierRules {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
     const globs = splitGlobs(expression) ?? [];
-    // An expression with a class or `?` is not in the index, because neither can match the character that replaces wildcards.
+    // An expression with a class or `?` is not in the index. These can match the character that replaces a `*`, but not everything that the
+    // `*` matches.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 

@@ -69,13 +69,13 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/** Returns the name of a public key in checkpoints. @param key the public key or its private key */
+/** Returns the name that checkpoints use for a public key. @param key the public key or its private key */
 export function keyName(key: KeyObject): string {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** Parses a line of another party, which is either a checkpoint or the event about a checkpoint. @returns undefined for any other line */
+/** Parses a line that another party kept: a checkpoint, or the event about a checkpoint. @returns undefined for any other line */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

@@ -24,7 +24,7 @@ export interface CountedBlock {
 
 /** A part of a journal that was searched. */
 export interface CandidateBlock {
-  /** Set if the events of the part were only counted. The part then has no candidates. */
+  /** Set if the events of the part were only counted. In that case, the part has no candidates. */
   counted?: CountedBlock | undefined;
   /** Events that may match, newest first. */
   candidates: Candidate[];
@@ -52,7 +52,10 @@ export interface NewestFirstJournal {
 export interface EventMarks {
   /** The group of the account, for `user_groups` filters. The event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
-  /** The handler to which a request sends the event while it waits for the answer. This handler does not get the event again later. */
+  /**
+   * The handler to which a request sends the event, and for whose answer the request waits. This handler does not get the event again
+   * later.
+   */
   takenBy: string | undefined;
 }
 
@@ -131,7 +134,7 @@ export interface EventSink {
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, but writes all events of this turn of the event loop at once. Requests that only read use this, because they cause many
+   * Like `append`, but writes all events of this turn of the event loop together. Requests that only read use this, because they cause many
    * events. A reply that depends on the events must wait for `grouped`.
    *
    * @param dataJson the JSON of the event's `data`, if the caller has it

@@ -32,7 +32,7 @@ export interface EvidenceOptions {
   keyPath: string;
   clock: Clock;
   log: Log;
-  /** Called with each checkpoint when it is on disk, except the last one before the end of the process. */
+  /** Called with each checkpoint after it is on disk, but not with the one that `close` writes. */
   onCheckpoint: (checkpoint: Checkpoint) => void;
 }
 
@@ -196,7 +196,7 @@ export class JournalEvidence {
     part.heldBytes = 0;
   }
 
-  /** Hashes the whole part. Lines that arrive later are kept in memory again. */
+  /** Hashes the whole part. Lines that arrive later wait in memory. */
   async #hashPart(part: Part, fd: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
     while (!part.held && part.hashed < part.end) {
@@ -223,7 +223,7 @@ export class JournalEvidence {
   }
 }
 
-/** Opens a chain, or begins one. @returns the current key and the last checkpoint */
+/** Continues the chain of checkpoints, or begins one. @returns the current key and the last checkpoint */
 function openChain(
   { folder, keyPath, clock, log }: EvidenceOptions,
   path: string,

@@ -128,7 +128,7 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
-  /** Resolves at once, because no other node reads this journal. */
+  /** Resolves immediately, because no other node reads this journal. */
   async untilShared(): Promise<void> {}
 
   assertWritable(): void {

@@ -5,7 +5,7 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-/** Number of bytes that are read at once. A longer line is read again with a larger buffer. */
+/** Number of bytes of one read. A longer line is read again with a larger buffer. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 const noText = Buffer.alloc(0);

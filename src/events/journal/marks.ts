@@ -10,7 +10,7 @@ const chunkBytes = 64 * 1024;
 type MarkLine =
   /** The group of the account, for all events from `offset` up to the next such line. */
   | { offset: number; group: string | null }
-  /** The handler to which a request sends this event while it waits for the answer. */
+  /** The handler to which a request sends this event, and for whose answer the request waits. */
   | { uuid: string; taken_by: string };
 
 /** Returns the path of the marks file of a journal file, for example `events-00000001.marks`. */

@@ -61,7 +61,7 @@ export class RecentBlocks {
   }
 
   /**
-   * Returns the first block that begins at or after a position. The block does not grow any more.
+   * Returns the first block that begins at or after a position. After this call, the block does not grow any more.
    *
    * @returns undefined if the position is unknown or inside a block
    */
@@ -98,7 +98,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** @param known position of the first known line */
+/** @param known position of the first line that `RecentBlocks` knows */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;

@@ -9,7 +9,7 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Maximum nesting depth of an event. It is two levels deeper than that of other JSON, because `data` may contain a remote reply. */
+/** Maximum nesting depth of an event. It is two levels more than for other JSON, because `data` may contain a remote reply. */
 export const deepestEvent = deepestJson + 2;
 
 /** Unix time in seconds with an optional fraction, within the range of a JavaScript date (ECMA-262, "Time Values"). */

@@ -23,7 +23,7 @@ export interface SegmentChainOptions extends SegmentWriterOptions {
   segment?: Segment;
   /** A new segment begins if the current one would become larger than this. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest line is older than this are removed. By default, none are removed. */
+  /** Segments whose newest line is older than this number of days are removed. By default, none are removed. */
   retentionDays?: number;
   /** Further kinds of files to which the retention applies. */
   alsoRemoves?: readonly SegmentKind[];

@@ -155,7 +155,7 @@ export function journalFault(cause: unknown): ServiceError {
 
 /**
  * Runs a step of the journal writer and rethrows its errors. The caller handles system errors, such as a full or broken disk. After any
- * other error the state of the journal is unknown, so that error also ends the process.
+ * other error, the state of the journal is unknown. Therefore, such an error also ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
   try {

@@ -70,7 +70,7 @@ export function verifyJournal(options: VerifyOptions): Promise<Verification> {
   });
 }
 
-/** Checks the checkpoints of a folder without its segments, such as an export. */
+/** Checks the checkpoints in a folder that has no segments, such as an export. */
 export function verifyCheckpoints(options: VerifyOptions): Promise<Verification> {
   return verified(async (result) => checkChain(readCheckpoints(options.folder), options, result));
 }
@@ -211,8 +211,8 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
 }
 
 /**
- * Hashes a range of a file. @returns the digest as hex. If the file ends early, it is the digest of the existing bytes, which does not
- * match
+ * Hashes a range of a file. @returns the digest as hex. If the file is too short, this is the digest of the bytes that exist, which cannot
+ * match the expected digest
  */
 async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk: Buffer): Promise<string> {
   for (let position = from; position < to; ) {
@@ -246,7 +246,7 @@ function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: V
   if (result.uncovered || !last) result.outcome = 'undecided';
 }
 
-/** Whether the bytes after a checkpoint are the event about it. */
+/** Whether the bytes after a checkpoint are the event about this checkpoint. */
 function isOwnEvent(folder: string, segment: number, position: number, size: number, checkpoint: Checkpoint): boolean {
   if (size - position > maxTailBytes) return false;
   const fd = openIfThere(segmentPath(folder, segment));

@@ -291,7 +291,7 @@ export class DeliveryEngine {
       const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= maxStateAgeMs;
       if (this.#store.isShared && (isOld || this.#known.states.size < this.#handlers.size)) await this.#readStates();
     } catch {
-      // The link logs that Redis is unreachable.
+      // The connection to Redis logs that Redis is unreachable.
     }
   }
 }

@@ -42,7 +42,10 @@ export interface NodeShare {
   owned: number;
 }
 
-/** The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made; `willBeMade` resolves to that. */
+/**
+ * The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made. If that is not known yet, `willBeMade`
+ * resolves to it.
+ */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
 /** The deliveries of one handler for which uploads wait. */

@@ -69,7 +69,7 @@ export class HandlerRunner {
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether this runner takes no more events. Another runner may continue for its handler. */
+  /** Whether this runner takes no more events. Another runner can continue for the same handler. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -179,7 +179,7 @@ export class HandlerRunner {
     return batch;
   }
 
-  /** @returns whether more events can be read at once */
+  /** @returns whether more events can be read immediately */
   async #readMore(reader: EventReader): Promise<boolean> {
     const { events, next } = await this.#read(reader);
     this.#block = events;
@@ -218,7 +218,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Until the outcome of a delivery for an upload is known, the position stays before its event, so that a restart repeats the delivery.
+  // Until the outcome of a delivery for an upload is known, the position stays before the event, so that a restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);

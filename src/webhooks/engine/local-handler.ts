@@ -93,7 +93,7 @@ export class LocalHandler implements BlockingHandler {
     return this.#status;
   }
 
-  /** Creates a paused or stopped handler again. @throws the errors of `make` */
+  /** Replaces a paused or stopped handler by a new one that can run. @throws the errors of `make` */
   renew(): void {
     const handler = this.#dependencies.make();
     this.#status.handler.close();
@@ -108,7 +108,7 @@ export class LocalHandler implements BlockingHandler {
     this.wake();
   }
 
-  /** Reads operators' requests at once. */
+  /** Reads operators' requests immediately. */
   wake(): void {
     this.#wake.abort();
   }

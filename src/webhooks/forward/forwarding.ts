@@ -49,7 +49,7 @@ export function createTarget(
 export class Forwarding implements Sender {
   readonly #dependencies: ForwardingDependencies;
   readonly #targets: ReadonlyMap<string, { url: TargetUrl; target: Target }>;
-  /** The action on a file after it was sent. For a move, the path is stored as a target URL, because the same rules apply to it. */
+  /** The action on a file after it was sent. For a move, the path is stored as a target URL, because both follow the same rules. */
   readonly #after: 'keep' | 'delete' | TargetUrl;
 
   constructor(options: ForwardOptions, dependencies: ForwardingDependencies) {

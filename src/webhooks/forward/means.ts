@@ -92,7 +92,7 @@ export interface ForwardMeans {
   records?: ForwardRecords | undefined;
 }
 
-/** Thrown if the file changed while it was sent. At the target, the name then has no file, or still has the previous file. */
+/** Thrown if the file changed while it was sent. The target has no file with the final name, or still has the previous one. */
 export class FileChanged extends Error {}
 
 /** Thrown if the target did not accept the file. */

@@ -14,7 +14,7 @@ const mebibyte = 1024 * 1024;
 /** Maximum size in bytes of a file that is sent in one request. Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** Minimum size of a part in bytes. S3 accepts 10,000 parts of at least 5 MiB. */
+/** Minimum size of a part in bytes. S3 accepts at most 10,000 parts, and each must have at least 5 MiB. */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -157,8 +157,8 @@ export class S3Target implements Target {
   }
 
   /**
-   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; all parts must
-   * then be sent.
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it, so that all parts
+   * must be sent.
    */
   async #unfinished(
     path: string,

@@ -22,7 +22,7 @@ export function parseWindow(text: string, timeZone: string): SendingWindow | und
   return toMinute > dayMinutes || fromMinute === toMinute % dayMinutes ? undefined : { fromMinute, toMinute, timeZone };
 }
 
-/** Returns the milliseconds until the window opens, if the clock of its time zone does not change meanwhile; 0 while it is open. */
+/** Returns the milliseconds until the window opens, if no change to or from daylight saving time comes first; 0 while it is open. */
 export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
   const wallMs = wallClock(nowMs, timeZone) % (dayMinutes * minuteMs);
   const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];
@@ -31,7 +31,8 @@ export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, n
 }
 
 /**
- * Resolves when the window is open. Checks this every minute, because the clock of the time zone may change. @throws the signal's reason
+ * Resolves when the window is open. Checks this every minute, because daylight saving time may begin or end meanwhile. @throws the signal's
+ * reason
  */
 export async function untilOpen(window: SendingWindow, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   for (;;) {

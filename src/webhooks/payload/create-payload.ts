@@ -103,8 +103,8 @@ const forbiddenEvent = String(eventIds.authenticationForbidden);
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * Returns the part of an event that receivers may see. It has no `code` and `extra` of a 403 reply
- * (docs/spec/authentication.md#refusal-by-the-endpoint), and no reply of an inspection.
+ * Returns the part of an event that receivers may see. It contains neither `code` and `extra` of a 403 reply
+ * (docs/spec/authentication.md#refusal-by-the-endpoint) nor the reply of an inspection.
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;
@@ -269,8 +269,8 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Inside quotes, a value becomes the content of a JSON string. Elsewhere it becomes a JSON value. A value that is valid JSON there, such as
-// a number, is not changed.
+// Inside quotes, a value becomes the content of a JSON string. Outside quotes, a value that is valid JSON, such as a number, is not
+// changed, and any other value becomes a JSON string.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);

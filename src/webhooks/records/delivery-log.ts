@@ -19,8 +19,9 @@ export function deliveriesFolder(dataFolderPath: string): string {
 }
 
 /**
- * Writes the delivery records to NDJSON files, with one line for each request. Lines are written at once and synced within 100 ms, so that
- * a restarted process knows which events were delivered. If a record cannot be written, it is counted and logged, and deliveries continue.
+ * Writes the delivery records to NDJSON files, with one line for each request. Lines are written immediately and synced within 100 ms, so
+ * that a restarted process knows which events were delivered. If a record cannot be written, it is counted and logged, and deliveries
+ * continue.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;
@@ -39,7 +40,7 @@ export class DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }
 
-  /** Creates a file for the records of manual deliveries, which a command may make while a service writes its own record. */
+  /** Creates a file for the records of manual deliveries, which a command can make while a service writes its own record. */
   static create(options: DeliveryLogOptions): DeliveryLog {
     const kind = 'replays';
     makeFolders(options.folder, { mode: 0o700 });

@@ -11,7 +11,10 @@ const recordedBody = z.union([
 ]);
 export type RecordedBody = z.infer<typeof recordedBody>;
 
-/** The outcome of a delivery. It is `failed` after all retries and URLs failed, and `discarded` if the endpoint was busy. */
+/**
+ * The outcome of a delivery. It is `failed` after all retries and URLs failed, and `discarded` if the receiver was busy or a file can never
+ * be sent.
+ */
 export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
@@ -32,7 +35,7 @@ export const attempt = z.strictObject({
 });
 export type Attempt = z.infer<typeof attempt>;
 
-/** The reply of the last attempt. It is kept with failed deliveries (docs/spec/delivery.md#records). */
+/** The last reply to a delivery that failed or was discarded (docs/spec/delivery.md#records). */
 export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),

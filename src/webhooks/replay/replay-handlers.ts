@@ -61,8 +61,8 @@ export interface TestDependencies extends ReplayDependencies {
 }
 
 /**
- * Sends a test event (`testEventSent`) to one handler at once, even if the handler does not run. Each URL gets one attempt. The event is
- * written to the journal, and the delivery to the records of manual deliveries. No handler gets the event in the background.
+ * Sends a test event (`testEventSent`) to one handler immediately, even if the handler does not run. Each URL gets one attempt. The event
+ * is written to the journal, and the delivery to the records of manual deliveries. No handler gets the event in the background.
  *
  * @param by name of the operator
  * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled

@@ -13,7 +13,7 @@ import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { BadLineReport } from './recorded-requests.ts';
 import { type ReplayedJournal, readUndelivered } from './undelivered-events.ts';
 
-/** An event to show or to send again. Its `group` is known only if it comes from the journal. */
+/** An event to show or to send again. Its `group` is known only if the event comes from the journal. */
 interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
@@ -46,7 +46,7 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
     if (isDocument) {
       head += `${line}\n`;
       if (head.length <= largestDocumentBytes) continue;
-      // The text is too large for one body, so each line is parsed separately. The first line is then reported as malformed.
+      // The text is too large for one body, so each line is parsed separately. This reports the first line as malformed.
       yield* parseLines(head, place, onBadLine);
       head = '';
       isDocument = false;
@@ -172,7 +172,7 @@ export interface SelectedEvent {
 }
 
 /**
- * Yields the selected events of the journal or of a file that at least one handler gets.
+ * Yields the selected events that at least one handler gets. They come from the journal or from a file.
  *
  * @param source path of the file, or `-` for stdin; undefined for the journal
  */

@@ -32,7 +32,10 @@ export function describeRequest(
   };
 }
 
-/** Returns the headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of its events */
+/**
+ * Returns the headers of a request. Values from the configuration are masked, except Content-Type. @param uuids UUIDs of the request's
+ * events
+ */
 function shownHeaders(
   options: EventHandlerOptions,
   uuids: readonly string[],

@@ -121,7 +121,7 @@ const readersBack = 2;
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Describes the events before `events` that were left out. `skipped` counts all of them, also those that are not selected. */
+  /** Describes the events before `events` that were left out. `skipped` counts all of them, including those that are not selected. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
   /** Position from which the follower can continue later. */
   next: LogPosition;

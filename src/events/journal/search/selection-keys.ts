@@ -2,7 +2,7 @@ import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event-selection.ts';
 
-/** The kinds of filters that a summary has for each block of a journal file, in the order of its sections. */
+/** The kinds of filters that a summary has for each block of a journal file, in the order of the summary's sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
 export type FilterKind = (typeof filterKinds)[number];
 

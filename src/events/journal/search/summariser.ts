@@ -67,7 +67,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** Interval at which the summariser looks for missing summaries. */
 const checkEveryMs = 10_000;
 
-/** Ratio of the duration of a rest to that of the work before it. The event loop may be busy or idle. */
+/** Ratio of the duration of a rest to that of the work before it, for a busy and for an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 

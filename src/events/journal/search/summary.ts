@@ -5,7 +5,7 @@ import type { CountedBlock, Suffices } from '../event-log.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Number of filter bits for each key. With this number of hashes, a filter reports about one absent key in a hundred as present. */
+/** Number of filter bits and of hashes for each key. With these values, a filter reports about one absent key in a hundred as present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
@@ -58,10 +58,10 @@ function mix(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/*
+/**
  * A summary is a file beside a journal file that is no longer appended to. It shows which blocks of the journal file may contain an event.
- * It begins with the line `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows. After
- * it comes one section for each kind of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole
+ * It begins with the line `svc-summary VERSION LENGTH CRC32`, with the length and checksum of the header. The header (JSON) follows, and
+ * then one section for each kind of filter, with the filters of all blocks. If a summary is torn, or belongs to another file, the whole
  * journal file is read.
  */
 const version = 2;
