@@ -136,7 +136,7 @@ export class FileCache {
       const { ctimeMs, mtimeMs, size, ino, dev: nowDev } = lstatSync(path);
       return ctimeMs === changedMs && mtimeMs === entry.modifiedMs && size === entry.sizeBytes && ino === entry.inode && nowDev === dev;
     } catch {
-      // The caller then opens the file, which reports the error.
+      // The caller opens the file next. That call reports the error.
       return false;
     }
   }

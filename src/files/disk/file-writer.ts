@@ -76,7 +76,7 @@ export class FileWriter implements RandomWriter {
     this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
-    // If an upload has received nothing yet, its hidden file may not exist yet.
+    // If an upload has received nothing yet, its hidden file may not exist yet, so it is created if necessary.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     try {

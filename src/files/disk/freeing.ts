@@ -11,8 +11,8 @@ const largeBytes = 4 * 1024 * 1024;
 const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546, 0x5346414f, 0x6b414653]);
 
 /**
- * Removes a name of a file, by unlink(2) or a rename(2) over it. The file is kept open meanwhile, so that its space is freed only when the
- * thread pool closes it. Otherwise the event loop would block for seconds while the kernel frees many GiB.
+ * Removes a name of a file: by unlink(2), or by a rename(2) of another file to this name. The file is kept open meanwhile, so that its
+ * space is freed only when the thread pool closes it. Otherwise the event loop would block for seconds while the kernel frees many GiB.
  *
  * @param member the path that is removed
  * @param stats result of lstat(2) for the path, if known

@@ -216,7 +216,7 @@ export class Temporaries {
     fsyncSync(this.#fd);
   }
 
-  /** Removes a renamed or deleted temporary file from the list. */
+  /** Forgets a temporary file that was renamed or deleted. */
   delete(realPath: string): void {
     this.#running.delete(realPath);
     if (this.#sizeBytes > compactAboveBytes && this.#sizeBytes > this.#running.size * 1024) this.#compact();

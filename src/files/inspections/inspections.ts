@@ -85,7 +85,7 @@ class Inspection {
     return this.#inspector.test();
   }
 
-  /** Closes the connections after all running inspections have ended. */
+  /** Ends the start test, and closes the connections after all running inspections have ended. */
   stop(): void {
     this.#isStopped = true;
     this.#again?.cancel();

@@ -197,7 +197,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
   const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries, { successor });
   try {
     for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
-      // Another request set this item aside, and may move it back after this check.
+      // Another request set this item aside, and may move it back after this check. So this move is refused.
       if (isAsideName(basename(relativePath))) throw moved();
       if (isFolder || isHiddenName(basename(relativePath))) continue;
       check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });

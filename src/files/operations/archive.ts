@@ -98,7 +98,7 @@ interface OpenFolder {
   foreignNames?: ReadonlySet<string>;
 }
 
-/** Writes an archive of members. @throws ServiceError `unavailable` if a file became shorter */
+/** Writes an archive with the given members. @throws ServiceError `unavailable` if a file became shorter */
 export async function writeArchive(files: AccountFiles, members: readonly ZipMember[], body: PagedBody): Promise<void> {
   const zip = new ZipWriter();
   let folder: OpenFolder | undefined;

@@ -42,7 +42,7 @@ interface FolderCopy {
  * each folder, emits `folderCreated`. For each file, emits `copyStarted`, then `fileCopied` or `copyFailed`. If the copy is refused, emits
  * only `copyFailed` for the folder.
  *
- * @returns a problem for each member that was left out
+ * @returns the problems of members that could not be copied; for a folder that could not be created, only its own problem
  * @throws ServiceError `forbidden`, `destination-exists`, `destination-overlaps`, `storage-full`, `too-large`, `unprocessable` for too many
  *   members; the reason of `stop`
  */
@@ -68,7 +68,7 @@ export async function* copyFolder(
   let done = 0;
   const attempt = async (relativePath: string, action: () => Promise<unknown>) => {
     done++;
-    // Members of a folder that could not be created are skipped.
+    // If a folder could not be created, its members are skipped.
     if ([...failed].some((folder) => relativePath.startsWith(`${folder}/`))) return;
     try {
       await action();

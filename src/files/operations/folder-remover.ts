@@ -173,7 +173,7 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
-/** @throws ServiceError `not-empty` for a folder with more than the content of unfinished uploads */
+/** @throws ServiceError `not-empty` if the folder contains anything except the content of unfinished uploads */
 export function checkUnused(roots: RealRoots, path: string): void {
   const folder = openFolder(roots, path);
   try {

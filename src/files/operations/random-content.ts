@@ -60,7 +60,7 @@ export class Extents {
     this.#parts.length = Math.min(this.#parts.length, count);
   }
 
-  /** The parts between two positions that were not written. */
+  /** The unwritten parts between two positions. */
   gaps(start: number, end: number): Extent[] {
     const gaps: Extent[] = [];
     let at = start;

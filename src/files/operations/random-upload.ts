@@ -39,7 +39,7 @@ export class RandomUpload implements Transfer {
   isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
-  /** The path at which the file was opened, with its event data. */
+  /** The path at which the file was opened, and the event data that describe this path. */
   readonly #opened: { path: VirtualPath; members: SharedMembers };
   /** Size of the file after all calls so far have taken effect. */
   #comingBytes: number;
@@ -47,7 +47,7 @@ export class RandomUpload implements Transfer {
   #ownBytes = 0;
   #ownChangeMs: number;
   #isChanged: boolean;
-  /** Whether the descriptors are closed or are being closed. Their numbers may then belong to other files. */
+  /** Whether the descriptors are closed or are being closed. If so, their numbers may already belong to other files. */
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
@@ -177,8 +177,8 @@ export class RandomUpload implements Transfer {
    * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk
    * when the promise resolves. If the content was not changed, only the attributes are set.
    *
-   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; other errors, including those of earlier
-   *   calls, after event `uploadFailed`
+   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held`; other errors, including those of
+   *   earlier calls, after event `uploadFailed`
    */
   async commit(): Promise<void> {
     try {
@@ -200,7 +200,7 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Drops the content; the old file is unchanged. Emits `uploadFailed`.
+   * Drops the content. The old file is unchanged, unless it was written in place. Emits `uploadFailed`.
    *
    * @param keepAs path under which the content before the first gap is kept; undefined drops all content
    */

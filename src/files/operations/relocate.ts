@@ -55,9 +55,9 @@ export interface Move {
   intoTrash?: true;
   /** Receives the fault if the disk failed after the move was made. */
   durability: Durability;
-  /** For files restored from the trash: the place where inspections judged the source. */
+  /** For an item that is restored from the trash: its paths before its deletion. Inspections judged the content for these paths. */
   formerly?: { path: VirtualPath; realPath: string } | undefined;
-  /** Follows a folder that is renamed. */
+  /** If the source is a folder: finds its path after the move, even if it is moved again. */
   followed?: FollowedFolder | undefined;
 }
 
@@ -141,7 +141,7 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     checkKnown(existing, options);
     paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
-      // If both names are links to the same file, rename(2) does nothing and leaves both, so the source is removed here.
+      // If both names are hard links to one file, rename(2) does nothing and leaves both, so the source is removed here.
       content.named(unlinkSync);
       return { replaced: 'file' };
     }

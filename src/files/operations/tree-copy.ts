@@ -18,7 +18,7 @@ export type TreeState = ReadonlyMap<string, string>;
  *
  * @param parent opened folder that contains the source; `name` is the name of the source in it
  * @param target a free path
- * @returns the state of the copied source; the caller compares it with `treeState` before it removes the source
+ * @returns the state of the source. Before the caller removes the source, it compares this state with `treeState`, to find later changes
  * @throws ServiceError `never-allowed` for special files, `unavailable` if an upload into the folder is running
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
