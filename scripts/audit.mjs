@@ -1,5 +1,6 @@
 // Reports known vulnerabilities of the packages, as `npm audit` does. Fails if there is a high or critical vulnerability, unless
-// `scripts/packages/assessments.json` says that svc is not affected by it. If the registry cannot be reached, it says so and passes.
+// `scripts/packages/assessments.json` says that svc is not affected by it. If the registry cannot be reached, the script says so and
+// passes.
 import { spawnSync } from 'node:child_process';
 import { readAssessments } from './packages/release-documents.mjs';
 

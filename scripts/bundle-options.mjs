@@ -174,7 +174,8 @@ export const bundleOptions = {
   // ofetch's build for Node.js contains a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
   loader: { '.html': 'text', '.yaml': 'text' },
-  // An ES module has no `__dirname`. The WebAssembly loader of ssh2 reads this variable, although it loads no file from there.
+  // An ES module has no `__dirname`. The WebAssembly loader of ssh2 reads this variable, so it must be defined, although no file is loaded
+  // from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
   plugins: [swaggerUi, openapi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',

@@ -44,7 +44,10 @@ export function licencesOf(packages, { version }) {
   return texts.join(`\n\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the licences as a comment for the end of the bundle. The comment is ASCII, for the reason given in build.mjs. */
+/**
+ * Returns the licences as a comment for the end of the bundle. The comment is ASCII, because Node.js needs more time and memory for any
+ * other script.
+ */
 export function licenceComment(licences) {
   const text = licences.replaceAll('*/', '* /');
   const escaped = text.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

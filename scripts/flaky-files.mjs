@@ -1,4 +1,4 @@
-// Counts runs in which a test file failed while others ran beside it, but passed alone. A busy machine may cause one such run; two
+// Counts runs in which a test file failed while others ran beside it, but passed alone. A busy machine can cause one such run; two
 // successive ones are a fault of the test.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -71,7 +71,10 @@ const wholeTexts = {
   },
 };
 
-/** Returns a plugin that calls `choose` for each import. If it returns a URL, the import is not bundled, and the browser loads the URL. */
+/**
+ * Returns a plugin that calls `choose` for each import. If `choose` returns a URL, the import is not bundled, and the browser loads the
+ * URL.
+ */
 function onImport(name, choose) {
   return {
     name,

@@ -6,7 +6,8 @@ const slowly = 400_000;
 
 /**
  * Takes a picture of each task.
- * @param tools `openPage(width, height, colours)` with a session after `login(page)`, `save(page, path)`, and `url` of the service
+ * @param tools `openPage(width, height, colours)` opens a page, `login(page)` logs in, `save(page, path)` saves a picture; `url` is the
+ *   service's
  */
 export async function picturesOfFlows({ openPage, login, save, url }) {
   const picture = async (name, show, height = 520) => {

@@ -76,7 +76,7 @@ function makeOlder(path, hours) {
   utimesSync(path, time, time);
 }
 
-/** Starts a receiver of events that fails, for the pictures of the console. */
+/** Starts a receiver of events for the pictures of the console. It answers 500, except at the path `/archive`. */
 async function startReceiver() {
   const receiver = createServer((request, reply) => {
     request.resume().on('end', () => {

@@ -210,7 +210,7 @@ const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
-// A file may fail together with others because the machine is busy. So it is run again, alone, and reported as flaky if it passes.
+// A busy machine can make a file fail when it runs together with others. So it is run again, alone, and reported as flaky if it passes.
 if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
   console.log(`\nfailed together with other files, now run again alone: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
@@ -318,9 +318,9 @@ async function run(files, atOnce) {
 }
 
 /**
- * Returns the folder for the temporary folders of short tests. It is in memory if there is enough space, because on disk six processes wait
- * for syncs in a third of their time. Tests of disks use a folder on disk (SVC_TEST_DISK), and so do long tests (`runAlone`). The folder is
- * removed when this process ends.
+ * Returns the folder for the temporary folders of short tests. It is in memory if there is enough space, because on disk, six processes
+ * spend a third of their time waiting for syncs. Tests of disks use a folder on disk (SVC_TEST_DISK), and so do long tests (`runAlone`).
+ * The folder is removed when this process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';

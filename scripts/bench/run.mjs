@@ -76,7 +76,7 @@ async function run(name) {
   const isSmoke = options.smoke ?? false;
   const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
   const bench = { part: name, isSmoke, seconds: isSmoke ? 1 : 3, gibibyte, folder, home, group, builds, nodes: options.node, fillBig };
-  /** Creates a large file. Most of it is sparse, so that reading it needs no disk access, for any server. */
+  /** Creates a large file. Most of it is sparse, so that no server needs disk access to read it. */
   function fillBig(path = join(home, 'big')) {
     writeFileSync(path, Buffer.alloc(Math.min(2 ** 27, gibibyte), 'svc bench '));
     truncateSync(path, gibibyte);

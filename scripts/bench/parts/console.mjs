@@ -1,6 +1,6 @@
 // Measures how much a console slows down the file service: GETs without a console, with a console that nobody uses, and with ten live
-// tails. All are measured in one process, because two processes of the same build differ by more than that. Reloads turn the console on
-// and off.
+// tails. All are measured in one process, because two processes of the same build differ by more than a console costs. Reloads turn the
+// console on and off.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';

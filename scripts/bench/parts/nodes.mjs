@@ -25,7 +25,7 @@ export default async function nodes({ seconds, folder, group, builds }) {
     kinds.map(([name, own, args]) => svc({ ...build, name: `${build.name}, ${name}`, config: config(own), args })),
   );
   const on = () => group.all(variants);
-  /** Measures requests, and the part of their CPU time that Redis used. */
+  /** Measures requests, and the CPU time that Redis needs for them. */
   const load = async (server, request) => {
     const before = cpuSeconds(redis.child.pid);
     const found = await throughput(server, { connections: 16, seconds, folder, ...request });

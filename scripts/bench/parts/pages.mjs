@@ -1,4 +1,4 @@
-// Measures the page of a folder with 10,000 members in Chromium, with a CPU that is slowed down four times: when the page becomes usable,
+// Measures the page of a folder with 10,000 members in Chromium, with a CPU that is slowed down to a quarter: when the page becomes usable,
 // and the longest time for which it does not react while a user scrolls, filters, selects and sorts. Also measures the console while it
 // follows events. Uses Chromium's tracing. Needs Chromium (Debian: `chromium`).
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -139,14 +139,14 @@ async function scrollFast(devTools) {
 
 /**
  * Returns a function that clicks a visible element. It finds the element beforehand, because the driver's search takes longer than the
- * page.
+ * reaction of the page.
  */
 async function presser(page, selector) {
   const { x, y, width, height } = await page.locator(selector).boundingBox();
   return () => page.mouse.click(x + width / 2, y + height / 2);
 }
 
-/** Measures one visit in a new browser context. Its cache contains style and script. */
+/** Measures one visit in a new browser context. The first page of the visit puts style and script into the cache. */
 async function visit(browser, server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   try {

@@ -1,4 +1,5 @@
-// Compares GETs with an access token with the same GETs in a session. With a token, a GET should need at most 1.05 times the CPU time.
+// Compares the cost of GETs that use an access token to the cost of the same GETs in a session. With a token, a GET should need at most
+// 1.05 times the CPU time of a GET in a session.
 import { throughput } from '../support/load.mjs';
 import { basic, svc } from '../support/peers.mjs';
 

@@ -49,7 +49,10 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     return atMs;
   };
   const latency = ['p50', 'p99'].map((name) => `from the reply to an upload to the receiver, ${name}`);
-  /** Measures the time from the reply to an upload until the event arrives at the receiver. It is negative if the event arrives first. */
+  /**
+   * Measures the time from the reply to an upload until the event arrives at the receiver. It is negative if the event arrives before the
+   * reply.
+   */
   const latencies = (build) =>
     withProject(build, 0, {}, async ({ line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);
@@ -61,7 +64,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
       const found = times.map(([name, atMs]) => atMs - replies.get(name));
       return Object.fromEntries(latency.map((name, index) => [name, { value: quantile(found, [0.5, 0.99][index]) }]));
     });
-  /** Measures a backlog while the receiver is down. The waiting events are on disk. */
+  /** Measures the maximum memory during a backlog, while the receiver does not reply. The waiting events are on disk. */
   const backlog = (build) =>
     withProject(build, waiting, { url: `${url}hang` }, async ({ child, line }) => {
       const [, base] = await line(/(http:\S+)\/\n/);

@@ -52,7 +52,7 @@ function mountJournaled(image, folder) {
   const { bavail, bsize } = statfsSync(tmpdir());
   writeFileSync(image, '');
   truncateSync(image, Math.min(32 * 2 ** 30, Math.floor(bavail * 0.8) * bsize));
-  // Tables and journal are created at once. Otherwise the kernel would create them during the measurement.
+  // Tables and journal are created immediately. Otherwise the kernel would create them during the measurement.
   const make = ['mkfs.ext4', '-q', '-F', '-O', 'has_journal', '-i', '65536', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image];
   for (const [program, ...args] of [make, ['mount', '-o', 'loop', image, folder]]) {
     const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });

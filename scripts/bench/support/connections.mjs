@@ -5,7 +5,7 @@ import { throughput } from './load.mjs';
 import { privateMiB } from './machine.mjs';
 import { password } from './peers.mjs';
 
-/** Time in milliseconds that a server has to settle: to release memory that it needed only temporarily, or to fill its send buffers. */
+/** Time in milliseconds that a server gets to settle: to release memory that it needed only temporarily, or to fill its send buffers. */
 const settleMs = 1500;
 
 /**

@@ -5,7 +5,7 @@
 //   program   its program, searched in PATH; `needs`: a file that must exist, too; `version`: arguments that print its version
 //   files     files of its own folder, by name; `args`, `env`: functions of a place (port and folders, see group.mjs)
 //   at        returns the path under which it serves a file
-//   ready     returns further data once it answers
+//   ready     returns further data about the server, after it answers
 // All servers serve the same folder, with Basic authentication or one key if they support it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -52,8 +52,8 @@ export async function timed(server, action, gibibytes) {
 /**
  * Opens connections in a separate process, and holds them while `look` runs.
  *
- * @param what `handshakes`: connections are opened one after the other, and each is closed at once; `idle`: each stays open with an SFTP
- *   session
+ * @param what `handshakes`: connections are opened one after the other, and each is closed immediately; `idle`: each stays open with an
+ *   SFTP session
  */
 export async function connections(server, what, count, look = async () => {}) {
   const { port, key } = server;
