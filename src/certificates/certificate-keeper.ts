@@ -178,7 +178,7 @@ export class CertificateKeeper {
     this.#emit(service, eventIds.certificateFailed, { name, type, uuid, domains, ...told });
   }
 
-  /** @returns the certificate chain and the key, after a check that they can be used */
+  /** Orders a certificate from one ACME directory. @returns the certificate chain and the key, after a check that they can be used */
   async #order(options: AcmeOptions, directory: string, signal: AbortSignal): Promise<string> {
     const { store, clock } = this.#dependencies;
     const { email, domains, challenge, external_account: external } = options;

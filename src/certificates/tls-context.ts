@@ -38,7 +38,9 @@ export class TlsWatch {
   readonly #service: () => Watched;
   readonly #renew: () => void;
   readonly #timer: Timer;
-  /** Stamps of the files in use, of the files at the last check, and of the files that were last reported as refused. */
+  /**
+   * Stamps (inode, size and time) of the files in use, of the files at the last check, and of the files that were last reported as refused.
+   */
   #used: string | undefined;
   #seen: string | undefined;
   #refused: string | undefined;
@@ -46,7 +48,7 @@ export class TlsWatch {
   /**
    * @param service returns the current service
    * @param renew starts to use all files. If they cannot be used, it throws, and the old files stay in use. The event `tlsFilesRefused`
-   *   reports that once
+   *   reports this once for the same files
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -116,7 +118,8 @@ export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: Tick
     // Clients without AES in hardware prefer ChaCha20. For such clients, the server uses it first, too.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
-    // A certificate that cannot be verified authenticates nobody (client-certificate.ts), but the client may still use other credentials.
+    // A certificate that cannot be verified authenticates nobody (`certificateCredentials`), but the client may still use other
+    // credentials.
     ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
   });
 }

@@ -24,7 +24,10 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
-/** Further commands of operators, by name. Each command gets the parsed JSON of a request, and returns results. @throws ServiceError */
+/**
+ * Commands of operators beyond the lists and removals, by name. Each command gets the parsed JSON of a request, and returns results.
+ * @throws ServiceError
+ */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
 /** Maximum size of a command in bytes. */
@@ -123,7 +126,10 @@ async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly
   return carryOut(JSON.parse(text));
 }
 
-/** @throws ServiceError `not-found`, `bad-request`, `method-not-allowed` */
+/**
+ * Lists, removes or restores items, or acts on them, as the request asks. @throws ServiceError `not-found`, `bad-request`,
+ * `method-not-allowed`
+ */
 async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Pick<Item, 'shown'>[]> {
   if (!URL.canParse(url, 'http://control')) throw new ServiceError('bad-request', 'The request target is not a path.');
   const { pathname, searchParams } = new URL(url, 'http://control');

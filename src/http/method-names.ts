@@ -6,5 +6,5 @@ export const webdavMethods: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATC
 /** All methods that at least one URL of a service supports. */
 export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
-/** Methods on files and folders whose result depends on permissions. */
+/** Methods whose result for a file or folder depends on permissions. */
 export const permittedMethods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PROPFIND', 'MKCOL', 'COPY', 'MOVE'] as const;

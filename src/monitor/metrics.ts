@@ -32,13 +32,13 @@ export function nodeFigures(running: number, restarts: number): Promise<MetricFi
   return registry.getMetricsAsJSON();
 }
 
-/** Upper bounds, in seconds, of the histogram's classes of request durations. They suit small and large files. */
+/** Upper bounds, in seconds, of the histogram buckets for request durations. They suit small and large files. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
-/** Upper bounds, in seconds, of the histogram's classes of the durations of calls to other servers. */
+/** Upper bounds, in seconds, of the histogram buckets for the durations of calls to other servers. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Results of authentications by their events (docs/spec/events.md#catalogue). */
+/** Result of an authentication, by the ID of the event about it (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
   [eventIds.authenticationAccepted]: 'accepted',
   [eventIds.authenticationForbidden]: 'forbidden',

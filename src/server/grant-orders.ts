@@ -54,12 +54,12 @@ export class OperatorGrants {
     this.#parts = parts;
   }
 
-  /** Returns the valid grants of one kind, newest first. @param account name of an account; undefined for all accounts */
+  /** Returns the valid tokens or links, newest first. @param account name of an account; undefined for all accounts */
   async list(kind: Grant['kind'], account?: string): Promise<Grant[]> {
     return (await this.#grants.list(kind)).filter((grant) => account === undefined || grant.account.name === account);
   }
 
-  /** Ends grants of one kind; IDs of the other kind are ignored. @returns the grants that ended */
+  /** Ends tokens or links. IDs of the other kind are ignored. @returns the tokens or links that ended */
   async end(kind: Grant['kind'], ids: readonly string[], by: string): Promise<Grant[]> {
     const own = ids.filter((id) => this.#grants.inForce(id)?.kind === kind);
     return this.#grants.end(own, 'revoked', by, this.#context());

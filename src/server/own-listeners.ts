@@ -80,7 +80,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Node.js 20 compiles its regular expression for IPv6 addresses on first use. That takes about as long as the rest of a listener.
+      // Without the header, no ranges are compiled: for the first one, Node.js 20 needs about as long as for the rest of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -157,7 +157,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. Earlier ones still run until `stop` */
+  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. Others run until `stop` */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;
@@ -170,7 +170,7 @@ export class OwnListeners {
   }
 
   /**
-   * Prepares another configuration. It performs every step that can fail, but changes nothing yet.
+   * Prepares another configuration. It performs every step that can fail, but does not change running services yet.
    *
    * @throws ServiceError `unavailable` if an address cannot be used
    */
@@ -221,7 +221,7 @@ export class OwnListeners {
   /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // End the sessions first: this step also finds the sessions that other nodes have renewed, whose requests must not be cut.
+    // End the sessions first: this step also learns which sessions other nodes have renewed, and their requests must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));

@@ -38,8 +38,8 @@ export function makeParts(config: Config, dependencies: Omit<MethodDependencies,
 }
 
 /**
- * Returns the longest `retain` of groups and accounts in days; 0 if there is none. Accounts of an accounts file are included once they
- * create a file.
+ * Returns the longest `retain` of groups and accounts in days; 0 if there is none. Accounts of an accounts file do not count here: their
+ * `retain` becomes known when they create a file.
  */
 export function longestRetention({ config, groups }: RequestParts): number {
   return [...groups.values(), ...Object.values(config.accounts)].reduce((days, { retain }) => Math.max(days, retain?.days ?? 0), 0);
@@ -92,7 +92,7 @@ export function configuredAccount({ methods, groups }: RequestParts, name: strin
     try {
       if (configuration) return effectiveAccount(name, configuration, groups, method);
     } catch {
-      // The account cannot be used any more. Its folders are then read from events.
+      // The account cannot be used any more. In this case, its folders are read from events.
     }
   }
   return undefined;

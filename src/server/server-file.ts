@@ -52,7 +52,7 @@ export class ServerFile {
     this.#check = this.#file && createFileCheck(this.#file.path, this.#file.env, clock, this.#checks);
   }
 
-  /** Undefined for a server without a configuration file. */
+  /** Path of the configuration file; undefined for a server without one. */
   get path(): string | undefined {
     return this.#file && this.running().file;
   }

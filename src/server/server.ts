@@ -55,7 +55,7 @@ interface Running extends Opened {
   readonly consoles: ConsoleServices;
   /** The parts of the current configuration. */
   parts: Parts;
-  /** Closes the control socket; undefined if the file system supports no sockets. */
+  /** Closes the control socket; undefined if this process has none. */
   control: (() => Promise<void>) | undefined;
 }
 

@@ -56,7 +56,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. If an upload is cut, its connection ends before svc has finished with the request. */
+  /** The requests that are being answered. A drain waits for them: if an upload is cut, its connection ends first. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -150,7 +150,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Switches to the authentication chain of a new configuration. Called for a server that a reload has removed or replaced. */
+  /** Lets the authentication chain of a new configuration check the last requests of a server that a reload has removed or replaced. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -230,7 +230,7 @@ export class HttpServer {
   }
 
   #accept(socket: Socket): void {
-    // Do not use `maxConnections` for this: node:cluster would pass the surplus connections from node to node for ever.
+    // Do not use `maxConnections` for this limit: node:cluster would pass the surplus connections from node to node for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     if (!this.#tls) return;

@@ -189,8 +189,8 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
 }
 
 /**
- * Reads the metadata of a form. The field `metadata` has the syntax of the header. The fields `metadata-name` and `metadata-value` form
- * pairs; pairs with an empty value are omitted.
+ * Reads the metadata of a form. The field `metadata` has the syntax of the metadata header. The fields `metadata-name` and `metadata-value`
+ * form pairs; pairs with an empty value are omitted.
  */
 function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');

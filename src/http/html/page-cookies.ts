@@ -108,7 +108,7 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 
 /**
  * Attributes of the cookie with an endpoint's message about a refused login (`public_error`). The cookie keeps the message out of URLs.
- * Only the login page gets it. It is `Lax`, because the browser may come to that page from another site.
+ * Only the login page gets it. It is `Lax`, because the browser can come to that page from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 

@@ -49,7 +49,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** Returns a copy of the account that adds a number to taken names of uploads, because visitors cannot see which names are taken. */
+/** Returns a copy of the account whose uploads get a number if their name is taken: visitors cannot see which names are taken. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
@@ -66,7 +66,7 @@ async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promi
 /** Finds the link of a secret. A wrong secret counts as a guess from the client's address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
-  // A mistyped secret is recognized without a look-up in the store.
+  // A mistyped secret is recognised without a look-up in the store.
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;

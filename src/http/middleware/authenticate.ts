@@ -15,7 +15,7 @@ import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { hasSecretForm, maskSecrets } from '../../lib/secrets.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
-/** Keeps the session from ending during the request. */
+/** Keeps the session from timing out during the request. */
 export const holdSession: HttpMiddleware = async ({ env: { client, service } }, next) => {
   if (!client?.session) return next();
   const hold = service.sessions.hold(client.session);
@@ -283,7 +283,7 @@ export function accept(exchange: Exchange, account: Account, identity: Identity,
   exchange.client = { account, identity, session, context, files };
 }
 
-// Locks apply to the clients of every service.
+// The locks are those of all services, because a lock applies to the clients of every service.
 function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
   const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));

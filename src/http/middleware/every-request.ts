@@ -79,8 +79,8 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 
 /**
  * Returns whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch,
- * "append a request Origin header"). A foreign page can send that, too, but only if it knows the link's secret, which makes it a visitor
- * anyway.
+ * "append a request Origin header"). A foreign page can send that, too, but it would need the link's secret, with which anybody is a
+ * visitor anyway.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
   return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
@@ -94,7 +94,7 @@ function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
  */
 function checkOrigin(exchange: Exchange): void {
   const { method, target } = exchange;
-  // A page may have a link for the logout, so a GET can request it. No other GET changes anything.
+  // A page can have a link for the logout, so a GET can request it. No other GET changes anything.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;

@@ -31,7 +31,7 @@ export class BodyWriter {
     this.#onGone?.(clientGone());
   }
 
-  /** @throws ServiceError `client-gone` */
+  /** @throws ServiceError `client-gone` if the client has disconnected */
   checkClient(): void {
     if (this.isGone) throw clientGone();
   }

@@ -71,7 +71,7 @@ export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): Repl
   return Object.assign(merged, stronger);
 }
 
-/** @param name in lower case */
+/** Returns whether a header is set, in any spelling. @param name in lower case */
 function hasHeader(headers: ReplyHeaders, name: string): boolean {
   if (headers[name] !== undefined) return true;
   for (const other in headers)

@@ -13,7 +13,8 @@ export function internalErrorText(reference: string): string {
 }
 
 /**
- * Logs and counts an error outside of handlers or during a reply. Answers 500, or cuts the connection if the reply has begun. Never throws.
+ * Logs and counts an error that occurred outside of handlers or during a reply. Answers 500, or cuts the connection if the reply has begun.
+ * Never throws.
  */
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;

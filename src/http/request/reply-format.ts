@@ -18,7 +18,7 @@ export function folderFormat(exchange: Exchange): FolderFormat {
   return preferredType(header(exchange, 'accept'), [htmlType, jsonType, zipType]) === zipType ? 'zip' : chosenFormat(exchange, 'html');
 }
 
-/** Returns whether a client explicitly asks for JSON. Other clients are redirected, as browsers expect. */
+/** Returns whether a client explicitly asks for JSON. After a form, other clients are redirected, as browsers expect. */
 export function asksForJson(exchange: Exchange): boolean {
   return replyFormat(exchange) === 'json' && namesType(header(exchange, 'accept'), jsonType);
 }

@@ -141,7 +141,7 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** Returns the path of a member from a folder and the name in a command. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of the member that a command names in a folder. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);

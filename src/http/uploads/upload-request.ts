@@ -77,8 +77,8 @@ export function completeField(isComplete: boolean): string {
 }
 
 /**
- * Returns the value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined or 0 means no
- * limit.
+ * Returns the value of `Upload-Limit`: bytes of the whole upload, bytes of one request, and lifetime in seconds. Undefined means no limit.
+ * A size of 0 means no limit, too.
  */
 export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: number; 'max-age'?: number | undefined }): string {
   const members = Object.entries(limits).filter(([name, value]) => value !== undefined && (value > 0 || name === 'max-age'));

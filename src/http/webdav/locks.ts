@@ -127,7 +127,9 @@ function requestedTimeoutS(text: string | undefined): number {
   return usualLockS;
 }
 
-/** @throws ServiceError `bad-request` if the body is not a `lockinfo`, `unprocessable` for any lock except an exclusive write lock */
+/**
+ * Reads a LOCK body. @throws ServiceError `bad-request` if it is no `lockinfo`, `unprocessable` unless it is for an exclusive write lock
+ */
 function readOwner(info: XmlElement): LockOwner | undefined {
   if (info.namespace !== davNamespace || info.name !== 'lockinfo')
     throw new ServiceError('bad-request', 'The LOCK body must be {DAV:}lockinfo.');

@@ -111,7 +111,7 @@ const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];
 
-/** The results of one handler's deliveries. */
+/** The results of one handler's deliveries in the last hour. */
 type HourOfHandler = Pick<HandlerView, 'last_hour' | 'is_failing' | 'last_error' | 'last_error_time'>;
 
 interface Handler {

@@ -168,7 +168,7 @@ export class Supervisor {
     return [...this.#members].filter(({ isReady }) => isReady);
   }
 
-  /** @throws ServiceError if the node cannot start. In that case its process has been ended */
+  /** Starts a node. @throws ServiceError if it cannot start. In that case its process has been ended */
   async #launch(number: number): Promise<z.output<typeof listening>> {
     const { fork, nodes, file, nodeLog, clock, log } = this.#options;
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
