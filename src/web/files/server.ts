@@ -60,7 +60,7 @@ export function memberUrl(name: string, isFolder = false, folder = folderUrl()):
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
 
-/** Returns the URL path of a virtual path. */
+/** Returns the URL path of the file or folder at a virtual path. */
 export function homeUrl(path: string): string {
   return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 }
@@ -95,8 +95,8 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
 };
 
 /**
- * Returns a message with the reason of a refusal. It is the service's own message. If there is none, as in a reply from a proxy, the result
- * explains the status.
+ * Returns a message with the reason of a refusal: the service's own message or, if there is none, as in a reply from a proxy, an
+ * explanation of the status.
  */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;

@@ -16,9 +16,7 @@ const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-avail
 /** The used part of the quota above which the page warns. */
 const nearlyFull = 0.9;
 
-/**
- * @returns undefined if the service does not report the quota
- */
+/** Asks the service for the quota of the account. @returns undefined if the service does not report it */
 export async function askSpace(): Promise<Space | undefined> {
   const folder = isAccountPage() ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };

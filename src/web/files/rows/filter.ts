@@ -31,7 +31,7 @@ export function filterText(): string {
 }
 
 export function setFilter(value: string): void {
-  // A page of search results has a field that searches only.
+  // On a page of search results, the field starts searches, and is no filter.
   if (!field.isConnected) return;
   field.value = value;
   if (value !== '') openSearch();
@@ -91,10 +91,10 @@ function apply(): void {
 
 /** Shows only these rows. The others are deselected, so that no hidden row can be deleted. */
 function show(left: readonly Row[] | undefined): void {
-  // Rows that are still being loaded may match.
+  // Rows that are still being loaded can match, too.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
-  // This number counts all members, but only some of them are shown.
+  // Hide the number of all members while only some of them are shown.
   byId('count').hidden = left !== undefined;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
   showOnly(left);

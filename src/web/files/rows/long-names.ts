@@ -2,7 +2,7 @@ import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
 
-/** Maximum length, in characters, of a name that certainly fits into two lines. */
+/** A name of at most this many characters certainly fits into two lines. */
 const alwaysFits = 24;
 
 /** Number of characters before the extension that stay visible, because versions and numbers are often there. */

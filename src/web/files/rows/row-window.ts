@@ -12,12 +12,12 @@ const readyPart = 0.75;
 const budgetMs = 8;
 const rowsAtOnce = 3;
 
-/** Number of rows added at once when all rows must enter the document. Invisible rows need no layout. */
+/** Number of rows added in one step when all rows must enter the document. It is larger, because invisible rows need no layout. */
 const hiddenRowsAtOnce = 60;
 
 /**
- * Delays in milliseconds before more rows are added. Each group of rows is added in its own frame. Invisible rows are added only while the
- * page is not being scrolled.
+ * Delays in milliseconds before more rows are added. Usually it is `frameMs`, so that each group of rows has its own frame. After the page
+ * was scrolled it is `scrolledMs`, if only invisible rows are missing.
  */
 const frameMs = 20;
 const scrolledMs = 100;
@@ -25,7 +25,7 @@ const scrolledMs = 100;
 let table: HTMLElement | undefined;
 let body = make('tbody', { role: 'rowgroup' });
 
-/** The rows to show, of which only some may be in the document. */
+/** The rows to show. In a long folder, only some of them are in the document. */
 let rows: readonly Row[] = [];
 
 let coming = 0;
@@ -41,7 +41,7 @@ let to = 0;
 /** Prepares a row before it is added to the document. */
 let prepare: (row: Row) => void = () => {};
 
-/** Number of tiles in a line, and the distance between two lines in CSS pixels, including the gap. */
+/** Number of tiles in a line, the height of a line including the gap below it, and the height of this gap. Heights are in CSS pixels. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
@@ -59,7 +59,7 @@ export function startWindow(shown: HTMLElement, preparation: (row: Row) => void)
   table.addEventListener('viewchange', onNewSizes);
 }
 
-/** Shows these rows. @param folder whether only some of them may be in the document, and how many rows are not loaded yet */
+/** Shows these rows. @param folder whether it has too many rows to put all of them into the document, and how many are not loaded yet */
 export function placeRows(shown: readonly Row[], folder: { isLong: boolean; coming: number }): void {
   const areTheSame = from < to && rows.slice(from, to).every((row, index) => row === shown[from + index]);
   rows = shown;
@@ -197,7 +197,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Keeps these rows in the document, and the focused row as well. Otherwise the next key would have no row to start from. */
+/** Keeps only these rows and the focused row in the document. The latter is kept because the next key starts from it. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);

@@ -11,8 +11,8 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
 /**
- * Returns the kind of a file's preview. The classes of the link determine it, as they do the icon. An SVG is an exception: it is shown as a
- * picture, which runs no scripts.
+ * Returns the kind of a file's preview. The classes of the file's link determine it, and also the icon. An SVG is an exception: it is shown
+ * as a picture, which runs no scripts.
  */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
@@ -32,7 +32,7 @@ export function canPreview(row: Row): boolean {
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
- * Fetches all rows of a page that was sent with only the first ones. Unchanged rows are reused.
+ * Fetches all rows of a page that was sent with only its first rows. These first rows are reused.
  * @returns undefined after a failure, for which a message is shown
  */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
@@ -77,7 +77,7 @@ export interface Member {
   sizeBytes: number;
   /** Modification time, as Unix time in whole seconds. */
   modified: number;
-  /** ID of an item of the trash, for example, where several items may have the same name. */
+  /** ID of an item of the trash, for example, where several items can have the same name. */
   id?: string | undefined;
   /** Classes of the link. They are the kind of preview, and the icon if the kind does not determine it. */
   look: string;
@@ -220,7 +220,7 @@ export function isFolder(row: Row): boolean {
   return rowMember(row).isFolder;
 }
 
-/** Called when the rows change. @param wanted name of a row that must be in the document */
+/** Called when the rows change. @param wanted name of a row that the filter must not hide */
 type RowsListener = (wanted?: string) => void;
 
 let listeners: RowsListener[] = [];
@@ -321,7 +321,7 @@ function writtenRow(row: Row): Row {
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table || table.matches('.found')) return renewOthers?.(focusOn);
-  // This asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
+  // `fetchPage` asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
@@ -330,7 +330,7 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   if (!list || !count) return fresh && renewOthers?.();
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  // The user may have opened another folder meanwhile.
+  // The user has perhaps opened another folder meanwhile.
   if (!table.isConnected) return;
   byId('count').replaceWith(document.adoptNode(count));
   replaceRows(later ?? sent, focusOn);

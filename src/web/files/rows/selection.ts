@@ -33,7 +33,7 @@ export function startRowClicks(): void {
     if (!row) return;
     if (event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
-      // A Shift click may have selected text.
+      // The Shift click has perhaps selected text.
       getSelection()?.empty();
       // The range begins at the row that was selected last, or at the focused row.
       return extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
@@ -140,7 +140,7 @@ export function updateSelection(): void {
   if (archive) archive.hidden = !areInOneFolder([...selected]);
 }
 
-/** Returns whether rows are in one folder, so that one archive can contain them. Search results may be in several. */
+/** Returns whether rows are in one folder, so that one archive can contain them. Search results can be in several folders. */
 export function areInOneFolder(rows: readonly Row[]): boolean {
   const [first] = rows;
   return !first || rows.every((row) => rowMember(row).folder === rowMember(first).folder);
@@ -175,7 +175,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Extends a range from one row to another, and focuses the second one. If no range ends at the first row, a new one begins there. */
+/** Extends the range that ends at `from` to `to`, and focuses that row. If no range ends at `from`, a new range begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -234,7 +234,7 @@ export function startSelection(): void {
     for (const row of selectedRows()) formData.delete(rowCheckbox(row).name);
     for (const row of selectedRows()) formData.append(rowCheckbox(row).name, rowCheckbox(row).value);
   });
-  // The user may have ticked boxes before the script ran.
+  // The user has perhaps ticked boxes before the script ran.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);

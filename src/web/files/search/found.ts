@@ -38,7 +38,7 @@ const foundText = partTexts({ en, de, es, fr });
 /** A member that a search found. Its path begins at the account's root. */
 type FoundMember = ListedMember & { path: string };
 
-/** A line of the reply. It is a result; the last line may instead say that there are more results. */
+/** A line of the reply. It is a result, or at the end the statement that there are more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 type Compare = (a: Member, b: Member) => number;
@@ -57,8 +57,8 @@ const comparisons: Readonly<Record<string, Compare>> = {
 const descendingFirst = ['size', 'modified'];
 
 /**
- * Shows search results as a list like that of a folder. They are in the page already, or are shown as they arrive. After each change, the
- * search runs again.
+ * Shows search results as a list like that of a folder. They are in the page already, or are shown as they arrive. After the user has
+ * changed a file or folder, the search runs again.
  *
  * @param signal aborted when another page is shown
  * @param startListing starts the scripts of the list
@@ -81,7 +81,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   whenRowIsWritten((row) => finishCells(row, wanted));
   startLongNames((part) => marked(part, wanted));
   startListing();
-  // In a folder, the filter places the rows.
+  // In a folder, the filter places the rows. This list has no filter.
   whenRowsChange(() => showOnly(undefined));
   addAction({
     label: foundText('showInFolder'),
@@ -108,7 +108,11 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
       .querySelector('.search-opener, .search')
       ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact'));
 
-  /** Runs the search. @param isNew whether results are shown at once. If not, they replace the previous ones when the search has ended */
+  /**
+   * Runs the search.
+   *
+   * @param isNew whether each result is shown as it arrives. If not, they replace the previous ones when the search ends
+   */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
     const found: Row[] = [];
@@ -140,7 +144,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
     }
     cancelAnimationFrame(frame);
     if (signal.aborted) return;
-    // If a repeated search fails, the previous results are kept.
+    // If a repeated search fails, the previous results stay.
     if (isNew || problem === undefined) results = found;
     table.ariaBusy = null;
     show();
@@ -165,7 +169,7 @@ function memberOf({ path, name, is_directory: isFolder, size, modified }: FoundM
   return { name, folder, isFolder, sizeBytes: size, modified: Math.floor(modified), look };
 }
 
-/** Makes a row from one that was sent with the page. */
+/** Makes a row of the list from a row that was sent with the page. */
 function adopted(sent: Row): Row {
   const link = rowLink(sent);
   const [, , sizeCell, timeCell] = sent.cells;
@@ -180,7 +184,7 @@ function adopted(sent: Row): Row {
   return makeRow(memberOf(found));
 }
 
-/** Returns the key of a result. Results with equal keys look the same. */
+/** Returns the key of a result. If results of two searches have the same key, their rows look the same, so the first row is reused. */
 function resultKey(member: Member): string {
   return JSON.stringify([memberKey(member), member.isFolder, member.sizeBytes, member.modified]);
 }
@@ -234,14 +238,14 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   }
 }
 
-/** Creates a folder in the searched one. A notice names the folder, because the results may not include it. */
+/** Creates a folder in the searched one. A notice names the new folder, because it is perhaps not among the results. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Returns a function that runs work at once. If the work is already running, the function runs it once more afterwards. */
+/** Returns a function that starts `work` immediately, or, if `work` is running, once more when it has ended. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

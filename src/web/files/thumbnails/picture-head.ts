@@ -1,4 +1,4 @@
-/** The size of an AVIF is searched only in this many bytes, because it precedes the picture data. */
+/** The size of an AVIF is looked for only in this many bytes at the beginning, because it precedes the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
@@ -26,7 +26,7 @@ export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
     if (size) return { ...size, orientation: 1, thumbnail: undefined };
     return view.getUint16(0) === 0xffd8 ? jpegHead(view) : undefined;
   } catch (error) {
-    // The file is shorter than its head claims.
+    // The bytes end before the head does.
     if (error instanceof RangeError) return undefined;
     throw error;
   }

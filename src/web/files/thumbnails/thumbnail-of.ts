@@ -24,7 +24,12 @@ function smallSize(width: number, height: number): { width: number; height: numb
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-/** Draws a smaller picture in the orientation that the camera recorded. @throws if the browser cannot read the content as a picture */
+/**
+ * Draws a smaller picture in the orientation that the camera recorded.
+ *
+ * @param isTurned whether the browser itself turns the content
+ * @throws if the browser cannot read the content as a picture
+ */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
   // The browser rotates whole pictures itself. It does not rotate an embedded thumbnail, because that has no orientation tag.
@@ -50,7 +55,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Rotates the drawing (Exif 2.32, tag 0x0112). @param width width of the stored picture @param height its height */
+/** Rotates or mirrors the drawing (Exif 2.32, tag 0x0112). @param width width of the stored picture @param height its height */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],
@@ -73,7 +78,7 @@ const frameAt = 3;
 
 /** Draws a frame of a film. The browser loads only the needed parts of the film. @returns undefined if it cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // Check the session first. The browser requests the film itself, and its password dialog would block the page.
+  // Check the session first. If it has ended, the browser's request for the film would open a password dialog, which blocks the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
@@ -137,7 +142,7 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 /**
  * Draws a smaller picture.
  *
- * @param read reads the first bytes, or without a number the whole file; undefined if nothing can be read
+ * @param read reads the first bytes, or without a number the whole file. It returns undefined if nothing can be read
  * @returns undefined if the file is not a picture or is too large
  */
 export async function drawPicture(

@@ -79,7 +79,7 @@ async function question(upload: Upload): Promise<ConflictChoice> {
   return decision;
 }
 
-/** @returns undefined for a file that the account may not read */
+/** Fetches size and time of the existing file. @returns undefined if the account may not read it */
 async function fetchFacts(url: string): Promise<Facts | undefined> {
   const reply = await tryRequest('HEAD', url);
   const modifiedMs = Date.parse(reply?.headers.get('last-modified') ?? '');
@@ -101,7 +101,7 @@ function version(name: string, label: 'fileHere' | 'fileNew', facts: Facts, othe
   return [make('dt', uploadText(label)), make('dd', picture, make('span.facts', ...lines))];
 }
 
-/** Replaces the icon of a picture by a small version of it. Other files keep their icon. */
+/** Replaces the icon of a picture by a small version of the picture. Other files keep their icon. */
 async function showPicture(place: HTMLElement, { sizeBytes, read }: Facts): Promise<void> {
   const drawn = await drawPicture(sizeBytes, read).catch(() => undefined);
   if (!drawn) return;

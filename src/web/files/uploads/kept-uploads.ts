@@ -88,7 +88,7 @@ function read(key: string): KeptUpload | undefined {
   }
 }
 
-/** Returns whether an upload is still stored. Another tab may have finished it. */
+/** Returns whether an upload is still stored. It is not if another tab has finished it. */
 export function isKept(kept: KeptUpload): boolean {
   return read(storageKey(kept))?.location === kept.location;
 }
@@ -111,7 +111,7 @@ export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // The request is repeated, because the connection may be lost at this moment. An upload that is not deleted counts towards the quota.
+  // The request is repeated, because the connection is perhaps lost at this moment. An upload that is not deleted counts towards the quota.
   for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }
