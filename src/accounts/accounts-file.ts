@@ -133,8 +133,8 @@ export class AccountsFile {
    * Writes a new password hash. The file is replaced atomically, under a lock against other writers.
    *
    * @param keptHashes number of former hashes to keep
-   * @param former the hash that the account should still have. If it has another one, because another process changed the password, nothing
-   *   is written. Not checked if absent
+   * @param former the hash that the account should still have. If the account has another hash, because another process changed the
+   *   password, nothing is written. If absent, this is not checked
    * @returns whether the new hash was written
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
    *   password is valid, but a power failure may undo it

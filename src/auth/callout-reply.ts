@@ -19,13 +19,16 @@ export interface CalloutReply {
 /** Maximum number of values in an account. The check of more values would take noticeable time. */
 const maxAccountValues = 20_000;
 
-/** Maximum number of items in the lists of an account. A path may be matched with every rule, and each folder is checked or created. */
+/**
+ * Maximum number of items in the lists of an account. A request can match its path with every rule, and a login checks or creates each
+ * folder.
+ */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
 /** Maximum number of folders in `homeFolderStructure`, including parents. A login creates and syncs each of them. */
 const maxFolders = 1000;
 
-/** Maximum length of a text in an account. Each event of the account contains the text. No path is longer (PATH_MAX). */
+/** Maximum length of a text in an account. No path is longer (PATH_MAX), and some of the texts are in each event of the account. */
 const longestAccountText = 4096;
 
 /** Maximum total cost of an account's expressions (`expressionCost`). With more, matching a long path would delay other requests. */

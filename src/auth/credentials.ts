@@ -11,8 +11,9 @@ import { isObject } from '../lib/json.ts';
 export interface Proof {
   readonly type: CredentialType;
   /**
-   * Fingerprints, one of which is that of the credential. A password change modifies this array itself, so that everything that refers to
-   * the array has the new fingerprint.
+   * The fingerprint of the credential. After the account changed its password, there are two: of the old and of the new hash, because the
+   * new hash may not have been written. The password change modifies this array itself, so that everything that refers to the array has the
+   * new fingerprint.
    */
   readonly fingerprints: string[];
 }

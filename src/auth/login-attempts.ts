@@ -15,7 +15,10 @@ import {
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Maximum number of attempts that wait for a slot, from one source and from all sources together. */
+/**
+ * Maximum number of attempts that wait for a slot, from one source and from all sources together. Each running attempt takes a slot. A
+ * source has as many slots as it has failures left before a ban.
+ */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 

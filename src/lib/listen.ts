@@ -10,8 +10,8 @@ export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string
 }
 
 /**
- * Clears the target and host of a request, which svc has already read. Otherwise Hono's adapter would build an unused URL from them, and
- * would answer with an empty 400 if they do not make a valid one.
+ * Clears the target and host of a request after svc has read them. Otherwise Hono's adapter would build an unused URL from them, and would
+ * answer with an empty 400 if they do not make a valid one.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';

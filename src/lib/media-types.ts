@@ -73,8 +73,8 @@ export function mediaTypeByName(fileName: string): string {
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
 /**
- * Types that are shown as text: all `text/*` but HTML, and some types of other kinds. `video/mp2t` is one of these, because most `.ts`
- * files are TypeScript, and browsers cannot play such videos.
+ * Types that are shown as text: some types outside `text/*`, and all of `text/*` except HTML. `video/mp2t` is shown as text, because most
+ * `.ts` files are TypeScript, and browsers cannot play such videos.
  */
 const plainTextTypes =
   /^(application\/(json|ld\+json|manifest\+json|sql|toml|x-csh|x-httpd-php|x-ndjson|x-sh|x-subrip|yaml)|video\/mp2t|text\/(?!html$).*)$/;

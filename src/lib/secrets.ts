@@ -36,7 +36,10 @@ export function readSecret(text: string): ReadSecret | undefined {
   return { kind: kinds[text[4] as keyof typeof kinds], hash: hashSecret(text) };
 }
 
-/** Returns whether a text has the form of a secret. Such a text must not be sent to a callout or hashed as a password. */
+/**
+ * Returns whether a text has the form of a secret. Such a text must not be hashed as a password, or sent to a callout (a remote endpoint
+ * that checks passwords).
+ */
 export function hasSecretForm(text: string): boolean {
   return text.length === 55 && wholeSecret.test(text);
 }

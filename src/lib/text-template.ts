@@ -6,7 +6,7 @@ export interface TextTemplate {
    * Inserts the values. An unknown variable becomes an empty text (docs/spec/delivery.md#templates).
    *
    * @param lookUp returns the value of a variable by its name in the template
-   * @param encode escapes a value; `before` is the literal text of the template before the value
+   * @param encode escapes a value; `before` is all literal text of the template up to the value, without the values inserted so far
    */
   render(lookUp: (name: string) => string | undefined, encode?: (value: string, name: string, before: string) => string): string;
 }

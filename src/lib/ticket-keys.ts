@@ -39,7 +39,7 @@ export class TicketKeys {
   }
 
   /**
-   * Returns keys that only one service uses. A ticket contains the verified client certificate, so it may be accepted only by a service
+   * Returns keys that only one service uses. A ticket contains the verified client certificate, so it must be accepted only by a service
    * that trusts the same authorities.
    *
    * @param clientCa content of the file `tls_client_ca_path`

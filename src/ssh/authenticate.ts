@@ -54,7 +54,10 @@ export interface LoginConnection extends ConnectionOrigin {
   readonly isEnded: boolean;
 }
 
-/** The answer to one login request. */
+/**
+ * The answer to one login request. `question` accepts a key that was sent without a signature. `partial` asks for a second credential. A
+ * refusal is `tried` if it counts as an attempt, `asked` if the client tried no credential, and `over` if the connection ends.
+ */
 type Answer = 'granted' | 'question' | { refused: 'tried' | 'asked' | 'over'; told?: string } | { partial: string[] };
 
 /** A credential that was accepted. */

@@ -93,7 +93,7 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Applies the accounts of a new configuration while the server is drained. */
+  /** Applies the accounts of a new configuration while the server is being drained. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

@@ -49,7 +49,7 @@ function isAccepted(type: string): boolean {
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // Reads one field more than any key has, so that surplus fields are detected.
+    // Accepted keys have at most three fields. More are read, so that surplus fields are detected.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';

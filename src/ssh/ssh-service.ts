@@ -63,7 +63,7 @@ export interface SshService {
   /** Returns whether an address belongs to a trusted proxy. */
   readonly isProxy: (address: string) => boolean;
   readonly files: FilesEnvironment;
-  /** The handles of the whole process. */
+  /** Limits how many files and folders each account may have open in this process. */
   readonly handles: HandleShares;
   readonly observe: SshObserver | undefined;
   readonly events: EventDispatcher;

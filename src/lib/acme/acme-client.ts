@@ -53,7 +53,7 @@ export interface AcmeAccount {
   key: AccountKey;
   /** Contact address for the authority; empty if there is none. */
   email: string;
-  /** An existing account with the authority, if the authority requires one. */
+  /** An account that already exists at the authority, outside ACME, if the authority requires one. */
   external: { keyId: string; hmacKey: string } | undefined;
   /** Certificate authorities that are trusted for the directory in addition to those of the system. */
   caPem: string | undefined;

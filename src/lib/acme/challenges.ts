@@ -11,11 +11,14 @@ import { selfSignedCertificate } from './certificates.ts';
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
 
-/** Maximum number of connections, and timeouts in milliseconds for the header section and for the whole request. Challenges are short. */
+/**
+ * Maximum number of connections, and timeouts in milliseconds for the header section and for the whole request. They are low, because
+ * requests for challenges are short.
+ */
 const maxConnections = 1000;
 const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000, maxHeaderSize: 16 * 1024 };
 
-/** Provides the data for the replies of a plain HTTP server. */
+/** Provides the data for the replies of `ChallengeServer`. */
 export interface ChallengeSources {
   /** Returns the key authorization for the token of a running challenge; undefined for other tokens. @throws ServiceError `unavailable` */
   find(token: string): Promise<string | undefined>;

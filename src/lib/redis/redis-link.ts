@@ -189,7 +189,7 @@ export class RedisLink implements RedisCaller {
       } catch (error) {
         const isForeign = /^WRONGTYPE|\bWRONGTYPE /.test(String(((error as Error).cause as Error | undefined)?.message));
         if (!isForeign || attempt === maxTries) throw error;
-        // If no such key is found, another node has already renamed it.
+        // The command is then tried again, even if this node finds no such key: another node may have renamed the key first.
         await this.#setForeignKeysAside();
       }
     }

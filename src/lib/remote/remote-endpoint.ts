@@ -169,7 +169,10 @@ export class RemoteEndpoint {
     return createFetch({ fetch: this.#transport.fetch });
   }
 
-  /** Merges all headers of a request. Names are compared without case. The last header with a name is sent, in its spelling. */
+  /**
+   * Merges all headers of a request. Names are compared without case. If several headers have the same name, the last one is sent, with its
+   * own spelling of the name.
+   */
   #mergeHeaders(request: RemoteRequest): Record<string, string> {
     const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);

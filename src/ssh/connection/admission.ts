@@ -130,11 +130,11 @@ export class ConnectionSlots {
   }
 }
 
-/** The first bytes of a header of version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
+/** The first bytes of a PROXY protocol header, version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** Maximum size of the rest of a header in bytes. The rest contains addresses, and fields that proxies add. */
+/** Maximum size in bytes of the rest of a PROXY protocol header. The rest contains addresses, and fields that proxies add. */
 const maxBytes = 4096;
 
 /**

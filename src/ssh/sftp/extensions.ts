@@ -83,7 +83,7 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 }
 
 /**
- * Copies the current content of one open file to another. Both handles may refer to the same file, which then grows.
+ * Copies the current content of one open file to another. The two handles can refer to the same file, which then grows.
  *
  * @returns whether the source contained as many bytes as requested
  * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder` for a folder

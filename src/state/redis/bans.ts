@@ -23,8 +23,8 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` contains the folded name, and expires a minute after the
- * last failure. The other keys are sorted sets; the score of a member is the time (ms) at which it expires.
+ * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` contains the folded name (`foldedName`), and expires a
+ * minute after the last failure. The other keys are sorted sets; the score of a member is the time (ms) at which it expires.
  * - For a source: failed credentials, credentials being checked (both as `<hash of the name>:<credential>`), and accepted credentials.
  * - For a name: failed credentials, credentials being checked, and the sources that logged in successfully.
  */
@@ -53,8 +53,8 @@ end
 `;
 
 /**
- * ARGV: source, name, credential, whether the username is not empty, limit of failures, lease in ms, whether the attempt may take a slot.
- * Returns the decision, and the remaining ms of a ban or refusal.
+ * ARGV: source, name, credential, whether the username is not empty, limit of failures, lease in ms, whether the attempt may take one of
+ * the source's slots for running attempts. Returns the decision, and the remaining ms of a ban or refusal.
  */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)

@@ -26,8 +26,9 @@ const acceptedResult = z.object({
 });
 
 /**
- * Stores which credentials the callout accepted, for all nodes. Each key is an HMAC under `server.state.secret`, which is not in Redis, so
- * somebody who can read Redis cannot test passwords against the keys. While Redis is unreachable, each validation asks the endpoint.
+ * Stores, for all nodes, which credentials the callout (the remote endpoint that checks logins) accepted. Each key is an HMAC under
+ * `server.state.secret`, which is not in Redis, so somebody who can read Redis cannot test passwords against the keys. While Redis is
+ * unreachable, each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {
   readonly #link: RedisLink;

@@ -48,10 +48,10 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS: lease, epoch, nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share). Two kinds of
- * leases may be replaced: one of the same server, because an earlier process had it or this process abandoned it, and one without an
- * expiry, because svc did not write it. Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker
- * in the token changes.
+ * KEYS: lease, epoch (a counter), nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share).
+ * Two kinds of leases may be replaced: one of the same server, because an earlier process had it or this process abandoned it, and one
+ * without an expiry, because svc did not write it. Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but
+ * the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])

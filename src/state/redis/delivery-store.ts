@@ -21,7 +21,7 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of a handler, as its owner reports it to the other nodes. */
+/** The state of an event handler (a webhook), as its owner, which is the node that runs it, reports it to the other nodes. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
   /** The reason why the handler stopped; undefined while it runs. */
@@ -143,7 +143,8 @@ const checkEveryMs = 250;
 const graceMs = 60_000;
 
 /**
- * Uploads on any node may wait for a delivery. Through the returned object, the owner of the handler learns the outcome.
+ * On any node, an upload can wait for a delivery, which that node makes itself. Through the returned object, the owner of the handler
+ * learns the outcome.
  *
  * @param isOver aborted to end the wait
  */

@@ -40,7 +40,7 @@ const sweepEveryMs = 1000;
  */
 const clockToleranceMs = 5000;
 
-/** A request about an account: to end the sessions that began at or before `untilMs` (Unix time), except for the session `exceptKey`. */
+/** A request to end sessions of an account: all that began at or before `untilMs` (Unix time), except for the session `exceptKey`. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;

@@ -6,9 +6,9 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * A hold is a hash with these fields: its owner (`token`), the time of the owner's request (`ticket`), the expiry of its lease (`ends`),
- * and the time of the newest other request (`wish`). `abandoned` is set if the lease of an owner expired without a release, because that
- * owner may still write the content. Times are microseconds of the Redis clock.
+ * A hold gives one request the exclusive use of an upload. It is a hash with these fields: its owner (`token`), the time of the owner's
+ * request (`ticket`), the expiry of its lease (`ends`), and the time of the newest other request (`wish`). `abandoned` is set if the lease
+ * of an owner expired without a release, because that owner may still write the content. Times are microseconds of the Redis clock.
  */
 const readHold = `
 local time = redis.call('TIME')

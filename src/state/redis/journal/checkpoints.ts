@@ -5,8 +5,8 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * Up to `position`, the stream has all events of the node's files. Each later event is either missing in the stream, or has an ID above
- * `id`. If `id` is `0-0`, nothing is known about the stream.
+ * States how far events were forwarded. Up to `position`, the stream of all nodes has all events of this node's files. Each later event is
+ * either missing in the stream, or has an ID above `id`. If `id` is `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -58,7 +58,7 @@ export class Checkpoints {
       return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // A killed Redis may have lost the entries after `recent`. With this `atMs`, an `undelivered` that comes later never counts as recent.
+    // If `undelivered` comes after `recent`, it must never count as recent: a killed Redis may have lost the entries after `recent`.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }

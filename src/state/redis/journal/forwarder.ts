@@ -9,10 +9,10 @@ import { Checkpoints } from './checkpoints.ts';
 import { parseStreamId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 
-/** Interval between saves of the checkpoints in milliseconds. */
+/** Interval in milliseconds between saves of the checkpoints. */
 const saveEveryMs = 1000;
 
-/** Pause after a failure, before the next attempt, in milliseconds. */
+/** Pause in milliseconds after a failure, before the next attempt. */
 const retryMs = 500;
 
 /** Maximum size of the events in one script call, in bytes. */
@@ -22,7 +22,7 @@ export interface ForwarderOptions {
   link: Pick<RedisLink, 'call' | 'run' | 'isReady' | 'marker' | 'doubt' | 'onRecover'>;
   local: FileEventLog;
   node: string;
-  /** File of the checkpoints. */
+  /** File of the checkpoints, which record how far events were forwarded. */
   path: string;
   keys: StreamKeys;
   clock: Clock;
@@ -34,8 +34,8 @@ export interface ForwarderOptions {
 }
 
 /**
- * Forwards the events in this node's files, in order, to the stream in Redis that all nodes share. Forwards them again when Redis has lost
- * them.
+ * Forwards the events in this node's journal files, in order, to the stream in Redis that all nodes share. Forwards them again when Redis
+ * has lost them.
  */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
@@ -50,11 +50,14 @@ export class EventForwarder {
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** UUIDs of events that are read again from the files although the stream already has them. */
+  /** UUIDs of events that the stream already has. When they are read again from the files, they are skipped. */
   #present = new Set<string>();
   /** The position up to which events were sent. */
   #sentTo: LogPosition;
-  /** Events before this position are read again. Until they are read, `#cursor` and the last ID of the stream do not match. */
+  /**
+   * Events before this position are being read again from the files. Until that is done, `#cursor` is behind the last event of the stream,
+   * so no checkpoint is added.
+   */
   #againTo: LogPosition | undefined;
   /** Aborted to end the wait for more events. */
   #idle = new AbortController();
@@ -200,7 +203,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // The lost events are forwarded before these, so that each node's events stay in order.
+      // The error causes a check of the stream, and the lost events are then forwarded before these. So each node's events stay in order.
       link.doubt('its journal was replaced');
       throw new Error('the journal in Redis was replaced');
     }

@@ -88,7 +88,7 @@ export interface RedisEventLogOptions {
   log: Log;
 }
 
-/** The path of the checkpoints file. */
+/** The path of the file that records how far events were forwarded to the stream. */
 function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
