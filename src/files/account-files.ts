@@ -299,7 +299,7 @@ export class AccountFiles {
     return renameUpload(this.#paths, upload, to, options);
   }
 
-  /** Removes a file that is being uploaded, and any older file of the same name. Emits `fileRemoved` or `fileRemovalFailed`. */
+  /** Removes a file that is being uploaded, and the older file that it would replace. Emits `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     const { path } = upload;
     if (this.#paths.entryAt(path) && this.#paths.nameRules(path).mayReplace)

@@ -223,7 +223,7 @@ export class AccountPaths {
   /**
    * Checks that a folder may be deleted with all its members. If the path is a link, only the link is deleted, so no member is checked.
    *
-   * @returns the folder and its sub-folders, parents first; empty for a link
+   * @returns relative paths of the folder itself (empty) and of its sub-folders, parents first; an empty array for a link
    * @throws ServiceError `forbidden` if the folder or a member must not be deleted, `retained`
    */
   async deletableFolders(path: VirtualPath, realPath: string, { isLink }: Entry): Promise<string[]> {

@@ -60,7 +60,7 @@ interface Listed {
   later: Sample;
 }
 
-/** The running transfers of one process. Except for `count` and `list`, each call only changes a map. */
+/** The running transfers of one process. Only `count` and `list` look at all transfers; any other call only changes a map. */
 export class Transfers {
   readonly #clock: Clock;
   readonly #underWay = new Map<Transfer, Listed | undefined>();

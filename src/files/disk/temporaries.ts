@@ -70,7 +70,8 @@ const maxRemembered = 10_000;
 
 /**
  * Removes a temporary file if it was left by a node that no longer runs. Each file is checked once a day, so that listings stay fast while
- * many uploads run. The check uses the change time, which no client can set. Never throws, because another node may remove the file first.
+ * many uploads run. The check uses the change time, which no client can set. Items that were set aside stay. Never throws, because another
+ * node may remove the file first.
  *
  * @param path path of a file with the name of a temporary file
  */

@@ -26,11 +26,11 @@ export interface HeldFacts {
    * For an upload with conditions, the state of the target when the hold began (`stateAt`). A release replaces only a target in this state.
    */
   readonly expected?: string | undefined;
-  /** The name that inspections see, if the path has a temporary name. */
+  /** The name that inspections see, if the path has a temporary name (`a.csv` for `a.csv.part`). */
   readonly toldAs?: string | undefined;
   /** The former path of a file that was moved. */
   readonly movedFrom?: VirtualPath | undefined;
-  /** The process that currently inspects the upload. */
+  /** The process that currently inspects the upload, and the end of its lease, Unix time in milliseconds. */
   readonly inspector?: { readonly process: string; readonly untilMs: number } | undefined;
 }
 

@@ -27,7 +27,7 @@ const resumeEveryMs = 10_000;
 /** Maximum number of held uploads that are processed at the same time, for example to inspect them again. Each may need an open file. */
 const resumedAtOnce = 16;
 
-/** Duration of the lease of a process that inspects a held upload. The process renews the lease before it ends. */
+/** Duration of the lease of a process that inspects a held upload. The process renews the lease in time. */
 const leaseMs = 60_000;
 
 /** If the content of a new record does not appear within this time, the content is treated as lost. */
@@ -116,7 +116,7 @@ export class HeldUploads implements Holding {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
-      // If the folder was moved before the store had the record, the move could not update the record.
+      // If the folder was moved before the store had the record, the move could not update the record. So it is updated here.
       const now = () => ({ path: parentPath(path), realPath: content.folder() });
       const follows = { realPath: folder, from: parentPath(path), now };
       if (now().realPath !== folder) await whileHeld(this.store, id, (hold, added) => followFolder(hold, added, follows));
@@ -330,7 +330,7 @@ export class HeldUploads implements Holding {
     });
   }
 
-  /** Releases a held upload, and ends `hold` afterwards. */
+  /** Gives the file of a held upload its final name, and then ends `hold`. */
   async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {

@@ -52,7 +52,7 @@ abstract class Reading implements Transfer {
     }
   }
 
-  /** Ends the download without events, because the content was not needed (304, 416). */
+  /** Ends the download without further events, because the content was not needed (304, 416). */
   release(): void {
     this.#closeOnce();
   }

@@ -19,7 +19,7 @@ export interface SetAside {
   remove(): Promise<void>;
 }
 
-/** Options of `setAside`: the place of the hidden name, and the action of the next start after a crash. */
+/** Options of `setAside`: the folder of the hidden name, and the facts by which the next start ends the state after a crash. */
 interface Aside {
   /** The opened folder in which the member gets a hidden name; by default the folder that contains it. */
   into?: OpenedFolder;
@@ -98,7 +98,7 @@ const membersPerTurn = 256;
  * stay, too. On NFS, removed files remain in the folder while they are open. If nothing else remains, the folder gets a hidden name, and
  * the next start removes it.
  *
- * @param folders the folder's sub-folders in the order of `walkTree`, parents first
+ * @param folders relative paths of the folder itself (empty) and of its sub-folders, in the order of `walkTree`: parents first
  * @param durability receives the fault if the disk failed after a folder was removed
  * @param temporaries records the folder with the hidden name; if undefined, the folder is reported as left behind
  * @throws the reason of `stop`, if it ended the removal early
@@ -158,7 +158,7 @@ async function hideFolder(roots: RealRoots, path: string, durability: Durability
   await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-/** @returns the reason why the member could not be removed; undefined if it is gone */
+/** @returns the reason why the member could not be removed; undefined if it is gone, or is a folder */
 function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {

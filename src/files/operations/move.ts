@@ -136,7 +136,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const from = upload.path;
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from) && paths.nameRules(from).mayReplace) {
-    // Without `finalName`, the move does not emit `fileUploaded`, which follows at the end of the upload.
+    // Without `finalName`, the move does not emit `fileUploaded`. This event follows at the end of the upload.
     const moving = moveEntry(paths, from, to, { ...options, finalName: undefined });
     return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
   }

@@ -188,7 +188,7 @@ export class RandomContent {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** Descriptor of the old file, or of the new file if there was none. */
+  /** If the content is not changed, the descriptor for changes of attributes: of the old file, or of the new file if there was none. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }

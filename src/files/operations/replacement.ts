@@ -23,7 +23,8 @@ export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: 
  * destination and all its members.
  *
  * @param realTo real path of the destination
- * @throws ServiceError `destination-exists`, `exists` if one is a file and the other a folder, `fixed-folder`, `forbidden`
+ * @throws ServiceError `destination-exists`, `exists` if only one of source and destination is a folder, `name-taken` without the right to
+ *   replace the file, `retained`, `fixed-folder`, `forbidden`
  */
 export async function checkReplaceable(
   paths: AccountPaths,

@@ -88,7 +88,7 @@ export class UploadHolds {
     };
   }
 
-  /** Ends all requests that hold an upload or wait for it, and resolves when they have ended. */
+  /** Asks all requests that hold an upload, or wait for it, to end. Resolves when they have ended. */
   async quiet(id: string): Promise<void> {
     const last = this.#holds.get(id)?.at(-1);
     last?.want();
