@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Continuous integration fails if a file passes only alone in this number of successive runs. */
+/** Continuous integration fails if a file passes only when it runs alone, in this number of successive runs. */
 export const tooManyRuns = 2;
 
 /**

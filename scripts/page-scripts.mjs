@@ -1,6 +1,6 @@
 // Builds the browser scripts of src/web/files/ and src/web/console/: `page.js`, which loads first, and its parts. A part is a module that
 // `page.js` loads on demand with `import()`. If a part needs a module that is in `page.js`, it imports the module from there, so that each
-// module exists only once. Modules that several parts share, but not `page.js`, become separate files.
+// module exists only once. Modules that several parts share, but that are not in `page.js`, become separate files.
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';

@@ -26,7 +26,10 @@ export async function runQueue() {
   endInTime();
 }
 
-/** Runs one file. If it is a long test, its folders are on the disk. @param {{ path: string, bundle: string, isLong: boolean }} file */
+/**
+ * Runs one file. If it is a long test, its temporary folders are on the disk. @param {{ path: string, bundle: string, isLong: boolean }}
+ * file
+ */
 export async function runAlone(file) {
   if (file.isLong) process.env.TMPDIR = process.env.SVC_TEST_DISK;
   await run(file);

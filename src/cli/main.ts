@@ -80,7 +80,7 @@ function leaveQuietlyWhenNobodyReads(): void {
   });
 }
 
-// A command that handles a signal itself adds its own listener. In that case this one does nothing.
+// A command that handles a signal itself adds its own listener. In that case, this listener does nothing.
 function endWithTheSignalsCode(): void {
   const codes = { SIGINT: exitCode.interrupted, SIGTERM: exitCode.terminated } as const;
   for (const [signal, code] of Object.entries(codes)) {

@@ -46,7 +46,7 @@ export function changesBetween(before: Config, after: Config): string[] {
 
 export interface MaskedChange {
   path: string;
-  /** Undefined if there is no value. */
+  /** Values before and after the change; undefined if there is none. */
   old?: unknown;
   new?: unknown;
 }

@@ -25,8 +25,8 @@ export function maskSecrets(line: string): string {
 }
 
 /**
- * Whether a text is only a reference to a variable or file, so that it is not a secret. A default in it may be one, so such a text does not
- * count.
+ * Whether a text consists only of a reference to a variable or file, and so is not a secret. References with a default are not included,
+ * because the default may be a secret.
  */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);

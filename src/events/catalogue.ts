@@ -352,7 +352,7 @@ export const definitions = {
   inspectionFailed: fileEvent(40075, 'The inspection "{inspection}" of "{path}" failed: {details}', 'failure', 'operation-write'),
 };
 
-/** All events, by ID. */
+/** All events, in the order of their IDs. */
 export const eventCatalogue: readonly EventDefinition[] = Object.values(definitions);
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));

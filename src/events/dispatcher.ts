@@ -12,7 +12,7 @@ export interface BackendDelivery {
   headers?: [string, string][];
 }
 
-/** A handler that delivers an event while a request waits for its reply. */
+/** A handler that delivers an event while a request waits for the handler's reply. */
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;

@@ -1,6 +1,6 @@
 // Measures uploads that clamd scans before the files become visible. It compares the time of the inspection, from svc's metric, with
-// clamdscan, which streams the same content to the same clamd. It compares the whole PUT, including its syncs, with svc without
-// inspections. Small PUTs go to a path that is not inspected, on both.
+// clamdscan, which streams the same content to the same clamd. It compares the time of the whole PUT, including its syncs, with that of svc
+// without inspections. Both also get small PUTs, at a path that is not inspected.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -75,7 +75,9 @@ export function empty(...folders) {
   execFileSync('sync');
 }
 
-/** Writes files of the same size. All servers know the extension of these files; rclone opens files with unknown ones. */
+/**
+ * Writes files of the same size. All servers know the extension of these files; rclone opens files with unknown ones, to find their type.
+ */
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });
   for (let index = 0; index < count; index++) writeFileSync(join(folder, `file number ${index}.png`), Buffer.alloc(bytes, 'x'));

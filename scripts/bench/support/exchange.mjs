@@ -6,7 +6,7 @@ import { request as requestTls } from 'node:https';
 /**
  * Sends a request; any certificate is accepted.
  *
- * @returns status and text of the reply, and the time at which it was complete, in milliseconds
+ * @returns status and text of the reply, and the time at which it was complete (Unix time in milliseconds)
  */
 export function send(url, { method = 'GET', headers = {}, body, agent = false } = {}) {
   return new Promise((resolve, reject) => {

@@ -10,7 +10,8 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 const maxAccountsWithCases = 500;
 
 /**
- * Maximum number of accounts in the configuration itself, because each reload reads it completely. More accounts are all in another file.
+ * Maximum number of accounts in the configuration itself, because each reload reads it completely. If there are more, all accounts are
+ * written to another file.
  */
 const maxAccountsOfConfig = 1000;
 

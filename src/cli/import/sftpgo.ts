@@ -51,7 +51,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 const members = (value: unknown): Members => (isObject(value) ? (value as Members) : {});
 
-/** Parts of a dump that svc represents differently or does not have. */
+/** Parts of a dump that svc represents differently or does not have, each with advice. */
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
   api_keys: 'Clients get new credentials of svc.',
@@ -90,7 +90,7 @@ export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
 interface Reader {
   draft: Draft;
   file: string;
-  /** Returns the line that contains a text in quotes. */
+  /** Returns the number of the first line that contains a text in quotes. */
   lineOf: (text: string) => number;
   groups: ReadonlyMap<string, Members>;
   folders: ReadonlyMap<string, Members>;
@@ -98,7 +98,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Returns a function that finds the first line with a text. The content is searched only once for all texts. */
+/** Returns a function that finds the number of the first line with a text. The content is searched only once for all texts. */
 function lineFinder(content: string): (text: string) => number {
   const lines = new Map<string, number>();
   let line = 1;

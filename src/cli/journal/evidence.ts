@@ -74,8 +74,8 @@ export const receiptResult = z.strictObject({
 });
 
 /**
- * Checks that a journal or export contains an event, and that nothing before it is missing or changed. The ID may be the `Event-Id` of an
- * upload.
+ * Checks that a journal or export contains an event, and that nothing before it is missing or changed.
+ * @param uuid UUID of the event, for example from the header `Event-Id` of the reply to an upload
  */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);

@@ -38,7 +38,7 @@ export async function nodeForks(): Promise<() => ChildProcess> {
 
 /**
  * If a node ends before it has accepted a connection, passes the connection to another node. node:cluster would forget these open
- * connections, and their clients would wait for ever.
+ * connections, and their clients would wait forever.
  */
 function rescueConnections(worker: Worker, listening: Set<Worker>): void {
   const { process: child } = worker;
@@ -62,7 +62,7 @@ function rescueConnections(worker: Worker, listening: Set<Worker>): void {
     }
     underWay.clear();
   };
-  // The two events may occur in either order, and connections may be passed to the node until the second one.
+  // The two events may occur in either order, and connections may be passed to the node until the second event.
   worker.once('exit', rescue);
   worker.once('disconnect', rescue);
 }

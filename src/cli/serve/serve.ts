@@ -116,7 +116,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     try {
       await service.start();
     } catch (error) {
-      // Another process uses this data folder. Several `svc serve` may run in one folder, so try the next data folder.
+      // Another process uses this data folder. Several `svc serve` can run in one folder, so try the next data folder.
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }

@@ -87,7 +87,8 @@ class EarlierRules {
 
   /**
    * Finds the rules with a glob that matches everything that another glob matches. Each wildcard of the other glob is replaced by a
-   * private-use character that only a `*` can match. All found rules are therefore correct, but some rules may be missed.
+   * private-use character that, in the indexed globs, only a `*` can match. All found rules are therefore correct, but some rules may be
+   * missed.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);

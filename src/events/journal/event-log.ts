@@ -2,7 +2,7 @@ import type { ServiceEvent } from '../event.ts';
 import type { LogPosition } from './position.ts';
 import type { EventSelection } from './search/event-selection.ts';
 
-/** The JSON of an event that may match a selection. The caller still has to check it. */
+/** The JSON of an event that may match a selection. The caller still has to check whether it matches. */
 export interface Candidate {
   /** A view of a larger buffer. Copy it to keep it. */
   raw: Buffer;

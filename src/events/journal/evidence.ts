@@ -103,8 +103,8 @@ export class JournalEvidence {
   }
 
   /**
-   * Resolves when a checkpoint states that retention removes the segments up to this one. @throws Error if that checkpoint cannot be
-   * written
+   * Resolves when a checkpoint states that retention removes the segments up to and including `segment`. @throws Error if that checkpoint
+   * cannot be written
    */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);

@@ -23,7 +23,7 @@ export interface EventSelection {
   status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];
-  /** Names or UUIDs of accounts, and names of attempted logins. */
+  /** Names or UUIDs of accounts, or names that clients gave in login attempts. */
   account?: string[];
   /** Virtual or real paths of files and folders. A path that ends in `/` also matches everything below that folder. */
   path?: string[];

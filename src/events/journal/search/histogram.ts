@@ -66,6 +66,7 @@ export async function countInParts(
 }
 
 /**
- * An event may be stored after events that happened up to this time later, because several processes write events, and clocks may be set.
+ * Maximum time in milliseconds by which an event can be older than an event that is stored before it. The order can differ, because several
+ * processes write events, and clocks may be set.
  */
 const outOfOrderMs = 60_000;
