@@ -58,7 +58,7 @@ function dayNumber(timeMs: number): number {
 function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;
   const days = dayNumber(nowMs) - dayNumber(timeMs);
-  // Files may have future times, for example because a clock is fast. Such times are shown with their date.
+  // Files can have future times, for example because a clock is fast. Such a time is shown as a date.
   if (ageMs < -minuteMs || days >= recentDays) return [date.format(timeMs), time.format(timeMs)];
   const rest = `${date.format(timeMs)}, ${time.format(timeMs)}`;
   if (ageMs < minuteMs) return [relative.format(0, 'second'), rest];

@@ -15,12 +15,12 @@ export interface DialogModel {
   buttons: DialogButton[];
   /**
    * Called with the value of the pressed button, before the dialog closes. If it returns a text, the dialog shows the text and stays open.
-   * The dialog cannot close meanwhile.
+   * While it runs, the dialog cannot be closed.
    */
   check?: (value: string) => Promise<string | undefined>;
   /** Stops the work of `check`. While `check` runs, the dialog has a button for this. */
   onStop?: () => void;
-  /** Whether `check` runs at once, before any button is pressed. */
+  /** Whether `check` starts when the dialog opens, before any button is pressed. */
   isRunning?: boolean;
   /** Whether the dialog contains a text to read. If it does, the title gets the focus, so that reading begins at the top. */
   isText?: boolean;
@@ -117,7 +117,7 @@ export function ask(model: DialogModel): Promise<string> {
   });
 }
 
-/** Closes the dialogs of a folder that is no longer shown. Dialogs whose work is running stay open. */
+/** Closes the dialogs of a folder that is no longer shown. Dialogs with `stays`, and those whose work is running, remain open. */
 export function closeDialogs(): void {
   for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
     if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();

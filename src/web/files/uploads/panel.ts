@@ -33,7 +33,7 @@ interface Line {
   shownState: Upload['state'] | undefined;
 }
 
-/** The page with the account's uploads that wait for review. Visitors of links cannot use it. */
+/** The page with the account's uploads that wait for review. Visitors who came through a shared link cannot use it. */
 const heldPage = '/home/__svc__/held/';
 const hasAccount = () => location.pathname.startsWith('/home/');
 

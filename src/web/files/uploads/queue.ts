@@ -20,7 +20,7 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
  * Sends uploads in the order in which they were chosen.
  * @param onChange called after each visible change
  * @param onDone called for each file that was stored
- * @param onEnd called when no upload is running any more, with the uploads that have ended since the last call
+ * @param onEnd called when no upload is running or waiting any more, with the uploads that have ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
@@ -171,7 +171,8 @@ function forgetRoom(): void {
 }
 
 /**
- * Checks whether a file fits into the quota before it is sent. If there is a trash, the service makes room by deleting from it.
+ * Checks whether a file fits into the quota before it is sent. If there is a trash, the service makes room by deleting items from the
+ * trash.
  * @returns the problem as a message; undefined if the file fits
  */
 async function lackOfRoom(upload: Upload): Promise<string | undefined> {
@@ -196,7 +197,7 @@ async function askRoom(): Promise<number | undefined> {
 
 async function trashBytes(): Promise<number> {
   const reply = await tryRequest('GET', '/home/__svc__/trash', { accept: 'application/json' });
-  // Without an answer, the service decides when it gets the file.
+  // If the trash cannot be read, the page sets no limit. The service decides when it gets the file.
   if (!reply?.ok) return Number.POSITIVE_INFINITY;
   const { trash } = (await reply.json()) as { trash: { size: number }[] };
   return trash.reduce((sum, { size }) => sum + size, 0);
@@ -209,7 +210,7 @@ async function presentBytes(upload: Upload): Promise<number> {
 }
 
 /**
- * The result of creating each folder, by URL; undefined if there was no problem. Cleared after each batch, because folders may be deleted
+ * The result of creating each folder, by URL; undefined if there was no problem. Cleared after each batch, because folders can be deleted
  * later.
  */
 const knownFolders = new Map<string, Promise<string | undefined>>();

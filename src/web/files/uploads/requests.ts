@@ -39,7 +39,7 @@ export interface Refused {
  */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
-/** Statuses of a busy service, or of a proxy that cannot reach it. A retry may help. */
+/** Statuses of a busy service, or of a proxy that cannot reach the service. A retry can help. */
 export const passing: readonly number[] = [408, 502, 503, 504];
 
 /** Statuses that a retry with the same file and rights would receive again. */

@@ -16,7 +16,8 @@ export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
 }
 
 /**
- * Maximum number of attempts whose connection breaks although the service is reachable. After that, a proxy probably refuses the content.
+ * If the connection breaks this many times although the service is reachable, the upload fails, because a proxy probably refuses the
+ * content.
  */
 const maxBroken = 5;
 
@@ -38,8 +39,8 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
-    // The connection may break before the body is sent, and a reply that has already arrived is lost with it. So another request, without
-    // a body, finds out the result.
+    // If the connection breaks before the whole body is sent, the browser also loses a reply that has already arrived. So another request,
+    // without a body, finds out the result.
     const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
@@ -73,13 +74,16 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
 type Step = number | Sent | 'lost' | 'gone';
 
 /**
- * Sizes, in bytes, of requests on an unreliable connection. The smaller one is used after another loss. Only the content of completed
- * requests is certain to be stored.
+ * Sizes, in bytes, of requests when a proxy holds back the content. The smaller one is used after another loss. Only the content of
+ * completed requests is certain to be stored.
  */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
 
-/** Number of bytes that may be on their way to the service and its disk when a connection is lost. */
+/**
+ * Number of bytes that can be on their way to the service's disk when a connection is lost. A larger loss means that a proxy held back the
+ * content.
+ */
 const keptBackBytes = 12 * 1024 * 1024;
 
 /** Maximum number of restarts after the service has removed the upload. */
@@ -119,7 +123,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     return 0;
   };
 
-  // It uses GET, because the reply to HEAD does not contain the reason of a failed upload.
+  // Asks for the offset at which to continue. It uses GET, because the reply to HEAD does not contain the reason of a failed upload.
   const find = async (location: string): Promise<Step> => {
     const reply = await tryRequest('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';

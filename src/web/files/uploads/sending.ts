@@ -78,7 +78,7 @@ window.addEventListener('beforeunload', (event) => {
   if (queue.isBusy()) event.preventDefault();
 });
 
-// A ZIP download or a trigger must not leave the page while files are being sent.
+// While files are being sent, a ZIP download or a trigger opens another tab, because leaving the page would end the uploads.
 document.addEventListener(
   'submit',
   ({ target }) => {
@@ -124,7 +124,7 @@ const receiptLinks = make('p.row');
 const receiptLead = make('p.lead');
 const receiptNotice = make('section.notice.success', { role: 'status', id: 'receipt' }, receiptLead, receiptLinks);
 
-/** Shows a visitor of a link where to get the receipt for all files sent so far. There are no receipts for accounts. */
+/** Shows a visitor who came through a shared link where to get the receipt for all files sent so far. Accounts get no receipts. */
 function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0 || folderUrl().startsWith('/home/')) return;

@@ -42,7 +42,7 @@ export interface Upload {
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** URL at which the service keeps the received part of a large file (docs/spec/uploads.md). */
   location: string | undefined;
-  /** ID of the event that records the arrival of the file. Receipts name it. Only uploads through links have one. */
+  /** ID of the event that records the arrival of the file. Receipts contain it. Only uploads through shared links have one. */
   eventId: string | undefined;
   /** Aborts the running request. */
   stop: (() => void) | undefined;
@@ -117,7 +117,7 @@ export function isOver({ state }: Upload): boolean {
   return state !== 'waiting' && state !== 'running' && state !== 'paused';
 }
 
-/** Returns the path of an upload, relative to the folder of the page. */
+/** Returns the path of an upload, relative to the folder in which it was chosen. */
 export function uploadPath({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
   return folder === '' ? name : `${folder}/${name}`;
 }

@@ -26,7 +26,7 @@ type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 const loadSending = () => import('./sending.ts');
 
 /**
- * Starts uploads by drag and drop and by pasting. The part that sends them continues when another folder is shown.
+ * Starts uploads by drag and drop and by pasting. They continue when another folder is shown.
  *
  * @returns a function that adds the upload buttons to the shown folder
  */
@@ -41,7 +41,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // The part is preloaded, because files may be chosen while the connection is lost. The part then waits for the connection.
+    // The part is preloaded, so that files can be chosen even while the connection is lost. The part waits until the connection is back.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
@@ -89,7 +89,7 @@ function startDrops(add: Add): void {
   const show = (change: number) => {
     depth = Math.max(0, depth + change);
     place.textContent = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
-    // For the visitor of a link, the folder has no name.
+    // On the page of a shared link, the folder has no name.
     hint.hidden = place.textContent === '';
     call.textContent = text(may('create-folder') ? 'dropHere' : 'dropFiles');
     veil.hidden = depth === 0;

@@ -6,7 +6,7 @@ const controlsHeight = 80;
 /** Actions for gestures of pointers and the wheel. Points are relative to the centre of the viewer's stage. */
 interface Gestures {
   zoom: (factor: number, point: Point) => void;
-  /** @returns whether the picture was moved; if it was not, the movement may be a swipe */
+  /** @returns whether the picture was moved; if it was not, the movement is perhaps a swipe */
   drag: (by: Point) => boolean;
   /** Called with the path of a finger that did not move the picture. */
   swipe: (by: Point) => void;
@@ -16,7 +16,7 @@ interface Gestures {
 /**
  * Watches gestures: one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks.
  *
- * @returns a controller that stops it
+ * @returns a controller that ends the watching
  */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);
@@ -75,8 +75,7 @@ function listeners(stage: HTMLElement) {
 /**
  * Watches swipes over a film, except on its controls.
  *
- * @param go shows the file that is `by` steps away
- * @returns a controller that stops it
+ * @param go shows the file that is `by` steps away @returns a controller that ends the watching
  */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);

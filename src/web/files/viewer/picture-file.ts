@@ -11,8 +11,8 @@ const maxDrawingBytes = 5_000_000;
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
- * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown. The parser is that of XMLHttpRequest,
- * because the page's content security policy forbids DOMParser.
+ * Parses an SVG after breaking its namespaces, so that the browser treats its elements as unknown, and neither loads nor runs anything. The
+ * parser is that of XMLHttpRequest, because the page's content security policy forbids DOMParser.
  *
  * @param bytes these bytes are changed
  */
@@ -68,7 +68,7 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
   return (await pictureProblem(src, ask)) ?? make('img', { src, alt: rowName(row), draggable: false });
 }
 
-/** A function that requests the beginning of a picture. */
+/** A function that requests a picture or, with a `range`, a part of it. */
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
@@ -111,7 +111,10 @@ const maxDepth = 200;
 /** Elements whose content is drawn at each place that references them. `use` can reference any element with an ID. */
 const containers = 'pattern, mask, marker, filter, clipPath, symbol';
 
-/** Matches values and styles that reference another element, or that may do so by escapes or variables. Gradients are no copies. */
+/**
+ * Matches values and styles that reference another element, or can do so by escapes or variables. References to gradients are removed
+ * before the test, because they copy no elements.
+ */
 const naming = /url\(|\\|var\(|filter\s*:|blur\(|shadow\(/i;
 
 /** Elements whose cost is unknown until something is loaded or run. */
@@ -160,7 +163,7 @@ function drawingCost(parent: ParentNode): number {
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** Returns an upper limit for the number of points in a line. Each point may have a marker. */
+/** Returns an upper limit for the number of points in a line. Each point can have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }

@@ -79,7 +79,10 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer skips files of other kinds. */
+/**
+ * Returns whether a row's file is a picture or a film. If the first shown file is one, the viewer steps only through pictures and films,
+ * otherwise only through other files.
+ */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
@@ -171,7 +174,7 @@ export function showFile(first: Row): void {
 
   const end = () => {
     marker.replaceWith(notices);
-    // These are called here as well, because the dialog can be closed in several ways.
+    // `leave` is called here as well, because the dialog is not always closed by the layer.
     layer.leave();
     shown.clean?.();
     forgetPictures();
@@ -286,7 +289,7 @@ async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => voi
     own.abort();
     watchSize.disconnect();
     stage.classList.remove('enlarged');
-    // This preloaded element may be shown again.
+    // This preloaded element can be shown again.
     image.removeAttribute('style');
   };
   return { nodes: [image], tools: [farther, nearer], onKey, clean };
