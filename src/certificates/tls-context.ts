@@ -85,7 +85,8 @@ export class TlsWatch {
 }
 
 /**
- * @returns a text that changes with the files; undefined if a file cannot be reached (its folder is closed to the user, links are circular)
+ * @returns a text that changes with the files; undefined if a file cannot be reached, for example because the process has dropped its
+ *   privileges or links are circular
  */
 function readStamps(files: TlsFiles): string | undefined {
   try {

@@ -53,7 +53,7 @@ export interface ServiceFigures extends ServiceTraffic {
 /** Figures about one event handler. */
 export interface HandlerFigures {
   handler: string;
-  /** Whether the handler delivers events, on this node or on another one. */
+  /** Whether the handler delivers events: on this node, or on another one that has the lease for it. */
   isRunning: boolean;
   /** Whether an administrator paused the handler. */
   isPaused: boolean;

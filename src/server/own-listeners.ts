@@ -80,7 +80,8 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Without the header, no ranges are compiled: for the first one, Node.js 20 needs about as long as for the rest of a listener.
+      // Without the header, no ranges are compiled: for the first one, Node.js 20 compiles its regular expression for IPv6 addresses, which
+      // takes about as long as the rest of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,

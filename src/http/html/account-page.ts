@@ -78,7 +78,7 @@ interface SelectionTable {
   none: None;
 }
 
-/** Maximum number of items on a page. A form with more items would be refused. */
+/** Maximum number of items on a page. A form with all of them stays below `formLimitBytes`. */
 export const itemsOfPage = 1000;
 
 /** Renders a form with a table like that of a folder, or a text if there are no items. At most `itemsOfPage` items are shown. */

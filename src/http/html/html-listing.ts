@@ -117,7 +117,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { view, line: viewLine } = readView(exchange);
   const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));
   const folder = { ...folderModel(exchange, flash), about };
-  // Visitors of a link get no cookies.
+  // Visitors of a link get none of these cookies.
   const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
   const cookies = lines.filter((line) => line !== undefined);
   const headers = { ...pageHeaders(context), 'set-cookie': cookies.length > 0 ? cookies : undefined };

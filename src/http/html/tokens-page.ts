@@ -187,7 +187,7 @@ function tokenName(context: PageContext, token: Grant): Html {
   return html`${nameCell(context, token)} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
-/** Lifetimes that the form offers in addition to the maximum, in days. */
+/** Lifetimes, in days, that the form offers in addition to the maximum, if they are shorter. */
 const offeredDays = [1, 7, 30, 90, 365];
 
 /** The permissions, in the order in which the form offers them. The user chooses each one separately. */

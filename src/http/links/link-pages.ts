@@ -7,7 +7,7 @@ import type { PageContext } from '../html/pages/page.ts';
 import { type Reply, uncached } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/** Renders the information about a link for its visitor: the creator, the expiry and the note. */
+/** Renders the information about a link for its visitor: the creator, the note, the expiry, and the number of downloads left. */
 export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};

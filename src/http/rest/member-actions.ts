@@ -130,11 +130,7 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
   );
 }
 
-/**
- * An action on one member.
- *
- * @returns a problem for each path for which the action failed; for all other paths it succeeded
- */
+/** An action on one member. @returns a problem for each path for which the action failed; for all other paths it succeeded */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
 /**

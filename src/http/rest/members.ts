@@ -171,9 +171,7 @@ async function postFolderCommands(exchange: Exchange): Promise<Response> {
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/**
- * Returns a signal that is aborted when the client disconnects, provided that the client sent `Prefer: stop-when-gone` (RFC 7240).
- */
+/** Returns a signal that is aborted when the client disconnects, provided that the client sent `Prefer: stop-when-gone` (RFC 7240). */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());

@@ -13,7 +13,7 @@ import { selectedPath } from '../request/request-target.ts';
 
 /**
  * Streams a folder, or some of its members, as a ZIP archive. It is not compressed, so its exact length is known before the first byte.
- * Links and unreadable members are omitted (docs/spec/files.md#archives).
+ * Symbolic links and unreadable members are omitted (docs/spec/files.md#archives).
  *
  * @param names the members, relative to the folder; without them, the whole folder is sent, with full virtual paths as names
  */

@@ -32,7 +32,7 @@ const longestPauseMs = 10_000;
 /** If no node is left, the supervisor stops trying after this number of successive failed starts. */
 const giveUpAfter = 6;
 
-/** Time in milliseconds within which the nodes of a killed supervisor must release their data folders. */
+/** Time in milliseconds within which the nodes of an earlier supervisor that was killed must release their data folders. */
 const freeWithinMs = 10_000;
 
 /** Requests of several nodes for a reload count as one if they arrive within this time, in milliseconds. */

@@ -82,7 +82,7 @@ export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   };
 }
 
-/** Compresses content when it is first requested. The compression level is higher than that of the build. */
+/** Compresses content at the highest level, when it is first requested. */
 function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
   return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };

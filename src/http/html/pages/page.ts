@@ -16,7 +16,7 @@ export interface PageContext {
   url: string;
   /** Returns the URL path under which the reader finds a file or folder. */
   urlOf: (path: VirtualPath, isFolder: boolean) => string;
-  /** The folder that is the root for a visitor of a link, and its name; undefined for readers who see the home folder. */
+  /** The file or folder that is the root for a visitor of a link, and its name; undefined for readers who see the home folder. */
   linked: { root: VirtualPath; name: string } | undefined;
   /** Whether the menu links to the API description. */
   showApiLink: boolean;
@@ -91,8 +91,8 @@ const policy = [
 ].join('; ');
 
 /**
- * Returns the headers of every page. They forbid content of other origins, inline code, frames, caching, and scripts that turn text into
- * HTML.
+ * Returns the headers of every page. They forbid content of other origins, inline code, caching, scripts that turn text into HTML, and
+ * showing the page in a frame.
  */
 export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
   // The URL of a link's page is a secret, so no request may contain it as referrer.
