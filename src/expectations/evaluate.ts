@@ -13,7 +13,10 @@ export interface ReadableJournal {
   since(sinceMs: number | undefined): LogPosition | undefined;
 }
 
-/** Part of a period for which occurrences are created without a pause, and the time in milliseconds after which there is a pause. */
+/**
+ * Length of the steps in which the occurrences of a period are created, and maximum time without a pause for other requests, both in
+ * milliseconds.
+ */
 const stepMs = 3_600_000;
 const maxBlockingMs = 10;
 
@@ -131,7 +134,7 @@ export function summarise(
 }
 
 export interface Period {
-  /** Begin of the period, or a function that returns it for an expectation. */
+  /** Start of the period, or a function that returns it for an expectation. */
   sinceMs: number | ((options: ExpectationOptions) => number);
   /** End of the period; by default `nowMs`. */
   untilMs?: number;

@@ -58,13 +58,14 @@ function dueTimesOf(options: ExpectationOptions): DueTimes {
   });
 }
 
-/** Maximum number of occurrences before the last one that a list considers. */
+/** Maximum number of occurrences that a list considers before the last one. */
 const maxConsidered = 500;
 
 /**
- * Returns the time from which occurrences are needed to judge the newest one: earlier ones whose windows overlap with it may take its files.
+ * Returns the time from which occurrences are needed to judge the newest occurrence. Earlier occurrences are needed if their windows
+ * overlap with the newest window, because they can take its files.
  *
- * @param earliestMs the result is not earlier
+ * @param earliestMs minimum of the result
  * @throws ServiceError if the holidays cannot be read
  */
 export function neededSince(options: ExpectationOptions, nowMs: number, earliestMs: number): number {
@@ -121,7 +122,9 @@ export class Expectation {
     return this.#dueTimes.after(timeMs);
   }
 
-  /** As `dueAfter`. The last answer is kept, because each due time is needed twice: as an end of a window, and for the next occurrence. */
+  /**
+   * Like `dueAfter`. The last answer is kept, because each due time is needed twice: as an end of a window, and for the next occurrence.
+   */
   #dueAfter(timeMs: number): number | undefined {
     if (this.#next?.afterMs !== timeMs) this.#next = { afterMs: timeMs, dueMs: this.#dueTimes.after(timeMs) };
     return this.#next.dueMs;

@@ -56,7 +56,7 @@ export interface ExpectationStore {
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
   /** Returns the time since which each known expectation is watched. Changes nothing. @throws ServiceError `unavailable` */
   inForce(): Promise<ReadonlyMap<string, number>>;
-  /** Whether this process is the one that reports, at least for the next seconds. @throws ServiceError `unavailable` */
+  /** Whether this process is the one that reports, at least for the next few seconds. @throws ServiceError `unavailable` */
   isTeller(): Promise<boolean>;
 }
 
@@ -170,7 +170,9 @@ export class ExpectationWatch {
     return options;
   }
 
-  /** Finds an occurrence by its due time. @throws ServiceError `not-found` if nothing is due then, `bad-request` if it is not RFC 3339 */
+  /**
+   * Finds an occurrence by its due time. @throws ServiceError `not-found` if nothing is due then, `bad-request` if `due` is not RFC 3339
+   */
   async #occurrenceAt(uuid: string, due: string): Promise<ToldOccurrence> {
     const options = this.requireKnown(uuid);
     const dueMs = parseTime('due', due);

@@ -182,7 +182,7 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   since(sinceMs: number | undefined): LogPosition | undefined;
   /** Resolves when there is an event at or after a position, or when the journal is closed. @throws the signal's reason if it aborts */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;
-  /** Syncs all events so far to disk synchronously, for a process that ends because of a fault. */
+  /** Syncs all events so far to disk before it returns, for a process that ends because of a fault. */
   flushNow(): void;
   /** Syncs all events, closes the journal, and resolves all calls of `waitForMore`. */
   close(): Promise<void>;

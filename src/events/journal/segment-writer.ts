@@ -90,7 +90,7 @@ export class SegmentWriter {
     });
   }
 
-  /** Syncs all lines so far synchronously. @throws the error of fdatasync(2) */
+  /** Syncs all lines so far to disk before it returns. @throws the error of fdatasync(2) */
   syncNow(): void {
     if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
   }

@@ -18,10 +18,10 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** Interval at which the engine sends a heartbeat to the store and reads operators' requests from it. */
+/** Interval, in milliseconds, at which the engine sends a heartbeat to the store and reads operators' requests from it. */
 const beatEveryMs = 2000;
 
-/** The stored states of the handlers are read again when they are this old. */
+/** Age, in milliseconds, at which the stored states of the handlers are read again. */
 const maxStateAgeMs = 10_000;
 
 /** The current state of one handler, for statistics. */

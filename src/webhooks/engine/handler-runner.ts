@@ -54,7 +54,7 @@ export class HandlerRunner {
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status status of the handler. It may live longer than this runner, because uploads may still wait for the handler
+   * @param status status of the handler. It can outlive this runner, because uploads may still wait for the handler
    * @param from position in the journal at which to begin
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {

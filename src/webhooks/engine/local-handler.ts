@@ -13,10 +13,10 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** Interval at which this process tries to own the handler, or renews its ownership. */
+/** Interval, in milliseconds, at which this process tries to own the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
-/** If a handler starts within this time after an operator's request, it reports the reason of the request. */
+/** If a handler starts within this time (in milliseconds) after an operator's request, it reports the reason of the request. */
 const reasonForMs = 60_000;
 
 export interface LocalHandlerDependencies {
@@ -29,7 +29,7 @@ export interface LocalHandlerDependencies {
   /** Aborts running requests. */
   abort: AbortSignal;
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
-  /** Creates the handler again. @throws ServiceError `unavailable` if its CA file cannot be read */
+  /** Creates a new instance of the handler. @throws ServiceError `unavailable` if its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
   /** Locked while this node acquires a handler. */

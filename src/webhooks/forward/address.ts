@@ -57,7 +57,7 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * Returns the path of a file at the target, as segments that are not encoded. Only a variable with a path may add segments.
+ * Returns the path of a file at the target, as segments that are not encoded. Only a variable with a path can add segments.
  *
  * @throws ServiceError `name-invalid` for a value that would lead out of the folder of the URL, or that is not a valid name at the target
  */

@@ -54,7 +54,7 @@ export class S3Target implements Target {
   readonly #options: ForwardOptions;
   readonly #endpoint: RemoteEndpoint;
   readonly #clock: Clock;
-  /** The URL of the bucket, without a `/` at the end. */
+  /** The URL of the bucket. */
   readonly #base: URL;
 
   constructor(url: TargetUrl, options: ForwardOptions, dependencies: { clock: Clock; caPem: string | undefined }) {
@@ -231,7 +231,10 @@ export class S3Target implements Target {
   }
 }
 
-/** Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name. */
+/**
+ * Returns the URL of the bucket. With a configured endpoint, the bucket is part of the path. At AWS, it is part of the host name, unless it
+ * contains a dot: the certificate of AWS does not match such a host name.
+ */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
   return bucket.includes('.')

@@ -103,8 +103,8 @@ const forbiddenEvent = String(eventIds.authenticationForbidden);
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * Returns the part of an event that receivers may see. It contains neither `code` and `extra` of a 403 reply
- * (docs/spec/authentication.md#refusal-by-the-endpoint) nor the reply of an inspection.
+ * Returns the part of an event that receivers may see. It contains neither `code` nor `extra` of a 403 reply
+ * (docs/spec/authentication.md#refusal-by-the-endpoint), and no reply of an inspection.
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;

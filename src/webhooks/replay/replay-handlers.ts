@@ -45,7 +45,7 @@ export function replayServer(uuid: string | undefined, name: string | undefined)
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
 }
 
-/** Maximum duration of a test in seconds. It is short, because an operator waits for the result. */
+/** Maximum timeout of a test at each URL, in seconds. It is short, because an operator waits for the result. */
 const longestS = 30;
 
 /** The dependencies of deliveries that an operator starts. */

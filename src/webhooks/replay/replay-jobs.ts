@@ -43,7 +43,8 @@ class ReplayResults {
 }
 
 /**
- * Yields the events of deliveries, each event once for its handler. The current filters are ignored. @param ids IDs of deliveries
+ * Yields the events of deliveries. For each handler, an event is yielded only once, even if several deliveries contain it. The current
+ * filters are ignored. @param ids IDs of deliveries
  */
 async function* deliveredEvents(
   journal: ReplayedJournal,

@@ -41,7 +41,7 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
   for await (const line of readLines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
-    // If the first line is not JSON, it begins a document of several lines.
+    // If the first line begins like JSON but is not complete, it begins a document of several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;

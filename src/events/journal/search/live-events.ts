@@ -70,7 +70,7 @@ export class KeptEvents {
     }
   }
 
-  /** Drops all events. The next event still gets the next number. */
+  /** Drops all events. The numbers of later events continue as before. */
   clear(): void {
     this.#blocks = [];
     this.#bytes = 0;
@@ -105,7 +105,7 @@ async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   }
 }
 
-/** Minimum time between two reads of the journal, and between two batches for a follower. */
+/** Minimum time between two reads of the journal, and between two batches for a follower, in milliseconds. */
 const readEveryMs = 50;
 const batchEveryMs = 250;
 
@@ -113,7 +113,8 @@ const batchEveryMs = 250;
 const maxAtOnce = 250;
 
 /**
- * Maximum number of blocks that are read again for a follower that returns, and maximum number of followers that read at the same time.
+ * Maximum number of blocks that are read again for a follower that returns, and maximum number of such followers that read at the same
+ * time.
  */
 const maxBlocksBack = 64;
 const readersBack = 2;
@@ -121,7 +122,7 @@ const readersBack = 2;
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Describes the events before `events` that were left out. `skipped` counts all of them, including those that are not selected. */
+  /** Describes the events that were left out before `events`. `skipped` counts all of them, including those that are not selected. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
   /** Position from which the follower can continue later. */
   next: LogPosition;

@@ -64,14 +64,14 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** Interval at which the summariser looks for missing summaries. */
+/** Interval at which the summariser looks for missing summaries, in milliseconds. */
 const checkEveryMs = 10_000;
 
 /** Ratio of the duration of a rest to that of the work before it, for a busy and for an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
-/** Maximum duration of a rest. Without it, a rest could be very long if the machine was suspended during the work. */
+/** Maximum duration of a rest, in milliseconds. Without it, a rest could be very long if the machine was suspended during the work. */
 const longestRestMs = 10_000;
 
 /** An event loop whose utilisation is above this share is busy. */

@@ -29,7 +29,7 @@ interface KeyHash {
   step: number;
 }
 
-/** Whether a filter may contain a key. */
+/** Whether a filter may contain a key. If not, the key is certainly absent. */
 export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   const bits = filter.length * 8;
   if (bits === 0) return false;
