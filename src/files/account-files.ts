@@ -382,7 +382,7 @@ export class AccountFiles {
     return spaceAt(path, this.mounts, this.account.quotaSizeBytes, this.environment.quotas);
   }
 
-  /** Runs a custom trigger on members of a folder. Emits one event `triggerRun` with their names. */
+  /** Runs a custom trigger on members of a folder: emits one event `triggerRun` with their names, to which event handlers react. */
   async runTrigger(folder: VirtualPath, name: string, members: readonly string[]): Promise<void> {
     this.environment.events.assertWritable();
     await this.events.emitDurable(eventIds.triggerRun, folder, { name, files: members });

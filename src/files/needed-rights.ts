@@ -9,7 +9,7 @@ const deleteMember = ['delete-file', 'delete-folder'] as const;
 
 /**
  * The rights that each operation needs on its path (docs/spec/authentication.md#permissions), for the checks of `AccountFiles` and for
- * explanations.
+ * the explanations of `svc explain`.
  */
 export const neededRights = {
   inspectFile,

@@ -23,7 +23,7 @@ const maxCounts = 2;
 
 /** The room that one upload claims under a quota. The caller ends the reservation with `commit`, `keep` or `release`. */
 export interface QuotaReservation {
-  /** Claims room for `bytes` more. @throws ServiceError `storage-full` if the quota has no such room */
+  /** Claims room for `bytes` more. @throws ServiceError `storage-full` if the quota has no room for them */
   take(bytes: number): Promise<void> | void;
   /**
    * Claims the final room, then runs `put`, which renames the upload to its final name. The caller has locked the mutex of the path, so

@@ -21,7 +21,10 @@ const recordName = 'uploads-under-way';
 /** If the file `recordName` is larger than this, entries that are no longer needed are removed from it. */
 const compactAboveBytes = 64 * 1024;
 
-/** Whether a name is the name of an upload's temporary file. Such files are never listed, and cannot be addressed. */
+/**
+ * Whether a name is the hidden name of an upload's content, or of an item that was set aside. Files with such a name are never listed, and
+ * cannot be addressed.
+ */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
 }
@@ -96,8 +99,8 @@ export function temporaryName(): string {
 }
 
 /**
- * A new name for the content of an upload that may continue after a restart. The sweep at the start of the service does not remove such
- * content.
+ * A new name for the content of an upload that may continue after a restart. When the service starts, it removes the remains of other
+ * uploads, but not such content.
  */
 export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
@@ -126,9 +129,9 @@ export interface Successor {
 }
 
 /**
- * A line of the record, about a file or folder ("item") at `path`. The next start moves the item back to `original`, or removes it:
+ * A line of the record, about a file or folder ("item") at `path`. The next start of the service moves the item back, or removes it:
  * - Without `original`, the item is removed.
- * - With `original` only, the item is moved back if `original` is free. If it is not free, the item was replaced, and is removed.
+ * - With `original` only, the item is moved back to `original` if that path is free. If it is not free, the item was replaced, and is removed.
  * - With a `successor`, the item is removed if the successor exists. Otherwise it is moved back; if `original` is not free, it gets a
  *   number.
  */

@@ -46,7 +46,7 @@ function openIfThere(roots: RealRoots, path: string, relative: string, { passesT
   try {
     return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
   } catch (error) {
-    // Only the top folder must exist. Others may have been removed meanwhile, or are not reachable.
+    // Only the top folder must exist. A sub-folder is skipped if it was removed meanwhile or cannot be reached.
     const { code } = asServiceError(error);
     if (relative !== '' && (code === 'not-found' || (passesTooDeep && code === 'name-invalid'))) return undefined;
     throw error;

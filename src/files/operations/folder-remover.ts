@@ -15,11 +15,11 @@ import { walkTree } from '../disk/walk-tree.ts';
 export interface SetAside {
   readonly realPath: string;
   putBack(): void;
-  /** Deletes the file or folder. If that fails, the next start tries again. */
+  /** Deletes the file or folder. If that fails, the next start of the service tries again. */
   remove(): Promise<void>;
 }
 
-/** Options of `setAside`: the folder of the hidden name, and the facts by which the next start ends the state after a crash. */
+/** Options of `setAside`: where the member gets its hidden name, and what the next start does with the member after a crash. */
 interface Aside {
   /** The opened folder in which the member gets a hidden name; by default the folder that contains it. */
   into?: OpenedFolder;

@@ -89,7 +89,8 @@ export async function relocate(move: Move): Promise<Replaced> {
   await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
-  // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename. The next start restores or removes it.
+  // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename. The next start of the service restores
+  // or removes the folder.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
   return { kind: put.replaced, trashed: put.kept && true };

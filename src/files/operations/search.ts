@@ -78,7 +78,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // The folder is skipped: it may not be listed, was removed meanwhile, or has a path that is too long for the system.
+      // The folder is skipped: the account has no right to list it, it was removed meanwhile, or its path is too long for the system.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }

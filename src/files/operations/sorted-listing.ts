@@ -67,7 +67,7 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
  * The members of a folder in a given order, in batches. Members are sorted in runs while they are read, and the runs are merged. At any
  * time, only some ten thousand members are objects; each of the others is packed into 19 bytes and its name.
  *
- * An empty batch means that a large folder is still being read. A reply may begin then.
+ * An empty batch means that a large folder is still being read. A reply may begin at this point.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;
