@@ -54,7 +54,7 @@ const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
 /** Maximum memory of one hash. */
 const memoryLimitBytes = 256 * 1024 * 1024;
-/** Largest product of N, r and p. Such a hash takes about two seconds. */
+/** Largest product of N, r and p. A hash with this product takes about two seconds. */
 const largestWork = 2 ** 23;
 const saltBytes = 16;
 const hashBytes = 32;
@@ -152,9 +152,9 @@ const maxWaiting = { ofOne: 256, inAll: 4096 };
 export const longestVerificationMs = 60_000;
 const maxRemembered = 1024;
 
-/** The place of a verification in the queue. */
+/** Decides the place of a verification in the queue. */
 export interface VerificationTurn {
-  /** Verifications of one source wait only for each other. */
+  /** A source with many verifications delays its own, not those of other sources. */
   source: string;
   /** Whether the same credentials were accepted from this source recently. If so, the verification has priority. */
   isKnown: boolean;

@@ -154,7 +154,8 @@ export class AuthChain {
   }
 
   /**
-   * Returns the identity for a token that was accepted from the same address within the last minute. This is as fast as a session.
+   * Returns the identity for a token that was accepted from the same address within the last minute. This is as fast as the lookup of a
+   * session.
    *
    * @returns undefined for any other token, which `authenticate` must check
    * @throws ServiceError `unavailable` while the store cannot be reached

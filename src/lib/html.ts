@@ -26,7 +26,7 @@ export function escapeHtml(text: string): string {
   return visibleControls(text.replace(/[&<>"']/g, (character) => entities[character] as string));
 }
 
-/** Escapes a value that a form sends back. The server receives exactly the same characters. */
+/** Escapes a value that a form sends back, so that the server receives exactly the same characters. */
 export function escapeFormValue(text: string): string {
   return text
     .replace(/[&<>"']/g, (character) => entities[character] as string)

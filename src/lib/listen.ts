@@ -60,7 +60,7 @@ export function listen(
   });
 }
 
-/** Returns the URL of a listening server, without a path. If the configured port is 0, it has the port that the system chose. */
+/** Returns the URL of a listening server, without a path. If the configured port is 0, the URL has the port that the system chose. */
 export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;

@@ -1,4 +1,4 @@
-/** Sends pages. Each promise resolves when the kernel has the bytes. */
+/** Sends the pages of a reply body, which are buffers. Each promise resolves when the kernel has the bytes. */
 interface PageWriter {
   write(bytes: Buffer): Promise<void>;
   end(): Promise<void>;

@@ -29,7 +29,7 @@ export function checkMemberName(name: string): void {
 }
 
 /**
- * Checks the name of a new member. Existing members with such names can still be used.
+ * Checks the name of a new member for control characters. Existing members with control characters in their names can still be used.
  *
  * @throws ServiceError `name-invalid` for a name with control characters (U+0000 to U+001F, U+007F)
  */

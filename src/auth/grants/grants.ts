@@ -102,10 +102,10 @@ export class Grants {
   }
 
   /**
-   * Replaces a token by a new one. Emits `tokenMade`, and `tokenEnded` with `rotated`.
+   * Replaces a token by a new one. Emits `tokenMade`, and `tokenEnded` with the reason `rotated`.
    *
    * @param overlapMs time in milliseconds for which the old token stays valid
-   * @param maximum number of tokens that the account may have; each of them may also have a successor
+   * @param maximum number of tokens that the account may have; twice as many may exist while tokens overlap with their successors
    * @param maximumMs current maximum life of the account's tokens in milliseconds
    * @throws ServiceError `not-found` for a token that is not valid; otherwise the errors of `GrantStore.add`
    */
@@ -183,8 +183,8 @@ export class Grants {
   }
 
   /**
-   * Returns the valid grants of one kind, newest first. For the holder of a token, these are only the grants that were created with that
-   * token.
+   * Returns the grants of one kind that are valid or will become valid, newest first. For the holder of a token, these are only the grants
+   * that were created with that token.
    *
    * @throws ServiceError `unavailable`
    */

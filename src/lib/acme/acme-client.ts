@@ -259,7 +259,7 @@ function checkedUrl(value: unknown, what: string): string {
   throw new AcmeError(`the authority gave no https URL for ${what}`);
 }
 
-/** Returns the time of a Retry-After header in milliseconds (RFC 9110 §10.2.3), at most a day; 0 without the header. */
+/** Returns the pause that a Retry-After header asks for (RFC 9110 §10.2.3), in milliseconds and at most a day; 0 without the header. */
 function parseRetryAfter(retryAfter: string, nowMs: number): number {
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;

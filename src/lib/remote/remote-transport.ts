@@ -122,7 +122,8 @@ export function createTransport(caPem?: string): Transport {
 
   return {
     async fetch(input, init: TransportInit = {}) {
-      // Lets Node.js read bytes that have arrived on idle connections. It then closes these connections, so that no request uses them.
+      // Lets Node.js read bytes that have arrived on idle connections. `cutUnasked` then closes these connections, so that no request uses
+      // them.
       const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
       for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
       return (await send(String(input), init)) as Response;
@@ -135,8 +136,8 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /**
- * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply, and a refused login could
- * succeed.
+ * Closes idle connections that receive data. Otherwise, the next request would take the data for its reply, so that a login that the
+ * endpoint refuses could succeed.
  */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {

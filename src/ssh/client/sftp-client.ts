@@ -17,7 +17,7 @@ const keepaliveMs = 15_000;
 const fileType = 0o170000;
 const folderType = 0o040000;
 
-/** A request that a server refused (draft-ietf-secsh-filexfer-02 §7). */
+/** Thrown for a request that the server refused (draft-ietf-secsh-filexfer-02 §7). */
 class SftpRefusal extends Error {
   readonly code: number;
 

@@ -6,7 +6,7 @@ import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
 /**
- * The extensions that the service announces, by name and version. The service does not offer `hardlink@openssh.com` and
+ * The extensions that the service announces, by name and version. The service offers neither `hardlink@openssh.com` nor
  * `users-groups-by-id@openssh.com`.
  */
 export const announcedExtensions = [
@@ -83,7 +83,8 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 }
 
 /**
- * Copies the current content of one open file to another. The two handles can refer to the same file, which then grows.
+ * Copies the content of one open file to another. Content that is added during the copy is not copied, because both handles can refer to
+ * the same file, which then grows.
  *
  * @returns whether the source contained as many bytes as requested
  * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder` for a folder

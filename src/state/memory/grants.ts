@@ -115,7 +115,11 @@ export class FileGrants implements GrantStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores grants and changes from another node. They are on disk when the promise resolves. @throws the errors of `GrantFile.write` */
+  /**
+   * Stores grants and changes, for example those of another node. They are on disk when the promise resolves.
+   *
+   * @throws the errors of `GrantFile.write`
+   */
   async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
     const over: Grant[] = [];
     for (const item of items) {

@@ -5,7 +5,7 @@ import { type Attributes, attributeFlags, type Handle, packetTypes } from './pac
 /** Thrown if the fields of a packet are not valid. */
 export class MalformedFields extends Error {}
 
-/** Reads the fields of a packet one after the other. All methods throw `MalformedFields`. */
+/** Reads the fields of a packet one after the other. A method that meets an invalid field throws `MalformedFields`. */
 export class FieldReader {
   readonly #bytes: Buffer;
   #at: number;
@@ -83,7 +83,7 @@ export class FieldReader {
   }
 }
 
-/** The union of one request type for each kind. */
+/** A union with one request type for each kind; all of them have the same fields. */
 type Each<Kind extends string, Fields> = Kind extends unknown ? { kind: Kind; id: number } & Fields : never;
 
 /** A parsed request of a client. */

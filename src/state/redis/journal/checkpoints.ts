@@ -95,7 +95,11 @@ export class Checkpoints {
     this.#all.splice(0, keepFrom);
   }
 
-  /** @param id last ID of the stream; a node that has sent nothing yet starts there */
+  /**
+   * States which data of Redis the checkpoints belong to.
+   *
+   * @param id last ID of the stream; a node that has sent nothing yet starts there
+   */
   belongTo(marker: string, id: string): void {
     this.#marker = marker;
     const [only] = this.#all;
