@@ -46,7 +46,8 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // All routes from here on need an administrator. Changes need the role operator; decisions about held uploads need only reviewer.
+  // All routes from here on need an administrator. Changes need the role operator. For decisions about held uploads, the role reviewer
+  // suffices.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);

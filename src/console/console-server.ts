@@ -44,7 +44,10 @@ export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | '
   passwords: PasswordVerifier;
 };
 
-/** The listening side of one `console` service, with its sessions. A reload creates a new one only if `keepsListening` says so. */
+/**
+ * The listening side of one `console` service, with its sessions. A reload keeps it if `keepsListening` returns true, and otherwise
+ * replaces it.
+ */
 export class ConsoleServer {
   readonly #passwords: PasswordVerifier;
   #service: ConsoleService;
@@ -119,8 +122,8 @@ export class ConsoleServer {
   }
 
   /**
-   * Returns whether `replace` can apply these options. It can if they leave the address, the use of TLS, and the use of client certificates
-   * as they are.
+   * Returns whether `replace` can apply these options. It can if these options do not change the address, the use of TLS, or the use of
+   * client certificates.
    */
   keepsListening(options: ConsoleOptions): boolean {
     const { address, port, tls_client_ca_path, ...rest } = this.#service.options;
@@ -258,8 +261,8 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients have to connect again, because the new authorities possibly do not trust their certificates. The delay leaves time to send
-    // the reply to the reload.
+    // Clients have to connect again, because their certificates are possibly no longer trusted. The delay leaves time to send the reply to
+    // the reload.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

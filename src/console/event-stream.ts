@@ -166,8 +166,8 @@ export class EventStreams {
   }
 
   /**
-   * Returns whether the reader has disconnected, been logged out or lost access. This can happen while the request is checked. The reply is
-   * not listed here at that time, so nothing else would end it.
+   * Returns whether the reader has disconnected, been logged out or lost access. This can happen while the request is checked. At that
+   * time, the reply is not yet in the lists of this object, so nothing else would end it.
    */
   #isOver({ outgoing, administrator, session }: Reader): boolean {
     return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));

@@ -74,7 +74,8 @@ export interface ReplaySource {
    *
    * @param by name of the administrator
    * @returns its ID
-   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` and `unavailable` like `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many replays are waiting; `bad-request` for a handler that is not configured,
+   * `unavailable` for a handler that cannot be created
    */
   start(request: ReplayRequest, by: string): Promise<string>;
   /** Returns the replays, newest first. */
@@ -94,6 +95,6 @@ export interface ConfigurationSource {
   running(): LoadedConfig;
   /** Checks the file on disk. @throws ServiceError `bad-request` if it cannot be read */
   checked(): Checked | undefined;
-  /** Reloads the file on all nodes. Each of them applies or refuses it. */
+  /** Reloads the file on all nodes. Each node applies the file or refuses it. */
   reload(): Promise<ReloadOfAll>;
 }

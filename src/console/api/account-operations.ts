@@ -7,7 +7,7 @@ import { discardOrder, heldOrder, heldResults, highestLimit, restoreOrder, resto
 import type { Operation } from './openapi/operation.ts';
 import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
 
-/** The query that selects sessions, locks, bans, uploads or deleted files. */
+/** The query that selects items of one collection, such as sessions, locks, bans, uploads or deleted files. */
 const whichItems = z.object({
   id: z.array(text).describe('ID of an item; repeatable.'),
   account: text.describe('Name of an account.'),

@@ -44,8 +44,8 @@ const dueList = z.object({
   total: z.int().min(0),
 });
 /**
- * A copy, because the document refers to a schema that is itself a reply. `toldOccurrence` is nullable in other replies, and a reference in
- * OpenAPI 3.0 cannot be.
+ * A copy of `toldOccurrence`. If the original were a reply, other replies would contain references to it. But they need it to be nullable,
+ * which a reference in OpenAPI 3.0 cannot be.
  */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });

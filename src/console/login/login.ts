@@ -129,7 +129,7 @@ export function showMe(c: ConsoleContext): Response {
   return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// Ends the session whose cookie is replaced, because an attacker who planted that cookie would know its ID (session fixation).
+// The session of the earlier cookie ends, because an attacker who had planted this cookie would know its ID (session fixation).
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);

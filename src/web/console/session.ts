@@ -23,7 +23,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
       (error) => problemText(error, 'linkOver'),
     );
     if (message === undefined) {
-      // Call it later, because the page ignores it until this function has returned.
+      // Call `onSuccess` later, because until this function has returned, the page ignores the call.
       setTimeout(onSuccess);
       return;
     }

@@ -114,7 +114,7 @@ function groupView(results: readonly ReplayResult[]): HTMLElement {
   return make('section.group', resultItem(first, results.length), others.length > 0 && more);
 }
 
-/** Shows a result. @param count number of results that are shown as this one */
+/** Shows a result. @param count number of results of a group, if this one stands for all of them */
 function resultItem(result: ReplayResult, count = 1): HTMLElement {
   const times = count > 1 ? [' ', make('b', `× ${numberText(count)}`)] : [];
   if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad'), ...times], hint([result.skipped, result.reason]));

@@ -24,7 +24,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // If a page has no events, its search reached a limit. The next page continues it.
+      // A page without events means that the search reached a limit of time or bytes. The next page continues the search.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);

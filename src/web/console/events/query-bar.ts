@@ -31,7 +31,7 @@ export type SeenValues = (key: QueryKey) => Iterable<string>;
  * become chips when the search starts.
  *
  * @param search called with the new conditions
- * @param onProblem called after each check of the content with whether it cannot be searched for
+ * @param onProblem called after each check of the content. `isBad` says that it cannot be searched for
  */
 export function queryBar(
   query: URLSearchParams,

@@ -87,7 +87,7 @@ function clockAfter(clock: string, seconds: number): string {
   return hours(((minutes + 1440) % 1440) * 60).padStart(5, '0');
 }
 
-/** States from worst to best. The state of a day is the worst of its occurrences. */
+/** States from worst to best. The state of a day is the worst state of its occurrences. */
 const worstFirst: readonly ToldOccurrence['state'][] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
 
 /** Signs for the states, so that the calendar can be read without colours. */

@@ -75,7 +75,8 @@ function listeners(stage: HTMLElement) {
 /**
  * Watches swipes over a film, except on its controls.
  *
- * @param go shows the file that is `by` steps away @returns a controller that ends the watching
+ * @param go shows the file that is `by` steps away
+ * @returns a controller that ends the watching
  */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);
