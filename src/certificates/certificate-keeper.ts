@@ -260,7 +260,7 @@ export function certificateFault(pem: string, domains: readonly string[], nowMs:
   return missing === undefined ? undefined : `it is not for ${missing}`;
 }
 
-/** Returns whether TLS works with a certificate and its key, even if clients may refuse the certificate. */
+/** Returns whether TLS works with a certificate and its key, even if clients refuse the certificate. */
 function isServable(pem: string): boolean {
   return checkTlsPairs(pem, pem, 0).every(({ severity }) => severity !== 'error');
 }

@@ -55,7 +55,7 @@ export class Certificates {
   }
 
   /**
-   * Creates the certificate files of all services, and listens where challenges will arrive.
+   * Creates the certificate files that are missing, and listens where challenges will arrive.
    *
    * @param config configuration of all nodes of this machine, because each of them can order certificates
    * @throws ServiceError `unavailable` if an address cannot be used

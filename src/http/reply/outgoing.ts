@@ -34,7 +34,7 @@ const requestIdKey = Symbol('request ID');
 
 type NamedReply = Outgoing & { [requestIdKey]?: string };
 
-/** Stores the ID of the request in its reply. */
+/** Stores the ID of a request as a property of the reply. */
 export function nameReply(outgoing: Outgoing, requestId: string): void {
   (outgoing as NamedReply)[requestIdKey] = requestId;
 }

@@ -35,9 +35,7 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
 /** Connection headers of HTTP/1, which an HTTP/2 stream must not have (RFC 9113 §8.2.2). */
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
-/**
- * Converts header lines to the object that an HTTP/2 stream needs. It also validates the values, because Node.js does so only for HTTP/1.
- */
+/** Converts header lines to the object that an HTTP/2 stream needs. Also validates the values, because Node.js does so only for HTTP/1. */
 export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {

@@ -47,7 +47,7 @@ export interface ChunkedReply {
   /** Default 200. */
   status?: number;
   /**
-   * Number of chunks to collect before the status is sent. An error up to then becomes an error reply; a later error cuts the connection.
+   * Number of chunks to collect before the status is sent. An error before that becomes an error reply; a later error cuts the connection.
    * The default is 2, so that a body of one chunk gets a Content-Length. Use 0 if the first chunk can take long.
    */
   startsAfter?: 0 | 1 | 2;

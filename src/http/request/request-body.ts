@@ -35,7 +35,7 @@ export function endUnreadBody(exchange: Exchange): void {
   };
   incoming.on('data', exchange.catching(onPiece));
   const socket: Socket = incoming.socket;
-  // Do not let Node.js destroy the socket: the client may not yet have read the reply from its receive buffer.
+  // Do not let Node.js destroy the socket: the reply can still be unread in the client's receive buffer.
   socket.destroySoon = () => socket.end();
   const cut = exchange.catching(() => socket.destroy());
   service.clock.after(lingerMs, cut);

@@ -35,7 +35,7 @@ export type RequestTarget =
   /** `*`, the target of an OPTIONS request for the whole server. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, with the error that gives the reason. `isOfLink` is true if the target may contain the secret of a link. */
+  /** An invalid target, with the error that gives the reason. `isOfLink` is true if the target could contain the secret of a link. */
   | { kind: 'refused'; fault: unknown; isOfLink: boolean; query: '' };
 
 /** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
@@ -116,7 +116,7 @@ function splitTarget(raw: string): { path: string; query: string } {
   return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
-/** Decodes one segment, which may contain percent codes and raw bytes. @throws ServiceError `name-invalid` */
+/** Decodes one segment, which can contain percent codes and raw bytes. @throws ServiceError `name-invalid` */
 function decodeSegment(segment: string): string {
   if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) {
     checkDots(segment);

@@ -29,7 +29,7 @@ function send104({ incoming, outgoing }: Exchange, version: number, state: Reado
   (outgoing as unknown as RawReply)._writeRaw(`HTTP/1.1 104 Upload Resumption Supported\r\n${lines.join('')}\r\n`, 'latin1');
 }
 
-/** Base URL of the problem types of the draft for resumable uploads (IANA registry of RFC 9457). */
+/** Base URL of the problem types that the draft for resumable uploads defines (IANA registry of RFC 9457). */
 const problemTypes = 'https://iana.org/assignments/http-problem-types#';
 
 /** Returns headers that describe the progress of an upload. */

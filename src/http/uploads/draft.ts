@@ -140,7 +140,7 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * Returns the headers that a client may have missed with the first reply. They say whether the upload is held; a visitor also gets the
+ * Returns the headers that a client missed if it did not get the first reply. They say whether the upload is held; a visitor also gets the
  * receipt.
  */
 function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {

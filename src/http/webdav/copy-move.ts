@@ -93,7 +93,7 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, isFolder, false));
 }
 
-// With `webdav_compatibility`, the final slash of a folder may be missing, because clients such as Windows Explorer omit it and follow no
+// With `webdav_compatibility`, the URL of a folder needs no final slash, because clients such as Windows Explorer omit it and follow no
 // redirect.
 function checkForm(exchange: Exchange, source: Entry, request: TransferRequest): void {
   const { target, service } = exchange;

@@ -26,7 +26,7 @@ export class Peer {
   readonly #waiting = new Map<number, Waiting>();
   #lost: ServiceError | undefined;
 
-  /** @param onIgnored called once, for a malformed message or for a reply without a question */
+  /** @param onIgnored called for the first message that is malformed, asks an unknown question, or answers no question */
   constructor(process: ChildProcess | NodeJS.Process, answers: Record<string, (value: never) => unknown>, onIgnored: () => void) {
     this.#process = process;
     this.#answers = new Map(Object.entries(answers));
