@@ -131,7 +131,7 @@ export interface Successor {
 /**
  * A line of the record, about a file or folder ("item") at `path`. The next start of the service moves the item back, or removes it:
  * - Without `original`, the item is removed.
- * - With `original` only, the item is moved back to `original` if that path is free. If it is not free, the item was replaced, and is removed.
+ * - With `original` only, the item is moved back to `original` if that path is free. If not, the item was replaced, and is removed.
  * - With a `successor`, the item is removed if the successor exists. Otherwise it is moved back; if `original` is not free, it gets a
  *   number.
  */

@@ -181,7 +181,7 @@ function check(move: Move, { relativePath, isLink }: Member): void {
  * can be added to it meanwhile.
  *
  * @param rename gives the content its new name
- * @throws `needsJudgement` if a member needs an inspection; ServiceError `unprocessable` for a link
+ * @throws `needsJudgement` if the file, or a file in the folder, needs an inspection; ServiceError `unprocessable` for a link
  */
 export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => Promise<T>): Promise<T> {
   const { paths, source, entry } = move;
@@ -213,6 +213,7 @@ export async function renameJudged<T>(move: Move, rename: (content: Unnamed) => 
 
 /** The steps of a move that follow its inspections. */
 interface JudgedMove {
+  /** Called after the move. Ends older held uploads that have the same names as the moved files. */
   given(): Promise<void>;
   /** Holds a single file for review. @returns the error for the client */
   hold?: () => Promise<ServiceError>;
@@ -224,7 +225,7 @@ interface JudgedMove {
  * Inspects the files of a move that is made with a copy. Nothing is moved unless all files are accepted.
  *
  * @param hidden name of the copy, in the folder of the target
- * @throws ServiceError `unprocessable` if a file is refused, or if a file of a folder would be held
+ * @throws ServiceError `unprocessable` if inspections refuse a file, or would hold a file in a folder that is moved
  */
 export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove> {
   const { paths, entry, target, to } = move;
@@ -292,8 +293,8 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
 }
 
 /**
- * Refuses to move a folder that has held uploads, if the move needs a copy (to another file system, or because of inspections). A copy
- * would lose the held uploads.
+ * Refuses to move a folder that has held uploads. Called if the move needs a copy (to another file system, or because of inspections),
+ * because a copy would lose the held uploads.
  *
  * @throws ServiceError `unprocessable`
  */
