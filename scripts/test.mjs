@@ -77,7 +77,7 @@ const disabledFeatures = [
   'PreconnectToSearch',
 ];
 
-/** Foreign programs that tests use, with their Debian packages. */
+/** Other programs that tests use, with their Debian packages. */
 const programs = {
   htpasswd: 'apache2-utils',
   sshd: 'openssh-server',

@@ -10,7 +10,8 @@ interface HandlerHistory {
 
 /**
  * To save memory, a position in a file is kept as one number. It has 36 bits for the offset in a file of at most 64 GiB, and 17 bits for
- * the number of the file. A position in a Redis stream has a time instead of a file number, so it is kept as a string.
+ * the number of the file. A position in a Redis stream has a time instead of a file number. A time does not fit into 17 bits, so the
+ * position is kept as a string.
  */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
