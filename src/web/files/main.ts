@@ -138,7 +138,7 @@ function startQuestions(): void {
     (event) => {
       const { target: form, submitter: button } = event;
       if (!(form instanceof HTMLFormElement && button instanceof HTMLButtonElement)) return;
-      // `form.action` would be the button with this name.
+      // `form.action` would be the button whose name is `action`.
       if (!isAccountPage(form.getAttribute('action') ?? '')) return;
       const asks = button.name === 'action' && button.value.startsWith('confirm-');
       if (!asks && button.value !== 'restore') return;
@@ -153,7 +153,7 @@ const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
 
-/** Shows the times of rows in the reader's format, updates relative times, and shows the full time under the pointer. */
+/** Shows the times of rows in the reader's format, and full times as tooltips. Times such as "5 minutes ago" are updated. */
 function startRowDates(): void {
   const timeCell = (row: Row) => row.querySelector<HTMLElement>('[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));

@@ -7,7 +7,7 @@ let underWay: Promise<boolean> | undefined;
 
 /** Asks for the password after the session has ended. Concurrent calls share one dialog. @returns whether the user signed in */
 export function signInAgain(): Promise<boolean> {
-  // The page of a share link asks for the password of the link when it is loaded.
+  // When the page of a share link is reloaded, it asks for the password of the link.
   if (location.pathname.startsWith('/__svc__/')) {
     location.reload();
     return Promise.resolve(false);

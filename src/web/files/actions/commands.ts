@@ -25,13 +25,16 @@ export interface Outcome<T extends Placed = Placed> {
 type Part = { done: number; total: number };
 
 interface Course {
-  /** Called with the number of processed members, including failed ones, and with the progress of the current one. */
+  /**
+   * Called with the number of processed members, including failed ones, and with the progress of the current member if it is a copied
+   * folder.
+   */
   onProgress: (count: number, part?: Part) => void;
   /** When it is aborted, the service stops its work, too. */
   signal: AbortSignal;
 }
 
-/** A folder command, which is a POST to a folder about some of its members, without these targets. */
+/** A folder command without its targets. Such a command is a POST to a folder. Its targets are members of that folder. */
 type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 /** A command and its targets, which can be in several folders. */

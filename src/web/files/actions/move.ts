@@ -13,8 +13,8 @@ let dragged: readonly Row[] = [];
 let target: HTMLElement | undefined;
 
 /**
- * Lets the user drag rows to folders in the list and in the breadcrumbs. Files that are dragged in from outside the page are not its
- * concern.
+ * Lets the user drag rows to folders in the list and in the breadcrumbs. Files that are dragged in from outside the page are handled in
+ * `uploads/`.
  */
 export function startDrag(): void {
   endDrag();

@@ -75,8 +75,8 @@ function isTypingAhead(): boolean {
 }
 
 /**
- * Moves to the next name that begins with the typed letters. If one letter is typed repeatedly, moves through the names that begin with
- * this letter.
+ * Moves the focus to the next name that begins with the typed letters. If the same letter is typed several times, the focus moves through
+ * all names that begin with this letter.
  */
 function typeAhead(key: string): void {
   const letter = normalised(key);

@@ -12,7 +12,7 @@ export async function growingList(
   const grow = async () => {
     button.disabled = true;
     const added = await next();
-    // The button, now disabled, has lost the focus in some browsers (to the body). If it had the focus, the first new item gets it.
+    // In some browsers, a button that is disabled loses the focus to the body. If the button had the focus, the first new item gets it.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;

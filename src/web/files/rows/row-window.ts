@@ -2,7 +2,7 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Rows are kept in the document up to this distance above and below the window. It is a fraction of the window's height. */
+/** Rows are kept in the document up to this distance above and below the window, as a fraction of the window's height. */
 const readyPart = 0.75;
 
 /**
@@ -16,8 +16,8 @@ const rowsAtOnce = 3;
 const hiddenRowsAtOnce = 60;
 
 /**
- * Delays in milliseconds before more rows are added. Usually it is `frameMs`, so that each group of rows has its own frame. After the page
- * was scrolled it is `scrolledMs`, if only invisible rows are missing.
+ * Delays in milliseconds before more rows are added. The delay is usually `frameMs`, so that each group of rows has its own frame. After
+ * the page was scrolled, the delay is `scrolledMs` if only invisible rows are missing.
  */
 const frameMs = 20;
 const scrolledMs = 100;

@@ -79,7 +79,7 @@ export interface Member {
   modified: number;
   /** ID of an item of the trash, for example, where several items can have the same name. */
   id?: string | undefined;
-  /** Classes of the link. They are the kind of preview, and the icon if the kind does not determine it. */
+  /** Classes of the link. They name the kind of preview, and the icon if the kind does not determine the icon. */
   look: string;
 }
 
