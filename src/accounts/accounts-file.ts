@@ -56,7 +56,7 @@ interface Content {
 }
 
 interface AccountsFileOptions {
-  /** Whether other processes may use the same file. */
+  /** Whether other processes could use the same file. */
   isShared?: boolean;
   /** Called when accounts have changed. Without `onChange`, the file is checked only when an account is looked up. */
   onChange?: (() => void) | undefined;

@@ -28,7 +28,7 @@ export class InspectionRules {
     return this.options.general.length === 0 && this.#rules.every(({ inspections }) => inspections.length === 0);
   }
 
-  /** Whether the inspections may differ from path to path. */
+  /** Whether the inspections can differ from path to path. */
   get hasRules(): boolean {
     return this.#rules.length > 0;
   }

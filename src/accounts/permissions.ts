@@ -28,9 +28,9 @@ export function expressionCost(source: string): number {
 }
 
 function regularExpressionCost(text: string): number {
-  /** Sizes of the open expression and of its open groups. */
+  /** Sizes of the expression and of each group that has begun but not ended. */
   const open = [0];
-  /** Size of the part that a repetition would repeat. It is not yet included in `open`. */
+  /** Size of the part that a repetition at this point would repeat. It is not yet included in `open`. */
   let last = 0;
   const add = (size: number) => {
     open[open.length - 1] = (open.at(-1) ?? 0) + last;

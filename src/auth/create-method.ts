@@ -43,7 +43,7 @@ export interface MethodDependencies extends CalloutDependencies {
   accounts: Readonly<Record<string, LocalAccountOptions>>;
   dataFolderPath: string;
   passwords: PasswordVerifier;
-  /** Whether other processes may use the same accounts files. */
+  /** Whether other processes could use the same accounts files. */
   isAccountsFileShared: boolean;
   /** Called after the accounts of a file have changed. */
   onAccountsChanged?: () => void;

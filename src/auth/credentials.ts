@@ -28,7 +28,7 @@ export interface Identity {
   readonly uuid: string;
   /** The method that accepted the account. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** The account from the reply of a callout; undefined if the method itself can find the account. */
+  /** The account from the reply of a callout (a request to a remote endpoint); undefined if the method itself can find the account. */
   readonly configuration?: AccountConfiguration | undefined;
   /** Undefined if the method keeps no credentials. */
   readonly proof?: Proof | undefined;

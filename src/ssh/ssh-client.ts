@@ -27,7 +27,7 @@ interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
   /** The client's software, as it identifies itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
-  /** Aborted once the connection or the served channel has ended. From then on, nothing can be sent. */
+  /** Aborted when the connection or the served channel has ended. From then on, nothing can be sent. */
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop. A channel then ends as soon as it has no open file. */
   readonly leaving: AbortSignal;
@@ -45,7 +45,7 @@ interface ConnectionState {
 export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 'options' | 'observe' | 'clock' | 'log' | 'handles'> {
   /** The ID of the connection in events and in the log. */
   readonly connectionId: string;
-  /** @throws ServiceError `unauthorized` once the account has lost access, as `files` does */
+  /** @throws ServiceError `unauthorized` if the account has lost access; `files` throws it, too */
   readonly account: Account;
   /** The account's files, which emit the events of this client. All channels use one object while the account stays the same. */
   readonly files: AccountFiles;

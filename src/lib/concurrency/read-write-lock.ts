@@ -9,7 +9,7 @@ export class ReadWriteLock {
   #running = 0;
   #isExclusive = false;
 
-  /** Runs an action after the exclusive actions that were requested earlier. It may run together with other shared actions. */
+  /** Runs an action after the exclusive actions that were requested earlier. Other shared actions can run at the same time. */
   shared<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(false, action);
   }

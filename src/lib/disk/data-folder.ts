@@ -118,8 +118,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Two processes may find the same stale lock, and the slower one must not remove the new lock of the faster one. Each process therefore
-// first takes another lock, whose name is derived from the stale one. Then it checks that the stale lock still exists.
+// If two processes find the same stale lock, the slower one must not remove the new lock of the faster one. Each process therefore first
+// takes another lock, whose name is derived from the stale one. Then it checks that the stale lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);

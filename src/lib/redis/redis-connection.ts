@@ -6,7 +6,7 @@ import type { RedisAddress } from './redis-url.ts';
 interface PrimaryFinder {
   /**
    * Whether to check regularly that the server still has the data. A primary that is cut off from Sentinel does not know that it was
-   * replaced. A cluster node needs no check: once it no longer has the data, it answers MOVED or does not answer.
+   * replaced. A cluster node needs no check: when it no longer has the data, it answers MOVED or does not answer.
    */
   readonly mustCheck: boolean;
   /** @throws Error if no server answers, or none has the data */

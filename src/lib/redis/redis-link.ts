@@ -195,7 +195,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  /** Renames keys of other programs. After that, a failed command may be tried again. */
+  /** Renames keys of other programs. After that, a failed command can be tried again. */
   #setForeignKeysAside(): Promise<boolean> {
     this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
       this.#settingAside = undefined;

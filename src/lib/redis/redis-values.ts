@@ -77,7 +77,7 @@ export async function setForeignKeysAside(
   return isAny;
 }
 
-/** Maximum number of values that this process remembers as logged. Older ones may be logged again. */
+/** Maximum number of values that this process remembers as logged. Older ones can be logged again. */
 const maxTold = 10_000;
 
 /**

@@ -41,7 +41,7 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client may close the channel while replies are still waiting to be sent.
+    // The client can close the channel while replies are still waiting to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);

@@ -100,7 +100,7 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** Time in milliseconds for which a closing connection may still send its buffered bytes. */
+/** Time in milliseconds for which a closing connection can still send its buffered bytes. */
 const farewellMs = 1000;
 
 /** Code of the reason with which a client is disconnected if no authentication method is left to try (RFC 4253 §11.1). */
@@ -218,7 +218,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     if (!this.#channels || this.#channels.count === 0) this.end('The service stops.');
   }
 
-  /** Closes the connection once its buffered bytes have been sent. */
+  /** Closes the connection when its buffered bytes have been sent. */
   end(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -291,7 +291,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** Called when all bytes were sent, or when sending may continue. A client that reads its replies counts as active. */
+  /** Called when all bytes were sent, or when sending can continue. A client that reads its replies counts as active. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();

@@ -35,7 +35,7 @@ export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Returns whether an extension is supported. Clients may request others. */
+/** Returns whether an extension is supported. Clients can request others. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
@@ -171,7 +171,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
  * Reads an open file in pieces, each in its own buffer.
  *
  * @param lengthBytes number of bytes; 0 means up to the end
- * @throws ServiceError `client-gone` once `ended` is aborted
+ * @throws ServiceError `client-gone` after `ended` was aborted
  */
 export async function* readContent(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {
   let left = lengthBytes || Number.POSITIVE_INFINITY;

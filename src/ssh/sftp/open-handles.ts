@@ -40,7 +40,7 @@ export class RequestOrder {
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const locks = new Set([own, ...open]);
-    // An earlier request that still waits may open a file at this path, or move a file to this path.
+    // An earlier request that still waits could open a file at this path, or move a file to this path.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
     const current = { paths: request.paths, isDeep: request.isDeep, locks };
     this.#onPaths.add(current);
@@ -148,7 +148,7 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle. The action may run at the same time as other shared actions of this handle. Such actions start in the
+   * Runs an action with a handle. The action can run at the same time as other shared actions of this handle. Such actions start in the
    * order of the requests.
    *
    * @throws ServiceError `precondition-failed`: immediately if the handle is not open, or later if an earlier request closed it

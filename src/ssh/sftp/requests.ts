@@ -235,7 +235,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** Returns the entry at a path. The entry may be that of a running upload or of a held file. */
+  /** Returns the entry at a path, including the entries of running uploads and of held files. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;

@@ -57,7 +57,7 @@ function finalNames(patterns: readonly string[]): (name: string) => string | und
   };
 }
 
-/** Reports an unreadable request with event `sshRequestUnreadable`. One event may stand for many requests. */
+/** Reports an unreadable request with event `sshRequestUnreadable`. One event can stand for many requests. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
@@ -100,7 +100,7 @@ class SftpSession {
    */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
-  /** Continues to handle received bytes; called when there may be room again. */
+  /** Continues to handle received bytes; called when there could be room again. */
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -170,7 +170,7 @@ class SftpSession {
         this.#splitter.push(chunk);
         this.#goOn();
       });
-      // Wait only for the end of the readable side: a client that has stopped sending may still receive replies.
+      // Wait only for the end of the readable side: a client that has stopped sending can still receive replies.
       finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
     });
   }
@@ -310,6 +310,6 @@ class SftpSession {
 }
 
 function requestName(request: AnsweredRequest): string {
-  // Clients may request any extension, so all unknown ones share one name.
+  // Clients can request any extension, so all unknown ones share one name.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

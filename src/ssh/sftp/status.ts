@@ -52,7 +52,7 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
 /** Returns the status for an error. An unexpected error gets a reference, which is also in the log. */
 export function toStatus(error: unknown, { log, options }: Pick<SshClient, 'log' | 'options'>): { code: StatusCode; message: string } {
   if (error instanceof ServiceError && options.public_error) {
-    // If an inspection refused the file, the inspection may provide the message.
+    // If an inspection refused the file, the inspection can provide the message.
     const { message } = (error.details.public_refusal ?? {}) as { message?: string };
     if (message !== undefined) return { code: statusByError[error.code], message };
   }

@@ -274,7 +274,7 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** Hashes a name for use in a Redis key, because a name may have any length and any characters. */
+/** Hashes a name for use in a Redis key, because a name can have any length and any characters. */
 function hashed(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

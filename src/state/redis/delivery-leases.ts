@@ -85,7 +85,7 @@ const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then
 
 /*
  * KEYS: lease, journal, records. ARGV: token, handler, ID of the last delivered event, record, ID of the oldest record to keep. A node that
- * lost the lease may record its deliveries, but cannot move the position of the handler (fencing).
+ * lost the lease can still record its deliveries, but cannot move the position of the handler (fencing).
  */
 const recordScript = redisScript(`
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], 'MINID', '~', ARGV[5], '*', 'record', ARGV[4]) end

@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // Expired locks stay in the hash until the next script removes them, so this may return false although all locks have expired.
+  // Expired locks stay in the hash until the next script removes them, so this can return false although all locks have expired.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }

@@ -243,7 +243,7 @@ export class RedisSessions implements SessionStore {
     if (known) renewIn(known, fingerprints);
   }
 
-  /** Yields the active sessions in pages. A session may appear twice. */
+  /** Yields the active sessions in pages. A session can appear twice. */
   async *#scan(): AsyncGenerator<Seen[]> {
     let cursor = '0';
     do {

@@ -4,7 +4,7 @@ export const maxPacketBytes = 257 * 1024;
 /** Thrown if the framing of the stream is broken. Nothing after this point can be read. */
 export class BrokenFraming extends Error {}
 
-/** Number of pieces above which a packet is joined. This limit is needed because a client may send single bytes. */
+/** Number of pieces above which a packet is joined. This limit is needed because a client can send single bytes. */
 const maxChunks = 64;
 
 /** A packet without its length field, in the pieces in which it arrived. The type comes first, then the fields. */
