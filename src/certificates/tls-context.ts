@@ -14,7 +14,7 @@ import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib
 import type { TlsOptions } from './options.ts';
 
 /**
- * Interval of the checks in milliseconds. When a check finds changed files, they are used after the next check, unless that check finds
+ * Interval of the checks in milliseconds. When a check finds changed files, they are used at the next check, unless that check finds
  * further changes.
  */
 const checkEveryMs = 2500;

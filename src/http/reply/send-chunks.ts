@@ -23,9 +23,7 @@ function wantsPrivateGzip(exchange: Exchange): boolean {
   return (site === undefined || site === 'same-origin' || site === 'none') && wantsGzip(exchange);
 }
 
-/**
- * Returns the headers of a reply that is compressed for some clients. @param vary names of other request headers on which the reply depends
- */
+/** Returns the headers about the compression of a reply. @param vary names of other request headers on which the reply depends */
 export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]): ReplyHeaders {
   return {
     'content-encoding': isCompressed ? 'gzip' : undefined,

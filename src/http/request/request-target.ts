@@ -148,7 +148,7 @@ export function targetPath(folder: VirtualPath, target: string): VirtualPath {
 }
 
 /**
- * Returns the path of a member that was selected in a listing. Its name may contain `\`.
+ * Returns the path of a member that was selected in a listing. Unlike the name in a command, its name may contain `\`.
  *
  * @throws ServiceError `name-invalid` or `name-reserved`
  */

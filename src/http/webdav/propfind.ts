@@ -86,7 +86,7 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
 /**
  * Returns the names of the elements in a `prop` or `include`, without duplicates.
  *
- * @throws ServiceError `bad-request` if there are too many
+ * @throws ServiceError `bad-request` if the names are too many or too long
  */
 export function propertyNames(elements: readonly XmlElement[] = []): PropertyName[] {
   // The names of each namespace are in a set of their own. Joining each name with a namespace of a megabyte would take too long.

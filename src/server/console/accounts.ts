@@ -11,7 +11,10 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { RequestParts } from '../parts.ts';
 
-/** Maximum times, in milliseconds, that a request waits for the journal and for counts of files. The work continues after that. */
+/**
+ * Maximum times, in milliseconds, that a request waits for the journal and for counts of files. The work continues after that.
+ * `countsAtOnce` is the maximum number of accounts whose files are counted at the same time.
+ */
 const journalWithinMs = 1000;
 const countWithinMs = 1500;
 const countsAtOnce = 4;
