@@ -132,7 +132,8 @@ export class EventStreams {
   /**
    * Begins to answer with events.
    *
-   * @param headers the headers that every reply has @returns a closed stream if the reader has already disconnected
+   * @param headers the headers that every reply has
+   * @returns a closed stream if the reader has already disconnected
    */
   open(reader: Reader, headers: Record<string, string>): EventStream {
     // Without the last header, proxies such as nginx would buffer the events.

@@ -24,6 +24,6 @@ export interface Operation {
   status?: number;
   /** Names of the headers of a success. */
   headers?: readonly string[];
-  /** Statuses of refusals that only this operation has. */
+  /** Statuses of refusals, besides those that the document adds. */
   refusals?: readonly number[];
 }
