@@ -85,7 +85,7 @@ export class AccountFiles {
   }
 
   /**
-   * The account's own upload to a path at which nothing exists, if the upload waits for a review. Call `inspect` first: it checks rights.
+   * The account's own upload to a path at which nothing exists, if it waits for inspections or a review. `inspect` must be called first.
    */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;

@@ -151,7 +151,7 @@ export class ForwardedFiles {
   }
 
   /**
-   * The account, with only the rights for one operation. If the account's folders are known only from the event, the UUID of its
+   * The account, with only the rights to read, list and create, and `right`. If its folders are known only from the event, the UUID of its
    * authentication method is empty.
    */
   #account(event: ServiceEvent, right: string): Account {

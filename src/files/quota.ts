@@ -251,7 +251,7 @@ class FolderUsage {
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // If the replaced file was created outside the service after the last count, the usage is negative, and the next claim counts again.
+    // If the replaced file was created outside the service after the last count, the usage can be negative. If so, the next claim counts.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;

@@ -72,7 +72,10 @@ export class OpenedFolder {
     this.realPath = realPath;
   }
 
-  /** A path to member `name` that stays bound to this folder, even if the folder is renamed or replaced by a link (as with openat(2)). */
+  /**
+   * A path to member `name`. With `descriptorsNameFiles`, the path stays bound to this folder, even if the folder is renamed or replaced by
+   * a link (as with openat(2)).
+   */
   member(name: string): string {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }

@@ -166,7 +166,7 @@ export class Inspections {
     };
   }
 
-  /** Stops all running inspections. After a restart, the service inspects their held uploads again. */
+  /** Stops all running inspections. Held uploads that they were inspecting are inspected again after a restart of the service. */
   stop(): void {
     this.#stop.abort(new Error('The service stops.'));
     for (const inspection of this.#inspections.values()) inspection.stop();

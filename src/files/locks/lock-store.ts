@@ -41,7 +41,7 @@ export interface LockStore {
   refresh(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   /** @returns whether the lock existed */
   release(token: string): Promise<boolean>;
-  /** Whether paths need no check, because no lock exists or no service supports locks any more. */
+  /** Whether no path needs a check, because no lock exists, or because no service supports locks any more. */
   isEmpty(): boolean | Promise<boolean>;
   /** The locks that cover a path: locks on the path itself, and deep locks above it. */
   covering(path: string): Promise<FileLock[]>;

@@ -17,7 +17,7 @@ const batchEntries = 256;
 /** Number of names in one block of a very large folder. */
 const blockNames = 8192;
 
-/** Folders up to this size are read in one block. In most file systems, this is a hundred thousand short names. */
+/** If the list of names in a folder takes at most this space on disk (mostly about 100,000 short names), it is read in one block. */
 const readWholeBytes = 4 * 1024 * 1024;
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;

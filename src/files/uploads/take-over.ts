@@ -78,7 +78,7 @@ async function copyBeginning(
 }
 
 /**
- * Moves the content of an upload aside. If a suspended process had begun to complete the upload, it finds no file to rename later.
+ * Moves the content of an upload aside. If a suspended process had begun to complete the upload, that process will find no file to rename.
  *
  * @param inode inode of the content
  * @returns whether the content is aside; false if the content already has its final name, or is gone

@@ -110,7 +110,7 @@ export interface UploadLimits {
 }
 
 /**
- * Exclusive access of one request to an upload. Only its holder may change the upload. If a request is suspended for too long, another one
+ * Exclusive access of one request to an upload. Only this request may change the upload. If it is suspended for too long, another request
  * takes the hold over. The suspended request notices this at its next change. From then on, it must not access the upload.
  */
 export interface UploadHold {
@@ -144,7 +144,7 @@ export interface UploadHold {
  * Every implementation passes `test/contracts/upload-store.ts`.
  */
 export interface UploadStore {
-  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or the visitors of its links, have reached the maximum */
+  /** Adds a new upload. @throws ServiceError `too-many-requests` if the account, or visitors of its shared links, reached the maximum */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
   /** The upload with an ID, which may come from an untrusted source; undefined if there is none. It may be over or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
@@ -174,8 +174,8 @@ export interface UploadStore {
   /** The uploads that a stopped process began to complete or end, but did not finish. */
   completing(): Promise<UploadRecord[]>;
   /**
-   * Restores uploads that the shared store lost. Their records say that they began to be completed or to end, so that `completing` returns
-   * them. Only held uploads that had not begun to end stay held.
+   * Restores the records of uploads that the shared store lost. A restored upload counts as one that began to end or to be completed, so
+   * that `completing` returns it. Only a held upload that had not begun to end stays held.
    *
    * @param isStored returns whether the journal has the event `fileUploaded` of an upload; the event is not older than `sinceMs` (Unix time
    *   in milliseconds)
@@ -212,7 +212,7 @@ export function isEnding({ completion, ending, outcome }: UploadProgress): boole
   return (completion !== undefined || ending !== undefined) && !outcome;
 }
 
-/** The key under which uploads are counted. Visitors of links have a separate count, so they cannot use up the account's maximum. */
+/** The key under which uploads are counted. Visitors of shared links are counted apart, so they cannot use up the account's maximum. */
 export function uploadParty({ accountUuid, origin }: Pick<UploadOrder, 'accountUuid' | 'origin'>): string {
   return origin.link === undefined ? accountUuid : `${accountUuid}/links`;
 }
