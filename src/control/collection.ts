@@ -143,7 +143,7 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** The items of one kind. */
 export interface Collection {
-  /** Converts the name of an account to the form that the items contain. Missing if the items contain the name unchanged. */
+  /** Converts the name of an account to the form in which the items contain it. Missing if the items contain the name unchanged. */
   readonly nameOf?: (account: string) => string;
   /** Lists items. @param account if given, the items of other accounts can be left out */
   list(account?: string): Promise<Item[]>;

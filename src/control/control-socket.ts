@@ -111,7 +111,7 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** Maximum length, in bytes, of a Unix socket's path that all systems support. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
+/** The length, in bytes, that all systems support for the path of a Unix socket. macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
 /** A path of the control socket that is short enough for bind(2) and connect(2). */

@@ -26,7 +26,7 @@ export interface MonitorSources {
 /** Figures about the state that nodes share. */
 export interface SharedFigures {
   isUp: boolean;
-  /** Number of events in this node's files that are not in the shared journal yet. */
+  /** Number of events that this node has in files, but that are not in the shared journal yet. */
   eventsNotForwarded: number;
   /** Size, in bytes, of the shared journal in memory; undefined while Redis is unreachable. */
   streamBytes: number | undefined;
@@ -59,7 +59,7 @@ export interface HandlerFigures {
   isPaused: boolean;
   /** Whether this node delivers the handler's events; undefined for a single node. */
   hasLease: boolean | undefined;
-  /** Number of events in the journal that the handler has neither filtered nor delivered. */
+  /** Number of events in the journal that the handler has neither delivered nor filtered out. */
   waitingEvents: number;
   /** Age of the oldest waiting event in seconds; 0 if none is waiting. */
   oldestWaitingS: number;

@@ -32,7 +32,7 @@ export function droppedReply(result: UploadResult, headers: ReplyHeaders): Reply
 }
 
 /**
- * Builds the reply, with status 201, to the request that completes a visitor's upload in parts.
+ * Builds the reply, with status 201, to the request that completes an upload that a visitor sent in parts.
  *
  * @param headers the headers from `receiptHeaders`, and others
  */

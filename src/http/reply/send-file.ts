@@ -78,7 +78,7 @@ function prepared(exchange: Exchange, path: string, kept: KeptFile, headersOf: (
 /** Up to this size, one synchronous read is much faster than the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
-/** Up to this size, Node.js sends headers and body without allocating memory for them. */
+/** Up to this size, files are read into `tinyFile`, and Node.js sends headers and body without allocating memory for them. */
 const tinyFileBytes = 8 * 1024;
 
 const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
@@ -151,7 +151,8 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // The loop awaits this promise only after the previous bytes are sent. A read that fails before must not be an unhandled rejection.
+    // The loop awaits this promise only after the previous bytes are sent. If the read fails earlier, that must not be an unhandled
+    // rejection.
     started.catch(() => {});
     return started;
   };
@@ -166,7 +167,7 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // The next round awaits this promise. A send that fails before must not be an unhandled rejection.
+      // The next round awaits this promise. If the send fails earlier, that must not be an unhandled rejection.
       flushed.catch(() => {});
     }
     await flushed;

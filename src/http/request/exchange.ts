@@ -54,7 +54,7 @@ export interface HttpService {
   readonly grants: Grants;
   /** Returns the recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
-  /** Finds the events of files that visitors uploaded through a link, for the receipt. @throws ServiceError `unavailable` */
+  /** Finds the events about files that visitors uploaded through a link, for the receipt. @throws ServiceError `unavailable` */
   readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
   /** Returns the files that an account is expected to send. @throws ServiceError `unavailable` */
   readonly expectations: (account: Account) => Promise<ToldExpectation[]>;

@@ -47,7 +47,7 @@ export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
 }
 
-/** Details of a refusal that a client gets in addition to the neutral message. */
+/** Details that a client gets about a refusal, in addition to the neutral message. */
 export interface ShownRefusal {
   /** UUID of the inspection that refused the file. */
   inspection?: string;
@@ -55,7 +55,7 @@ export interface ShownRefusal {
   response?: unknown;
 }
 
-/** Returns the details of an inspection's refusal that the service shows to clients (`public_error`). */
+/** Returns the details that the service shows to clients about a refusal by an inspection (`public_error`). */
 export function shownRefusal(exchange: Exchange, { details }: Pick<ServiceError, 'details'>): ShownRefusal {
   if (typeof details.inspection !== 'string') return {};
   const { inspection } = details;

@@ -67,7 +67,7 @@ const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';
 
-/** The replays of all nodes. Each one runs on the node that received the request. */
+/** The replays of all nodes. Each replay runs on the node at which it was requested. */
 export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
   readonly #dependencies: () => JobDependencies;
