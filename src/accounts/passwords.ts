@@ -138,13 +138,16 @@ export async function verifyPassword(password: string, text: string): Promise<bo
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
 }
 
-/** Tries two forms of the password: first the one from the keyboard, which other systems hash, then the composed form, which svc hashes. */
+/**
+ * Tries two forms of the password: first as it was typed, which is the form that other systems hash, then the composed form, which svc
+ * hashes.
+ */
 async function verifyForeign(password: string, hash: ForeignHash): Promise<boolean> {
   for (const form of new Set([password, password.normalize('NFC')])) if (await hash.verify(Buffer.from(form))) return true;
   return false;
 }
 
-/** Maximum number of concurrent verifications. Each of them takes a thread and its memory. */
+/** Maximum number of concurrent verifications. Each of them occupies a thread, and as much memory as the hash needs. */
 const maxAtOnce = 2;
 /** Maximum numbers of waiting verifications, of one source and in all. Further clients are asked to try again later. */
 const maxWaiting = { ofOne: 256, inAll: 4096 };

@@ -29,7 +29,7 @@ export class HashReplacement {
     this.#log = log;
   }
 
-  /** Replaces the hash of an account if another system created it. @param password the correct password */
+  /** Queues the hash of an account for replacement if another system created it. @param password the correct password */
   propose({ name, passwordHash }: LocalAccount, password: string): void {
     if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
     if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;

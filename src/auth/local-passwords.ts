@@ -40,7 +40,7 @@ export class LocalPasswords {
    *
    * @param announce called with the fingerprints of the old and new hash, before the new password becomes valid
    * @returns one sentence for each unmet rule; empty if the password was changed
-   * @throws ServiceError if the new hash cannot be written
+   * @throws the errors of `AccountsFile.setPassword` if the new hash cannot be written
    */
   async change(
     methodUuid: string,

@@ -93,8 +93,8 @@ type Token =
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
 /**
- * Folds the case of a character through its capital letter. `ς` and `σ` have the capital Σ, and `ſ` and `s` have S. The exception is `ı`:
- * its capital is I, but it must not equal `i`.
+ * Folds the case of a character: takes its capital letter, and then the small letter of that. So `ς` equals `σ` (both have the capital Σ),
+ * and `ſ` equals `s`. The exception is `ı`: its capital is I, but it must not equal `i`.
  */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();

@@ -73,7 +73,8 @@ export class Grants {
    *
    * @param account the account; narrowed if the client logged in with a token, because a token can create only narrower grants
    * @param by the account or operator that creates the grant
-   * @throws ServiceError `unprocessable` for rights that the account cannot grant; otherwise the errors of `GrantStore.add`
+   * @throws ServiceError `unprocessable` for rights that the account cannot grant, `unauthorized` if the client's token is no longer valid;
+   *   otherwise the errors of `GrantStore.add`
    */
   async make(account: Account, order: GrantOrder, by: string, context: EventContext): Promise<MadeGrant> {
     this.#events.assertWritable();

@@ -7,7 +7,10 @@ export interface FairQueueLimits {
   maxWaiting: number;
 }
 
-/** Lets the callers of all parties run in rotation, so that a party with many requests does not block the others. */
+/**
+ * Each caller belongs to a party, such as a client's address. The parties take turns, so that one with many requests does not block the
+ * others.
+ */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];

@@ -11,7 +11,7 @@ const giveUpAfterMs = 15_000;
  * Runs an action while this process holds a lock file (`<path>.lock`, created exclusively). The lock works for all processes and nodes that
  * share the file system.
  *
- * @throws ServiceError `unavailable` if another process holds the lock for too long
+ * @throws ServiceError `unavailable` if another process holds the lock for too long, or if the lock file cannot be created
  */
 export async function withFileLock<T>(path: string, clock: Clock, action: () => Promise<T>): Promise<T> {
   const lockPath = `${path}.lock`;

@@ -77,7 +77,11 @@ export function contentDisposition(type: 'attachment' | 'inline', fileName: stri
   return `${type}; filename="${fallback}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`. */
+/**
+ * Returns the file name in a `Content-Disposition` (RFC 6266). `filename*` has priority over `filename`.
+ *
+ * @throws ServiceError `bad-request` if `filename*` is not valid UTF-8
+ */
 export function dispositionFileName(text: string): string | undefined {
   const extended = /;\s*filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)/i.exec(text)?.[1];
   if (extended !== undefined) return decoded(extended);

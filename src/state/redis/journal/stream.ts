@@ -68,8 +68,8 @@ const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2],
 
 /*
  * KEYS: stream, marker, counter. ARGV: expected marker, last own ID, node, then three values for each entry: the event, the account's
- * group, and the handler whose answer the upload awaits. Adds all entries or none. Entries are numbered consecutively, so that the entries
- * between two positions can be counted. Returns the IDs, or false if the stream is incomplete.
+ * group, and the handler for whose answer an upload waits (or ''). Adds all entries or none. Entries are numbered consecutively, so that
+ * the entries between two positions can be counted. Returns the IDs, or false if the stream is incomplete.
  */
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
