@@ -119,7 +119,7 @@ export class OpenedFolder {
     if (descriptorsNameFiles) {
       const path = readlinkSync(descriptorPath(this.fd));
       if (path.includes(`/${trashName}/`)) return true;
-      // The kernel adds " (deleted)" to the path of a removed folder. A folder's own name may end so, too, so `nlink` decides below.
+      // The kernel adds " (deleted)" to the path of a removed folder. A folder's own name may also end like this, so `nlink` decides.
       if (!path.endsWith(' (deleted)')) return false;
     }
     return fstatSync(this.fd).nlink === 0;

@@ -30,9 +30,10 @@ interface Aside {
 }
 
 /**
- * Gives a member of an opened folder a hidden name, because rename(2) cannot replace a folder. The opened folder must stay open until
- * `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back. If the former name is taken by then, a
- * member with a `successor` gets a numbered name. A member without a `successor` was to be replaced, so it is removed.
+ * Gives a member of an opened folder a hidden name, for example because rename(2) cannot replace a folder. The opened folder must stay open
+ * until `putBack` or `remove`. If the process is killed meanwhile, the next start moves the member back, unless the `successor` exists. If
+ * the former name is taken by then, a member with a `successor` gets a numbered name. A member without a `successor` was to be replaced, so
+ * it is removed.
  */
 export function setAside(
   parent: OpenedFolder,
