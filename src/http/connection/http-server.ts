@@ -92,7 +92,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable`, with the address in the message, if it is in use or not permitted */
+  /** Starts to accept connections. @throws ServiceError `unavailable` if the address, named in the message, is in use or not permitted */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });

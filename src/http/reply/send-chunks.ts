@@ -52,7 +52,7 @@ export interface ChunkedReply {
 }
 
 /**
- * Sends text chunks as they arrive, compressed if the client accepts it. An empty chunk sends nothing, but checks whether the client is
+ * Sends text chunks as they arrive, compressed if the client accepts gzip. An empty chunk sends nothing, but checks whether the client is
  * still connected.
  */
 export async function sendChunks(

@@ -36,7 +36,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** Answers DELETE of a token. The token and all grants created with it have ended before the reply is sent. */
+/** Answers DELETE of a token. The token, and the tokens and links created with it, have ended before the reply is sent. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
   if (account.grant?.token !== itemId(exchange.target)) requireTokens(signedIn(exchange).files);

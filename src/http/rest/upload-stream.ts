@@ -57,7 +57,7 @@ function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
 
 /**
  * Streams a request body into an upload. Each write takes all data that arrived during the previous one. If the client is faster than the
- * disk, it has to wait.
+ * disk, the client has to wait.
  *
  * @param take called with each chunk; may throw to refuse it
  */
