@@ -8,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is being read. Emits `fileOpened`. At the end, the caller calls either `release`, or `end`, which emits the events of the end. */
+/** A file that is being read. Emits `fileOpened`. Then the caller ends it: with `release`, or with `end`, which emits further events. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;
