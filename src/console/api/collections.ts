@@ -143,7 +143,7 @@ export function actOnHeld(action: HeldAction): (c: ConsoleContext) => Promise<Re
 }
 
 /**
- * Answers `GET /api/held/{id}/content` with the file, for reviewers. Emits `administratorAction`.
+ * Answers `GET /api/held/{id}/content` with the file, for reviewers and operators. Emits `administratorAction`, except for HEAD.
  *
  * @throws ServiceError `forbidden` for a viewer
  */

@@ -10,7 +10,9 @@ import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 /** Maximum number of rows to which live events extend the table. A table that is already longer does not grow. */
 const maxLive = 500;
 
-/** A place where live events were omitted, because they came too fast. Their number is undefined if it is unknown. */
+/**
+ * A place where live events were omitted, because they came too fast or were read too slowly. Their number is undefined if it is unknown.
+ */
 interface Gap {
   skipped: number | undefined;
 }

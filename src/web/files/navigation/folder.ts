@@ -43,8 +43,8 @@ export function may(
 }
 
 /**
- * Returns the rule for uploads whose name is taken. An account that may not list the folder is not asked, because the page does not know
- * which names are taken.
+ * Returns the rule for uploads whose name is taken. An account that may not look into the folder must not learn which names are taken
+ * (docs/spec/files.md), so the page does not ask.
  */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
   if (!may('look')) return 'overwrite';
