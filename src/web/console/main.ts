@@ -101,6 +101,7 @@ async function showSection(stage: Stage): Promise<void> {
     await show(stage);
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
+    for (const line of main.querySelectorAll('.loading')) line.remove();
     if (error instanceof Refused && error.status === 404 && route.id !== '') showMissing(stage, error.message);
     else main.append(problem(error));
   }

@@ -25,6 +25,11 @@ export function stateBadge(state: string): HTMLElement {
   return badge(translate('state', state), kinds[state]);
 }
 
+/** Shows the state of a replay. One that is done but had failures is a warning. */
+export function replayBadge({ state, failed }: { state: string; failed: number }): HTMLElement {
+  return state === 'done' && failed > 0 ? badge(text('doneWithFailures', { count: failed }), 'warn') : stateBadge(state);
+}
+
 /** Shows the outcome of a delivery. */
 export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
@@ -74,6 +79,11 @@ export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'c
 /** Builds the error message that replaces content which could not be loaded. */
 export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
+}
+
+/** Builds a line that is visible until the content of a panel has been loaded. */
+export function loadingLine(): HTMLElement {
+  return make('p.hint.loading', text('loading'));
 }
 
 /** Builds a line that is visible while other nodes are unreachable. `show` shows the reason; without a reason, it hides the line. */

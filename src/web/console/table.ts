@@ -39,6 +39,8 @@ export function focusRow(row: Element | null | undefined): void {
 
 export interface Column<T> {
   title: string;
+  /** Whether only screen readers get the title. */
+  isTitleHidden?: true;
   cell: (item: T) => Child;
   className?: string;
 }
@@ -53,8 +55,8 @@ export type Table<T> = ReturnType<typeof makeTable<T>>;
  */
 export function makeTable<T>(caption: string, empty: string, columns: readonly Column<T>[], keyOf: (item: T) => string) {
   const items = new WeakMap<Element, T>();
-  const head = columns.map(({ title, className = '' }) =>
-    title === '' ? make('td', { className }) : make('th', { className, scope: 'col' }, title),
+  const head = columns.map(({ title, isTitleHidden, className = '' }) =>
+    title === '' ? make('td', { className }) : make('th', { className, scope: 'col' }, isTitleHidden ? make('span.hidden', title) : title),
   );
   const body = make('tbody');
   const table = make('table', { hidden: true }, make('caption.hidden', caption), make('thead', make('tr', ...head)), body);

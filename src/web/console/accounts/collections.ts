@@ -47,7 +47,7 @@ const lastUse: Column<Item> = {
   title: text('lastUse'),
   cell: ({ last_used, last_address }) =>
     last_used ? make('span', ageElement(String(last_used)), ' ', datum(String(last_address), 'code')) : text('neverUsed'),
-  className: 'narrow',
+  className: 'roomy',
 };
 
 /** Shows the name of an account as a link to its page. */
@@ -61,7 +61,7 @@ export const collections: readonly Collection[] = [
     name: 'sessions',
     columns: [
       account,
-      { title: text('service'), cell: ({ service }) => datum(String(service)) },
+      { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy' },
       {
         title: text('device'),
         cell: ({ client }) => make('bdi', { className: 'brief', title: String(client ?? '') }, clear(String(client || '–'))),
@@ -94,7 +94,7 @@ export const collections: readonly Collection[] = [
     columns: [
       column('path'),
       account,
-      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number' },
+      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy' },
       { title: text('deletedBy'), cell: ({ by }) => datum(String(by)) },
       time('deleted'),
     ],
@@ -119,7 +119,7 @@ export const collections: readonly Collection[] = [
       column('path'),
       account,
       { title: text('linkKind'), cell: linkKind },
-      { title: text('uses'), cell: linkUses, className: 'number' },
+      { title: text('uses'), cell: linkUses, className: 'number roomy' },
       lastUse,
       time('expires'),
     ],

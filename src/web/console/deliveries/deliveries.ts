@@ -8,7 +8,7 @@ import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, heading, incompleteLine, panel, type Stage, stateBadge, tell } from '../section.ts';
+import { badge, heading, incompleteLine, panel, replayBadge, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { countText, datum, numberText, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
@@ -42,7 +42,8 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
     }
     offer();
   });
-  const table = deliveryTable(text('deliveries'), mayChange() ? [{ title: text('select'), cell: select, className: 'narrow' }] : []);
+  const box = { title: text('select'), isTitleHidden: true, cell: select, className: 'narrow' } as const;
+  const table = deliveryTable(text('deliveries'), mayChange() ? [box] : []);
   const more = growingEnd(nextPage(query, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   const offer = () => {
@@ -96,8 +97,11 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
     field(text('kind'), choice('kind', kinds)),
-    field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
-    field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
+    make(
+      'div.period',
+      field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
+      field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
+    ),
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' })),
   ];
   return filterForm('deliveries', query, fields, (input, form) => {
@@ -117,7 +121,7 @@ async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<voi
     text('noReplays'),
     [
       { title: text('time'), cell: ({ created }) => timeElement(created), className: 'narrow' },
-      { title: text('state'), cell: ({ state }) => stateBadge(state), className: 'narrow' },
+      { title: text('state'), cell: replayBadge, className: 'narrow' },
       {
         title: text('kind'),
         cell: ({ id, dry_run }) =>

@@ -7,7 +7,7 @@ import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { askedReplay, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
-import { actionButton, badge, facts, heading, panel, type Stage, stateBadge, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { bodySource, countText, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
@@ -61,7 +61,7 @@ function isOver({ state }: ReplayView): boolean {
 }
 
 function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
-  const { state, done, total, delivered, failed, details, requests, handlers, seconds_left } = replay;
+  const { done, total, delivered, failed, details, requests, handlers, seconds_left } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
   if (isOver(replay)) bar.value = bar.max;
   else if (total !== null) bar.value = done;
@@ -69,7 +69,7 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
     'div',
     bar,
     facts(
-      [text('state'), stateBadge(state)],
+      [text('state'), replayBadge(replay)],
       [text('progress'), countText(done, total)],
       [text('requests'), requests > 0 && `${numberText(requests)} (${text('toHandlers', { count: handlers })})`],
       [text('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],

@@ -125,9 +125,7 @@ export function queryBar(
         const option = make(
           'li',
           { id: `query-offer-${index}`, role: 'option', ariaSelected: 'false' },
-          make('b', clear(inserted)),
-          ' ',
-          hint,
+          make('span', make('b', clear(inserted)), ' ', hint),
         );
         if (id !== undefined) option.prepend(eventBadge(id), ' ');
         option.addEventListener('pointerdown', (event) => {

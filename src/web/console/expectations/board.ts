@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, heading, panel, type Stage, tell } from '../section.ts';
+import { actionButton, heading, loadingLine, panel, type Stage, tell } from '../section.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 import { dueColumn, grouped, nameColumn, occurrenceKey, stateColumns } from './occurrences.ts';
@@ -21,9 +21,11 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
   const table = (caption: string) => makeTable<ToldOccurrence>(caption, text('dueNothing'), columns, occurrenceKey);
   const open = table(text('dueOpen'));
   const openPanel = panel(text('dueOpen'), open.element);
-  const today = make('div');
+  openPanel.hidden = true;
+  const today = make('div', panel(text('dueToday'), loadingLine()));
   const all = makeTable<ToldExpectation>(text('dueAll'), text('dueNone'), allColumns, ({ expectation }) => expectation);
   const cut = make('p.hint', { hidden: true });
+  const loading = loadingLine();
   const tables = new Map<string, ReturnType<typeof table>>();
 
   const load = async () => {
@@ -54,6 +56,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
       });
     today.replaceChildren(...(panels.length > 0 ? panels : [panel(text('dueToday'), make('p.nothing', text('dueNothing')))]));
     all.show(expectations);
+    loading.remove();
   };
   main.append(
     heading(text('expectations'), actionButton(text('heldRefresh'), 'recent', load, 'compact')),
@@ -61,7 +64,7 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
     make('h2', text('dueToday')),
     today,
     cut,
-    panel(text('dueAll'), all.element),
+    panel(text('dueAll'), loading, all.element),
   );
   await load();
   const news = () => void tell(load());

@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, facts, heading, panel, type Stage, wayTo } from '../section.ts';
+import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
 import { datum, numberText } from '../shown.ts';
 import { makeTable } from '../table.ts';
 import { dueColumn, grouped, occurrenceKey, stateColumns, stateKinds } from './occurrences.ts';
@@ -26,9 +26,10 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     [dueColumn, ...stateColumns(() => load())],
     occurrenceKey,
   );
-  const title = make('span');
-  const months = make('div');
-  const figures = make('div');
+  const title = make('span', datum(route.id));
+  const months = make('div', loadingLine());
+  const figures = make('div', loadingLine());
+  const loadingHistory = loadingLine();
   const cut = make('p.hint', { hidden: true });
   const load = async () => {
     const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
@@ -41,6 +42,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
     table.show(occurrences.slice(0, maxRows));
+    loadingHistory.remove();
     cut.hidden = occurrences.length <= maxRows;
     cut.textContent = text('heldMore', { shown: maxRows, total: occurrences.length });
   };
@@ -51,7 +53,7 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     head,
     panel(text('dueCalendar', { days }), months),
     panel(text('duePunctuality'), make('p.hint', text('duePunctualityHint')), figures),
-    panel(text('dueHistory'), table.element, cut),
+    panel(text('dueHistory'), loadingHistory, table.element, cut),
   );
   await load();
 }

@@ -1,5 +1,5 @@
 import type { ToldOccurrence } from '../../../expectations/told-occurrence.ts';
-import { make, makeButton } from '../../shared/dom.ts';
+import { type Child, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
@@ -40,8 +40,8 @@ export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string):
 /** Maximum number of files that one row names. */
 const maxFiles = 5;
 
-function fileList({ files, reason }: ToldOccurrence): HTMLElement {
-  if (files.length === 0 && reason === undefined) return datum('');
+function fileList({ files, reason }: ToldOccurrence): Child {
+  if (files.length === 0 && reason === undefined) return undefined;
   const items = files.slice(0, maxFiles).map(({ path, time, size, event_uuid }) => {
     const href = hashFor('events', event_uuid, { at: time });
     return make('li', make('a', { href }, datum(path)), make('span.hint', ' ', timeElement(time), `, ${sizeText(size)}`));
