@@ -73,7 +73,9 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
 /** Status for a request whose content does not have the announced digest (tus 1.0.0, checksum). */
 const checksumMismatch = 460;
 
-/** An error that prevented an upload, or ended it for good. tus clients repeat a 409 or 423 for ever, so they get another status. */
+/**
+ * An error that prevented an upload, or ended it for good. tus clients repeat a 409 or 423 for ever, so such an error gets another status.
+ */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -238,7 +240,7 @@ export function checkTusContentType(exchange: Exchange): void {
     throw new ServiceError('media-type-unsupported', `The content of a request must be ${tusContentType}.`);
 }
 
-// A wrong offset is the only conflict that clients can resolve: they request the current offset and continue from there.
+// A wrong offset (409) is the only conflict that clients can resolve: they request the current offset and continue from there.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw uploadOver(outcome);
