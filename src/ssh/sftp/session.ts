@@ -14,7 +14,10 @@ import { toStatus } from './status.ts';
 const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
-/** Limits for the number of bytes in unsent replies. Once it exceeds the high mark, no request begins until it is below the low mark. */
+/**
+ * Limits for the number of bytes in unsent replies, including the replies that running READ requests will make. Once the number exceeds the
+ * high mark, no request begins until it is below the low mark.
+ */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
 
