@@ -36,6 +36,12 @@ export const toldExpectation = z.strictObject({
 });
 export type ToldExpectation = z.infer<typeof toldExpectation>;
 
+/** An expectation for the account that sends its files. `path` is the option; only the account's page shows it. */
+export interface OwnExpectation {
+  told: ToldExpectation;
+  path: string;
+}
+
 const seconds = z.int().describe('Seconds after the due time; negative before it.');
 
 /** Statistics about when files arrive. They help to choose a due time. */

@@ -26,6 +26,7 @@ import type { ExpectationOptions } from './options.ts';
 import {
   measurePunctuality,
   type OccurrenceState,
+  type OwnExpectation,
   type Punctuality,
   type ToldExpectation,
   type ToldOccurrence,
@@ -129,13 +130,17 @@ export class ExpectationWatch {
   }
 
   /** The expectations for an account or its group. They show only the account's own files. @throws ServiceError `unavailable` */
-  async ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
+  async ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<OwnExpectation[]> {
+    const options = this.#options;
     const found = await this.list(
       ({ account, group, enabled }) => enabled && (account === undefined ? group === groupUuid : [name, uuid].includes(account)),
     );
     const ofOwn = <T extends ToldOccurrence | null>(told: T): T =>
       told && { ...told, files: told.files.filter(({ account }) => account === name) };
-    return found.map((one) => ({ ...one, last: ofOwn(one.last), next: ofOwn(one.next) }));
+    return found.map((one) => ({
+      told: { ...one, last: ofOwn(one.last), next: ofOwn(one.next) },
+      path: options[one.expectation]?.path ?? '',
+    }));
   }
 
   /**

@@ -59,7 +59,7 @@ test('the page needs no scripts, names no file of others, and shows hostile name
     accounts: { bob: { password, group: 'PARTNERS' }, carol: { password } },
     expectations: {
       ofGroup: { ...daily, group: 'PARTNERS', path: '/*.csv', grace: '1d', name: '<b>Orders</b>' },
-      missing: { ...daily, account: 'alice', path: '/never', name: 'Bills' },
+      missing: { ...daily, account: 'alice', path: '/bills-{yyyy}{MM}{dd}.pdf', name: 'Bills' },
     },
   });
   await server.put('/home/alices<i>.csv', 'x');
@@ -69,7 +69,8 @@ test('the page needs no scripts, names no file of others, and shows hostile name
   assert.equal(page.status, 200);
   assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);
   assert.match(page.text, /href="\/home\/alices%3Ci%3E\.csv"/);
-  assert.match(page.text, /in time[\s\S]*Bills[\s\S]*<strong>missing<\/strong>/);
+  assert.match(page.text, /in time[\s\S]*Bills[\s\S]*<strong class="state missing">missing<\/strong>/);
+  assert.match(page.text, /Next due: .* UTC<\/span> &middot; <code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code>/, 'the path of that day');
   assert.doesNotMatch(page.text, /bobs|<b>|<i>/);
   assert.doesNotMatch((await server.get(url)).text, /bobs/);
   for (const [language, words] of [
@@ -78,7 +79,7 @@ test('the page needs no scripts, names no file of others, and shows hostile name
     ['es', 'falta'],
   ] as const) {
     const { text } = await server.get(url, { headers: { ...html, 'accept-language': language } });
-    assert.ok(text.includes(`<strong>${words}</strong>`) && text.includes(`lang="${language}"`), language);
+    assert.ok(text.includes(`>${words}</strong>`) && text.includes(`lang="${language}"`), language);
   }
   assert.match(
     (await server.get('/home/', { headers: html })).text,

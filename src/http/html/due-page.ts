@@ -1,4 +1,5 @@
-import type { ToldExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
+import { pathOfDay } from '../../expectations/schedule.ts';
+import type { OwnExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { bdi, type Html, html } from '../../lib/html.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
@@ -28,7 +29,7 @@ const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
 const maxFiles = 10;
 
 /** Answers GET of the page with the files that are due from the account (docs/spec/expectations.md#accounts). The page needs no scripts. */
-function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
+function showDuePage(exchange: Exchange, expectations: readonly OwnExpectation[]): Promise<Response> {
   const context = makePageContext(exchange);
   const { language } = context;
   const title = language.text('due');
@@ -40,21 +41,17 @@ function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[
   return respond(exchange, accountPage(exchange, context, { url: dueUrl, title, content }));
 }
 
-function expectationItem(exchange: Exchange, context: PageContext, { name, last, next }: ToldExpectation): Html {
+function expectationItem(exchange: Exchange, context: PageContext, { told: { name, last, next }, path }: OwnExpectation): Html {
   const { language } = context;
-  const files = last?.files.slice(0, maxFiles) ?? [];
+  // Due times have the offset of their time zone, so their text contains the wall clock.
+  const expected = ({ due }: ToldOccurrence) => html` &middot; <code>${bdi(pathOfDay(path, new Date(`${due.slice(0, 19)}Z`)))}</code>`;
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>
-${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; ${stateBadge(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
-${files.map(({ path, time: came, size }) => html`<p class="hint">${fileLink(exchange, path)} &middot; ${language.size(size)} &middot; ${timeHtml(context, Date.parse(came))}</p>`)}
-${next !== null && html`<p class="hint">${language.text('dueNext')}: ${timeHtml(context, Date.parse(next.due))}</p>`}
+${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; <strong class="state ${last.state}">${language.text(stateTexts[last.state])}</strong>${last.state !== 'met' && expected(last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
+${last?.files.slice(0, maxFiles).map((file) => html`<p class="hint">${fileLink(exchange, file.path)} &middot; ${language.size(file.size)} &middot; ${timeHtml(context, Date.parse(file.time))}</p>`)}
+${next !== null && html`<p class="hint">${language.text('dueNext')}: ${timeHtml(context, Date.parse(next.due))}${expected(next)}</p>`}
 </li>
 `;
-}
-
-function stateBadge({ language }: PageContext, { state }: ToldOccurrence): Html {
-  const words = language.text(stateTexts[state]);
-  return state === 'met' || state === 'waiting' || state === 'excused' ? html`${words}` : html`<strong>${words}</strong>`;
 }
 
 /** Renders the name of a file, as a link if the file still exists and the account may read it. */
@@ -76,5 +73,5 @@ export async function showExpectations(exchange: Exchange): Promise<Response> {
   if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');
   const expectations = await exchange.service.expectations(account);
   if (replyFormat(exchange) === 'html') return showDuePage(exchange, expectations);
-  return respond(exchange, jsonReply(200, { expectations }, uncached));
+  return respond(exchange, jsonReply(200, { expectations: expectations.map(({ told }) => told) }, uncached));
 }

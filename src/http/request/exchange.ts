@@ -15,7 +15,7 @@ import type { DroppedSelection } from '../../events/dropped-files.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace, ServiceEvent } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
-import type { ToldExpectation } from '../../expectations/told-occurrence.ts';
+import type { OwnExpectation } from '../../expectations/told-occurrence.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/files-environment.ts';
 import { catching } from '../../lib/catching.ts';
@@ -57,7 +57,7 @@ export interface HttpService {
   /** Finds the events about files that visitors uploaded through a link, for the receipt. @throws ServiceError `unavailable` */
   readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
   /** Returns the files that an account is expected to send. @throws ServiceError `unavailable` */
-  readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
+  readonly expectations: (account: Account) => Promise<OwnExpectation[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;

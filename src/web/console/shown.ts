@@ -52,24 +52,29 @@ export function datum(text: string | number | undefined | null, className = ''):
 }
 
 /** Shows a time from the API to the second, in the reader's time zone. */
-export function timeElement(iso: string | undefined | null, isAge = false): HTMLElement {
+export function timeElement(iso: string | undefined | null, age?: 'alone' | 'phrase'): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
-  if (isAge) element.dataset.age = '';
+  if (age) element.dataset.age = age;
   fillTime(element);
   return element;
 }
 
 /** Shows how long ago something was, in the same words as the listings of files. The title has the exact time. */
 export function ageElement(iso: string | undefined | null): HTMLElement {
-  return timeElement(iso, true);
+  return timeElement(iso, 'alone');
+}
+
+/** Like `ageElement`, but for a time within a phrase, which does not begin with a capital letter. */
+export function ageInPhrase(iso: string | undefined | null): HTMLElement {
+  return timeElement(iso, 'phrase');
 }
 
 function fillTime(element: HTMLTimeElement): void {
   const timeMs = Date.parse(element.dateTime);
   if (element.dataset.age !== undefined) {
-    element.textContent = agoText(timeMs);
+    element.textContent = agoText(timeMs, element.dataset.age === 'phrase');
     return;
   }
   const [day, clock] = exactTime(timeMs);

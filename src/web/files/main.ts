@@ -1,4 +1,4 @@
-import { elementTime, growsOlder, showDate, wholeTime } from '../shared/dates.ts';
+import { elementTime, growsOlder, showDate, showDateInPhrase, wholeTime } from '../shared/dates.ts';
 import { byId, make, makeButton } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
@@ -209,7 +209,7 @@ function startFolder(): void {
   }
   // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
-  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
+  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDateInPhrase(place);
   startSearchPage();
   offerPasswords();
   offerCopies();

@@ -68,14 +68,27 @@ function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string]
 }
 
 /** Describes a time as lists of files do: minutes ago, a time of today or yesterday, days ago, or a date. */
-export function agoText(timeMs: number): string {
-  return capitalised(timeWords(timeMs, Date.now())[0]);
+export function agoText(timeMs: number, isInPhrase = false): string {
+  const [shown] = timeWords(timeMs, Date.now());
+  return isInPhrase ? shown : capitalised(shown);
 }
 
 /** Shows the time of an element (`data-time`, in seconds) in the language and time zone of the reader. */
 export function showDate(place: HTMLElement): void {
   const [shown, rest] = timeWords(elementTime(place), Date.now());
   place.replaceChildren(make('time', capitalised(shown)), make('span.hidden', ` (${rest})`));
+}
+
+/** Like `showDate`, but for a time within a phrase. A future time is a time of today or tomorrow, or a date with the time of day. */
+export function showDateInPhrase(place: HTMLElement): void {
+  const [timeMs, nowMs] = [elementTime(place), Date.now()];
+  if (timeMs - nowMs > minuteMs) {
+    const days = dayNumber(timeMs) - dayNumber(nowMs);
+    place.replaceChildren(make('time', `${days < 2 ? relative.format(days, 'day') : date.format(timeMs)}, ${time.format(timeMs)}`));
+    return;
+  }
+  const [shown, rest] = timeWords(timeMs, nowMs);
+  place.replaceChildren(make('time', shown), make('span.hidden', ` (${rest})`));
 }
 
 /** Returns whether the text for an element's time still changes as time passes. */

@@ -31,7 +31,7 @@ const column = (name: 'address' | 'owner' | 'path'): Column<Item> => ({
 const account: Column<Item> = { title: text('account'), cell: (item) => accountLink(String(item.account ?? '')) };
 const time = (name: 'expires' | 'deleted'): Column<Item> => ({
   title: text(name),
-  cell: (item) => timeElement(String(item[name] ?? ''), name !== 'expires'),
+  cell: (item) => (name === 'expires' ? timeElement : ageElement)(String(item[name] ?? '')),
   className: 'narrow',
 });
 const progress: Column<Item> = {

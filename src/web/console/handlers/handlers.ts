@@ -10,7 +10,7 @@ import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, incompleteLine, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { ageElement, clear, datum, numberText, timeElement } from '../shown.ts';
+import { ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
 import { handlerBadge, hourBars } from './last-hour.ts';
 
@@ -70,7 +70,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
-  return make(kind, `${text('lastError')} `, ageElement(last_error_time), ': ', datum(last_error));
+  return make(kind, `${text('lastError')} `, ageInPhrase(last_error_time), ': ', datum(last_error));
 }
 
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {

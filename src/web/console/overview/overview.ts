@@ -17,7 +17,7 @@ import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, shownAs, stateBadge } from '../section.ts';
-import { ageElement, clear, datum, numberText, timeElement } from '../shown.ts';
+import { ageElement, ageInPhrase, clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 
 /** Shows the state of the installation and keeps it up to date. */
@@ -171,7 +171,7 @@ function errorCount({ id, count, first }: Overview['errors'][number]): HTMLEleme
 }
 
 function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
-  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('firstTime')} `, ageElement(first)));
+  return make('span', ageElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('firstTime')} `, ageInPhrase(first)));
 }
 
 const nodeColumns: Column<NodeView>[] = [
