@@ -17,7 +17,8 @@ export function certificateBlocks(pem: string): string[] {
 
 /**
  * Splits two files into pairs of a certificate chain and its key. With several keys, each chain begins at the certificate that belongs to
- * the key. A key without a certificate gets the whole text, and `checkTlsPairs` then reports an error.
+ * the key. A key whose certificate is missing is paired with the whole text of the certificate file, and `checkTlsPairs` then reports an
+ * error.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`
