@@ -38,7 +38,7 @@ const revokedGrants = z.object({
   revoked: z.array(z.string()).describe('IDs of all that were revoked, including tokens and links that were created with a revoked token.'),
 });
 
-/** Accounts, and what they have: sessions, locks, uploads, trash, tokens and links. */
+/** The operations on accounts, and on collections such as sessions, bans, held uploads and tokens. */
 export const accountOperations: Record<string, Operation> = {
   'GET /api/accounts': {
     id: 'listAccounts',

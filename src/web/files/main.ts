@@ -95,7 +95,7 @@ function startView(): void {
 
 const loadSpace = () => loadPart(() => import('./space.ts'));
 
-/** Shows how much of the account's quota is used: in the menu each time it opens, and on the page if the quota is nearly used up. */
+/** Shows in the menu how much of the account's quota is used, each time the menu opens. */
 function startSpace(): void {
   if (!document.getElementById('space')) return;
   byId('menu').addEventListener('beforetoggle', (event) => {
@@ -131,7 +131,10 @@ function offerCopies(): void {
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
 }
 
-/** Before forms for the trash, links, held uploads or tokens are sent, a dialog asks. Without scripts, the service asks on another page. */
+/**
+ * Asks in a dialog before forms for the trash, links, held uploads or tokens are sent, and restores items of the trash without leaving the
+ * page. Without scripts, the service uses separate pages.
+ */
 function startQuestions(): void {
   document.addEventListener(
     'submit',

@@ -12,7 +12,7 @@ import { ageElement, clear, datum, numberText, tree } from '../shown.ts';
 import { accountList, accountState, quotaText, sessionsText } from './account-list.ts';
 import { collectionPanel, collections, type SearchedPanel } from './collections.ts';
 
-/** Shows the accounts with their sessions, bans, locks, uploads and trash, and explains the rights of an account. */
+/** Shows the accounts and all collections, such as sessions, bans and tokens. Operators can also ask about rights, and test a login. */
 export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const search = make('input', {
     type: 'search',
@@ -158,7 +158,7 @@ function methodView({ method, type, outcome, reason, url, status, status_reason,
   );
 }
 
-/** Shows an account with its sessions, locks, uploads and trash, and with the bans of its login name. */
+/** Shows an account with its sessions, locks, uploads, trash, tokens and links, and with the bans of its login name. */
 export async function showAccount({ main, route: { id }, signal }: Stage): Promise<void> {
   const account = await ask<AccountView>('GET', `/api/accounts/${encodeURIComponent(id)}`, { signal });
   const { name, source, method, problem, group, home, quota_bytes, used_bytes, last_login, sessions } = account;

@@ -73,7 +73,7 @@ function readNames(): void {
   stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
 }
 
-/** Returns the rows whose names contain the filter text; undefined if there is no text. */
+/** Returns the rows whose names contain the filter text; undefined if all rows are shown. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
   // A search beyond this folder starts only with Enter.

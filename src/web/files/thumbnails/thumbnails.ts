@@ -5,7 +5,7 @@ import type { Pictured } from './thumbnail-of.ts';
 /** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** Files by their rows, until their thumbnails are created. */
+/** Files by their rows: those whose thumbnails are not begun yet, and of these the ones whose rows are in view. */
 const known = new WeakMap<Element, Pictured>();
 const waiting = new Map<Element, Pictured>();
 let running = 0;

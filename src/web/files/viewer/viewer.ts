@@ -24,7 +24,7 @@ interface Shown {
   tools?: HTMLElement[];
   /** Receives each key before the viewer does. @returns whether it handled the key */
   onKey?: (key: string) => boolean;
-  /** Called when another file is shown. */
+  /** Called when this file is no longer shown. */
   clean?: () => void;
 }
 
