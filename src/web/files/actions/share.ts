@@ -49,7 +49,7 @@ export async function share(member: Pick<Member, 'name' | 'folder' | 'isFolder'>
       make('label.labelled', shareText('noteOptional'), note),
     ],
     buttons: [cancelButton(), { value: 'ok', label: shareText('createLink'), kind: 'primary' }],
-    focus: days,
+    focus: kinds.length < 2 ? days : kind,
     check: async () => {
       const body = {
         path: memberPath(member),
@@ -86,9 +86,9 @@ async function showLink({ url, expires }: NewLink): Promise<void> {
     title: shareText('linkReady'),
     content: [
       make('p', shareText('linkOnce', { date: wholeTime(Date.parse(expires)) })),
-      make('label.labelled', shareText('linkAddress'), field),
-      make('div.row', button, make('a.button', { href: linksUrl }, shareText('allShared'))),
+      make('div.row.beside', make('label.labelled', shareText('linkAddress'), field), button),
       said,
+      make('p', make('a', { href: linksUrl }, shareText('allShared'))),
     ],
     buttons: [{ value: 'ok', label: shareText('done') }],
     focus: button,

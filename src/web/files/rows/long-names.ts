@@ -75,7 +75,7 @@ function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: 
   if (!ruler) return;
   const { fontFamily, fontSize } = getComputedStyle(link);
   ruler.font = `${link.classList.contains('folder') ? 600 : 400} ${fontSize} ${fontFamily}`;
-  const parts = middleCut(whole, filled * width);
+  const parts = middleCut(whole, filled * width, matchIn(draw(whole)));
   if (!parts && link.title === '') return;
   let place = link.querySelector('bdi');
   if (!place) {
@@ -84,16 +84,25 @@ function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: 
   }
   link.title = parts ? whole : '';
   // The page contains the whole name, for screen readers and copying.
-  const [start, gap, end] = parts ?? [whole];
-  place.replaceChildren(...draw(start), ...(gap === undefined ? [] : [make('span.gap', make('span.hidden', gap)), ...draw(end ?? '')]));
+  const nodes = (part: string, index: number) =>
+    index % 2 === 0 ? draw(part) : part === '' ? [] : [make('span.gap', make('span.hidden', part))];
+  place.replaceChildren(...(parts ?? [whole]).flatMap(nodes));
+}
+
+/** Returns where the marked part of a drawn name begins and ends; undefined if nothing is marked. */
+function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to: number] | undefined {
+  if (typeof before !== 'string' || !(mark instanceof HTMLElement)) return undefined;
+  return [before.length, before.length + (mark.textContent ?? '').length];
 }
 
 /**
- * Splits a name that is too long into the longest beginning that fits, the hidden part, and the end; undefined if the name fits.
+ * Splits a name that is too long into shown and hidden parts, alternately: the longest beginning that fits, the hidden part, and the end.
+ * If that hides the match, the parts around the match are shown.
  *
  * @param width in CSS pixels
+ * @returns undefined if the name fits
  */
-function middleCut(name: string, width: number): [string, string, string] | undefined {
+function middleCut(name: string, width: number, match: [from: number, to: number] | undefined): string[] | undefined {
   const measureWidth = (text: string) => ruler?.measureText(text).width ?? 0;
   if (measureWidth(name) <= width) return undefined;
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
@@ -107,5 +116,22 @@ function middleCut(name: string, width: number): [string, string, string] | unde
     if (measureWidth(`${letters.slice(0, middle).join('')}…${end}`) <= width) low = middle;
     else high = middle - 1;
   }
-  return [letters.slice(0, low).join(''), letters.slice(low, endAt).join(''), end];
+  const joined = (from: number, to?: number) => letters.slice(from, to).join('');
+  const [start, gap] = [joined(0, low), joined(low, endAt)];
+  if (!match || match[1] <= start.length || match[0] >= start.length + gap.length) return [start, gap, end];
+  // The positions of the match in the name, in letters.
+  const [first, last] = match.map((at) => [...new Intl.Segmenter().segment(name.slice(0, at))].length) as [number, number];
+  const head = Math.min(keptBefore, first);
+  const tail = Math.max(endAt, last);
+  const around = (more: number) => {
+    const [from, to] = [Math.max(head, first - more), Math.min(tail, last + more)];
+    return [joined(0, head), joined(head, from), joined(from, to), joined(to, tail), joined(tail)];
+  };
+  let shown = around(0);
+  for (let more = 1; more < letters.length; more += 1) {
+    const wider = around(more);
+    if (measureWidth(wider.filter((_, index) => index % 2 === 0).join('…')) > width) break;
+    shown = wider;
+  }
+  return shown;
 }

@@ -24,6 +24,7 @@ const rank: Readonly<Record<Upload['state'], number>> = {
 
 interface Line {
   element: HTMLLIElement;
+  title: HTMLElement;
   progress: HTMLProgressElement;
   state: HTMLElement;
   /** Pauses or resumes the upload. */
@@ -141,6 +142,12 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   const drawLine = (upload: Upload) => {
     const line = lines.get(upload) ?? addLine(upload);
+    // A file that is kept beside another gets a new name.
+    const path = displayName(uploadPath(upload));
+    if (line.title.title !== path) {
+      line.title.title = line.progress.ariaLabel = path;
+      line.title.replaceChildren(make('bdi', path));
+    }
     line.progress.hidden = upload.state !== 'running' && upload.state !== 'paused';
     line.progress.value = upload.file.size === 0 ? 0 : upload.sentBytes / upload.file.size;
     line.state.replaceChildren([stateText(upload), upload.remark].filter((part) => part !== '').join(' · '));
@@ -159,14 +166,13 @@ export function uploadPanel(queue: () => UploadQueue) {
   };
 
   const addLine = (upload: Upload): Line => {
-    const path = uploadPath(upload);
-    const progress = make('progress', { max: 1, ariaLabel: path });
+    const progress = make('progress', { max: 1 });
     const state = make('span.hint');
     const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue().resume(upload) : queue().pause(upload)), 'quiet');
     const end = makeButton('', undefined, () => (isOver(upload) ? queue().retry(upload) : queue().cancel(upload)), 'quiet');
-    const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
+    const title = make('span.title');
     const item = make('li', title, make('span.buttons', halt, end), state, progress);
-    const line = { element: item, progress, state, halt, end, shownState: undefined };
+    const line = { element: item, title, progress, state, halt, end, shownState: undefined };
     lines.set(upload, line);
     return line;
   };
