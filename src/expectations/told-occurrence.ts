@@ -56,6 +56,14 @@ export const punctuality = z.strictObject({
 });
 export type Punctuality = z.infer<typeof punctuality>;
 
+/** The occurrences of one expectation. */
+export const occurrenceHistory = z.object({
+  occurrences: z.array(toldOccurrence).describe('The newest first.'),
+  punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
+  watched_since: z.string().nullable().describe('Time from which the expectation is active; null if it is not.'),
+});
+export type OccurrenceHistory = z.infer<typeof occurrenceHistory>;
+
 /**
  * Computes the statistics of an expectation.
  *

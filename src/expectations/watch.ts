@@ -25,9 +25,9 @@ import { type Expectation, latestMs, neededSince, stateIds } from './expectation
 import type { ExpectationOptions } from './options.ts';
 import {
   measurePunctuality,
+  type OccurrenceHistory,
   type OccurrenceState,
   type OwnExpectation,
-  type Punctuality,
   type ToldExpectation,
   type ToldOccurrence,
 } from './told-occurrence.ts';
@@ -148,9 +148,14 @@ export class ExpectationWatch {
    *
    * @throws ServiceError `not-found`, `unavailable`
    */
-  async history(uuid: string, days: number): Promise<{ occurrences: ToldOccurrence[]; punctuality: Punctuality | null }> {
+  async history(uuid: string, days: number): Promise<OccurrenceHistory> {
     const { past, next, arrivals } = await this.#judge({ [uuid]: this.requireKnown(uuid) }, days * dayMs);
-    return { occurrences: [...past, ...next.values()].reverse(), punctuality: measurePunctuality(arrivals.get(uuid) ?? []) };
+    const sinceMs = (await this.#dependencies.store.inForce()).get(uuid);
+    return {
+      occurrences: [...past, ...next.values()].reverse(),
+      punctuality: measurePunctuality(arrivals.get(uuid) ?? []),
+      watched_since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+    };
   }
 
   /** The occurrences in a period, of all expectations. The period may be in the future. @throws ServiceError `unavailable` */

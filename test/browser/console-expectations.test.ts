@@ -54,6 +54,8 @@ browserTest('an operator sees what is due today by account, excuses a file, and 
   const facts = await page.locator('dl.facts').innerText();
   assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
   assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
+  assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
+  assert.equal(await page.locator('.days li.bad').count(), 0, 'what was missing before it was configured is no failure');
 
   const viewer = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
   await signIn(viewer, console.url, '#expectations', 'viewer');

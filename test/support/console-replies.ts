@@ -243,6 +243,7 @@ const replies: Readonly<Record<string, unknown>> = {
       ninth_decile: 900,
       latest: 80_000,
     },
+    watched_since: occurrence(60).due,
   },
   '/api/occurrences': { occurrences: [occurrence(3), occurrence(2), occurrence(1), today], total: 9000 },
   '/api/trash': items,

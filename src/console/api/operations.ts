@@ -4,7 +4,7 @@ import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
 import { text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
-import { punctuality, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
+import { occurrenceHistory, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
 import { accountOperations, itemName } from './account-operations.ts';
 import { explainRequest } from './accounts.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
@@ -30,10 +30,6 @@ import { eventFilter, replayList, replayRequest, replayView } from './schemas/re
 const expectationList = z.object({ expectations: z.array(toldExpectation) });
 const occurrenceQuery = z.object({
   days: z.int().min(1).max(maxDays).default(usualDays).describe('Number of past days.'),
-});
-const occurrenceHistory = z.object({
-  occurrences: z.array(toldOccurrence).describe('The newest first.'),
-  punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
 });
 const dueQuery = z.object({
   since: z.iso.datetime({ offset: true }).describe('First due time; default: a day ago.'),

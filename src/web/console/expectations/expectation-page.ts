@@ -1,4 +1,4 @@
-import type { Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import type { OccurrenceHistory, Punctuality, ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
 import { make } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
 import { text, translate } from '../language.ts';
@@ -12,11 +12,6 @@ const days = 90;
 
 /** Maximum number of rows of the history. */
 const maxRows = 300;
-
-interface History {
-  occurrences: ToldOccurrence[];
-  punctuality: Punctuality | null;
-}
 
 /** Shows one expectation with its calendar, the usual arrival of its files, and its history. */
 export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
@@ -33,13 +28,15 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   const cut = make('p.hint', { hidden: true });
   const load = async () => {
     const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
-    const [{ expectations }, { occurrences, punctuality }] = await Promise.all([
+    const [{ expectations }, { occurrences, punctuality, watched_since }] = await Promise.all([
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
-      ask<History>('GET', url, { signal }),
+      ask<OccurrenceHistory>('GET', url, { signal }),
     ]);
     const own = expectations.find(({ expectation }) => expectation === route.id);
     title.replaceChildren(datum(own?.name ?? route.id));
-    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
+    months.replaceChildren(
+      occurrences.length > 0 ? calendar(occurrences, Date.parse(watched_since ?? '')) : make('p.nothing', text('dueNothing')),
+    );
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
     table.show(occurrences.slice(0, maxRows));
     loadingHistory.remove();
@@ -110,21 +107,24 @@ const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', ti
 /** Returns the day of a due time in the time zone of the expectation. */
 const dueDay = ({ due }: ToldOccurrence): string => due.slice(0, 10);
 
-/** Shows the days of occurrences as months, with the state of each day. */
-export function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
+/**
+ * Shows the days of occurrences as months, with the state of each day.
+ * @param sinceMs time from which the expectation is active. What was missing before is no failure; NaN: nothing is known
+ */
+export function calendar(occurrences: readonly ToldOccurrence[], sinceMs: number): HTMLElement {
   const byDay = grouped(occurrences, dueDay);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
-  return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay)));
+  return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay, sinceMs)));
 }
 
-function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>): HTMLElement {
+function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>, sinceMs: number): HTMLElement {
   const first = new Date(`${month}-01T00:00:00Z`);
   const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayFormat.format(Date.UTC(2024, 0, 1 + index)));
   const days = Array.from({ length: count }, (_, index) => {
     const day = `${month}-${String(index + 1).padStart(2, '0')}`;
-    return dayView(new Date(`${day}T00:00:00Z`), byDay.get(day));
+    return dayView(new Date(`${day}T00:00:00Z`), byDay.get(day) ?? [], sinceMs);
   });
   const [begin] = days;
   if (begin) begin.style.gridColumnStart = String(((first.getUTCDay() + 6) % 7) + 1);
@@ -136,9 +136,14 @@ function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurr
   );
 }
 
-function dayView(day: Date, occurrences: readonly ToldOccurrence[] = []): HTMLElement {
+function dayView(day: Date, all: readonly ToldOccurrence[], sinceMs: number): HTMLElement {
   const number = make('span', { ariaHidden: 'true' }, String(day.getUTCDate()));
+  const occurrences = all.filter(({ due, state }) => stateKinds[state] !== 'bad' || !(Date.parse(due) < sinceMs));
   const state = worstFirst.find((one) => occurrences.some((occurrence) => occurrence.state === one));
+  if (!state && all.length > 0) {
+    const title = `${dayFormat.format(day)}: ${text('dueNotWatched')}`;
+    return make('li.before', { title }, number, make('span.hidden', title));
+  }
   if (!state) return make('li', { ariaHidden: 'true' }, number);
   const counts = worstFirst.flatMap((one) => {
     const found = occurrences.filter((occurrence) => occurrence.state === one).length;
