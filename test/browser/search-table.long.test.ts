@@ -12,6 +12,7 @@ browserTest('results are a table with their folders: this folder or everywhere, 
     ['Report 10.bin', 10],
     ['in/report 9.bin', 300],
     ['in/deep/My REPORT.bin', 20],
+    [`in/${'a long name '.repeat(9)}of water ${'and more '.repeat(9)}.bin`, 5],
   ] as const)
     writeFileSync(join(server.home, name), Buffer.alloc(size));
   const page = await openFolder(t, server, {}, '/home/in/');
@@ -27,6 +28,14 @@ browserTest('results are a table with their folders: this folder or everywhere, 
   const folders = () => page.locator('.found tbody tr td:nth-child(5)').allTextContents();
   assert.deepEqual((await folders()).sort(), ['/in', '/in/deep', 'Files']);
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['Report', 'report', 'REPORT']);
+  await page.getByRole('searchbox').fill('water');
+  await page.keyboard.press('Enter');
+  await page.getByText('One item was found.').waitFor();
+  // The mark is in one of the two visible lines of the name, although it is in the middle.
+  await page.locator('.found bdi:has(.gap) mark').waitFor();
+  const [mark, name] = await Promise.all(['.found mark', '.found bdi:has(mark)'].map((place) => page.locator(place).boundingBox()));
+  assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');
+  await search('Everywhere', 3);
   await page.getByRole('button', { name: 'Name' }).click();
   assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'in natural order');
   await page.getByRole('button', { name: 'Size' }).click();
