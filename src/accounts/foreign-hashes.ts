@@ -35,8 +35,9 @@ interface Format {
 const largestBcryptCost = 14;
 const largestShaRounds = 300_000;
 const largestIterations = 2_000_000;
-/** Limits for Argon2: for the product of the memory in KiB and the number of passes, and for the memory in KiB. */
+/** Limit for Argon2: memory in KiB times number of passes. */
 const largestArgonWork = 800 * 1024;
+/** Limit for Argon2: memory in KiB. */
 const largestArgonMemory = 256 * 1024;
 
 /**

@@ -135,7 +135,11 @@ function checkReferences(config: Config, report: Report): void {
     const path = ['services', uuid, 'api_backend_uuid'];
     if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, path);
     else if (backend && config.event_handlers[backend]?.type === 'forward')
-      report.error('backend-type', path, `the event handler "${backend}" forwards files; an upload waits for one of type http`);
+      report.error(
+        'backend-type',
+        path,
+        `the event handler "${backend}" forwards files, but uploads can wait only for the reply of a handler of type http`,
+      );
     else if (backend && !config.event_handlers[backend]?.enabled)
       report.warning('backend-disabled', path, `the event handler "${backend}" is disabled; uploads get the partial-success headers`);
     for (const [index, trigger] of service.triggers.entries())

@@ -71,7 +71,7 @@ test('an accounts file is read, too: weak hashes in it are one warning, and one 
 /** Files that are no configurations: what is written, exit code, and the one line that says so. */
 const bad: [string, string | Buffer | undefined, number, RegExp][] = [
   ['a missing file', undefined, 2, /^svc: Cannot read the configuration \S+: the file does not exist\.\n$/],
-  ['ten megabytes', 'x'.repeat(10 * 1024 * 1024), 2, /^svc: \S+ is larger than 4 MiB\. Move accounts .* accounts_file_path .*\n$/],
+  ['ten megabytes', 'x'.repeat(10 * 1024 * 1024), 2, /^svc: \S+ is larger than 4 MiB\. Move the accounts .*accounts_file_path .*\n$/],
   ['bytes that are no text', Buffer.from([0x61, 0x3a, 0x0a, 0xff, 0xfe]), 1, /:2:1: error\[not-utf8\]: The file is not valid UTF-8\./],
   ['UTF-16', Buffer.from('\ufeffa: b', 'utf16le'), 1, /error\[not-utf8\]: .*UTF-16/],
   ['a NUL', Buffer.from('a: \0b'), 1, /error\[/],

@@ -220,7 +220,7 @@ test('a clock that jumps ahead tells all that it passed, once; one that jumps ba
   await process.stop();
 });
 
-test('a schedule for each minute: a list agrees with the history, and other work runs while either is made', async (t) => {
+test('a schedule for each minute: other work runs while its history is made, and a list agrees with the history', async (t) => {
   const clock = new ManualClock();
   const process = open(temporaryFolder(t), clock);
   await process.watch.apply({ feed: expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', grace: '3m' }) });
@@ -236,12 +236,10 @@ test('a schedule for each minute: a list agrees with the history, and other work
   };
   count();
   const { occurrences } = await process.watch.history('feed', 3);
-  const turnsOfHistory = turns;
-  const [listed] = await process.watch.list();
   isOver = true;
+  const [listed] = await process.watch.list();
   assert.equal(occurrences.length, 3 * 24 * 60 + 1);
   assert.deepEqual([listed?.next, listed?.last], occurrences.slice(0, 2));
-  assert.ok(turnsOfHistory > 100, `${turnsOfHistory} turns for 4,321 occurrences`);
-  assert.ok(turns - turnsOfHistory < turnsOfHistory / 10, 'a list needs few occurrences');
+  assert.ok(turns > 100, `${turns} turns for 4,321 occurrences`);
   await process.stop();
 });

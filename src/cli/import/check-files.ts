@@ -16,8 +16,8 @@ const remedies: Readonly<Record<Kind, string>> = {
   link: 'svc does not follow the link: make its target a virtual folder, or copy the target.',
   twins: 'Clients on Windows and macOS treat both names as one: rename one.',
   special: 'svc does not show it.',
-  owner: 'svc has one owner for all files: chown it, and write a rule of permissions if the account must not change it.',
-  mode: 'The old server did not allow this; svc checks only its own permissions: write a rule, or use chmod.',
+  owner: 'All files that svc serves have the same owner: chown this one, and add a rule of permissions if the account must not change it.',
+  mode: 'The mode kept the account out on the old server; svc checks the permissions of its configuration instead: add a rule, or use chmod.',
   unreadable: 'Check it as an account that may read it.',
 };
 

@@ -42,7 +42,7 @@ export async function importHostKeys(files: readonly string[], options: ServiceO
   const beyond = keys.filter(({ path }) => !defaultKeyPaths(folder).includes(path)).map(({ path }) => path);
   if (beyond.length > 0)
     complain(
-      `Name all keys in host_key_paths of the service, including ${beyond.join(', ')}: without that option, only Ed25519 and RSA keys are read.`,
+      `Add the paths of all host keys, including ${beyond.join(', ')}, to host_key_paths of the service: without that option, only Ed25519 and RSA keys are read.`,
     );
   return exitCode.done;
 }

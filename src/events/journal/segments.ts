@@ -36,7 +36,12 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
     .sort((a, b) => a.number - b.number);
 }
 
-/** Finds a position before all events since a time (Unix time in milliseconds). @returns undefined to begin at the oldest event */
+/**
+ * Finds a position from which a reader meets every event at or after a time, and perhaps older ones.
+ *
+ * @param sinceMs Unix time in milliseconds
+ * @returns undefined to begin at the oldest event
+ */
 export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
   if (sinceMs === undefined) return undefined;
   const segments = listSegments(folder);

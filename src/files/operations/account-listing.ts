@@ -17,7 +17,7 @@ const batchEntries = 256;
 /** Number of names in one block of a very large folder. */
 const blockNames = 8192;
 
-/** If the list of names in a folder takes at most this space on disk (mostly about 100,000 short names), it is read in one block. */
+/** If the list of names in a folder takes at most this space on disk (enough for about 100,000 short names), it is read in one block. */
 const readWholeBytes = 4 * 1024 * 1024;
 
 const readdirAsync = promisify(readdir) as (path: string) => Promise<string[]>;
@@ -154,6 +154,6 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
 }
 
 function reachable(folder: OpenedFolder, roots: RealRoots, name: string, isFolder: boolean): boolean {
-  // The roots exclude only one path inside them: the data folder. It is a folder, so files need no check.
+  // The roots exclude only one path inside them: the data folder. A file cannot be at that path, so it needs no check.
   return !isFolder || roots.contains(`${folder.realPath}/${name}`);
 }

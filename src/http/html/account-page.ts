@@ -22,7 +22,7 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page that belongs to the account and not to a folder, such as the trash. If a form redirected the browser to the
+ * Builds the reply with a page that belongs to the account, such as the trash, and not to a folder. If a form redirected the browser to the
  * page, the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {

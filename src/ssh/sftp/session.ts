@@ -194,8 +194,8 @@ class SftpSession {
     }
   }
 
-  // When the service stops, a client without open files loses nothing, so its channel is ended. The server itself ends the channel, because
-  // not all clients answer CHANNEL_CLOSE.
+  // When the service stops, the channel of a client without open files is ended, because this interrupts no transfer. The server itself
+  // ends the channel, because not all clients answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }

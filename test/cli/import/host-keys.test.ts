@@ -17,7 +17,7 @@ test('svc ssh host-key import copies keys to the data folder, replaces none, and
   const add = (...args: string[]) => run(t, ['ssh', 'host-key', 'import', ...args, '--data-folder', 'data'], { cwd });
   const done = await add(one, rsa, ecdsa);
   assert.equal(done.code, 0, done.stderr);
-  assert.match(done.stderr, /host_key_paths of the service, including .*ssh_host_ecdsa_key/);
+  assert.match(done.stderr, /including .*ssh_host_ecdsa_key.* to host_key_paths of the service/);
   for (const [name, source] of Object.entries({ ssh_host_ed25519_key: one, ssh_host_rsa_key: rsa, ssh_host_ecdsa_key: ecdsa })) {
     const path = join(cwd, 'data', name);
     assert.equal(readHostKey(path).fingerprint, readHostKey(source).fingerprint);

@@ -5,8 +5,8 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * States how far events were forwarded. Up to `position`, the stream of all nodes has all events of this node's files. Each later event is
- * either missing in the stream, or has an ID above `id`. If `id` is `0-0`, nothing is known about the stream.
+ * States how far events were forwarded. The stream that all nodes share has all events of this node's journal up to `position`. Each later
+ * event is either missing in the stream, or has an ID above `id`. If `id` is `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
