@@ -125,7 +125,7 @@ export class ForwardedFiles {
    * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders. If the name is taken, adds a number.
    *
    * @param segments segments of the new path
-   * @throws ServiceError after event `renameFailed`; `fixed-folder` if the real folder of the new path is unknown
+   * @throws ServiceError after the event `renameFailed`; without an event `fixed-folder`, if the real folder of the new path is unknown
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
     const { path } = eventPaths(event);

@@ -46,7 +46,7 @@ export interface DeliverySignals {
   noRetry?: AbortSignal;
   /** Whether the delivery is made in the background. Only such deliveries use `retry_for` and a receiver's `Retry-After`. */
   isBackground?: boolean;
-  /** The wait with which to continue a delivery that another process began. */
+  /** The state from which to continue a delivery that another process began. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;

@@ -18,7 +18,7 @@ interface Taken {
   address: string;
 }
 
-/** The services on one port. Each member has only the first service of its kind, because one is enough to find a collision. */
+/** The services on one port. Each property has only the first service of its kind, because one is enough to find a collision. */
 interface Port {
   byAddress: Map<string, Taken>;
   any?: Taken;
@@ -87,7 +87,7 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 /**
  * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
  *
- * @param options.isRunning whether the service is running. If so, it may no longer be able to read keys that it read as root at its start
+ * @param options.isRunning whether the running server checks. It may no longer be able to read keys that it read as root at its start
  * @param options.isFolderShared whether nodes share the data folder, and thus the host keys that are created there
  */
 export function lintSsh(
@@ -272,7 +272,7 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    // `readSecretFile` keeps content that only root can read, for nodes that start after this process has dropped its privileges.
+    // While the process is root, `readSecretFile` keeps the content in memory. It is needed again after the privileges are dropped.
     return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);

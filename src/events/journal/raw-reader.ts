@@ -15,7 +15,7 @@ const maxBlocks = 64;
 /** Consecutive lines of one file. */
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** Knows the positions and the number of the newest lines, so that a reader that only counts lines need not read the files. */
+/** Knows where the newest lines are and how many there are, so that a reader that only counts lines need not read the files. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;

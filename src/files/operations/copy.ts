@@ -141,8 +141,8 @@ async function replaceFolder(
       replaced.putBack();
       throw error;
     }
-    // After a disk fault, the folder is not removed, because the rename may be lost in a power cut. The next start of the service restores
-    // or removes the folder.
+    // After a disk fault, the replaced folder is not removed, because a power cut may undo the rename of the copy. The next start of the
+    // service restores or removes the folder.
     if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
     return undefined;
   } finally {

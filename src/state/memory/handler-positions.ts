@@ -90,8 +90,8 @@ function pausesPath(folder: string): string {
 
 /**
  * Keeps the position of each handler in the journal, and saves the positions in a file at intervals. Deliveries after the last save are
- * found in the record of deliveries, to which each delivery is written. For this, the file also contains the position of the record's end
- * at the time of the save.
+ * found in the record of deliveries, to which each delivery is written. Therefore the file also contains the position at which that record
+ * ended when the file was saved.
  */
 export class HandlerPositions {
   readonly #path: string;

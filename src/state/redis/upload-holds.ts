@@ -39,7 +39,7 @@ return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', K
 
 /**
  * KEYS: hold. ARGV: ticket or ''. If an owner with an earlier ticket has the hold, records a wish for it. An owner whose lease has expired
- * loses the hold. Returns the ticket, and whether no owner with an earlier ticket has the hold.
+ * loses the hold. Returns the ticket, and 1 if the hold is free or belongs to a later ticket, otherwise 0.
  */
 const quietScript = redisScript(`${readHold}
 local own = ARGV[1] == '' and text(now) or ARGV[1]

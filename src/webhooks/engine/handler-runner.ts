@@ -24,7 +24,7 @@ const readAgainMs = 1000;
 /** Age in milliseconds at which a waiting retry is dropped. It is longer than the longest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request of this runner or for an upload. The handler's position stays before the oldest running request. */
+/** A running request, which this runner or an upload that waits for the handler makes. The handler's position stays before the oldest running request. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
@@ -205,7 +205,7 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Even if the journal always has more events, other work of the process runs here.
+    // Lets other work run, even if the journal always has more events.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);

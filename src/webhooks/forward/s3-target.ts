@@ -157,8 +157,8 @@ export class S3Target implements Target {
   }
 
   /**
-   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it, so that all parts
-   * must be sent.
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; then all parts must
+   * be sent.
    */
   async #unfinished(
     path: string,
@@ -272,7 +272,7 @@ function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Returns the contents of all elements with a name in an S3 reply. Elements with the same name are never nested there. */
+/** Returns the contents of all elements with the given name in an S3 reply. Elements with the same name are never nested there. */
 function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {
@@ -284,7 +284,7 @@ function xmlItems(text: string, name: string): string[] {
   }
 }
 
-/** Returns the text of the first element with a name; undefined if there is none. */
+/** Returns the text of the first element with the given name; undefined if there is none. */
 function xmlText(text: string, name: string): string | undefined {
   const begin = text.indexOf(`<${name}>`);
   const end = begin < 0 ? -1 : text.indexOf(`</${name}>`, begin);

@@ -51,7 +51,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
   }
 }
 
-/** Returns the ID that identifies the arrival of a file in a receipt. */
+/** Returns the ID under which a receipt lists the arrival of a file. */
 function readEventId(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
