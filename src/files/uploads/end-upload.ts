@@ -31,8 +31,8 @@ interface UploadEnd {
 type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
- * Ends an upload that does not become a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for a while. If
- * the upload was cancelled, or the client does not know its URL, the record is removed immediately.
+ * Ends an upload that does not become a file. Removes its content and emits `uploadFailed` with the reason. The record keeps the reason for
+ * a while. If the upload was cancelled, or the client does not know its URL, the record is removed immediately.
  *
  * @returns the last state of the record
  * @throws ServiceError `unavailable` if the hold is lost; in that case, the upload is unchanged

@@ -24,7 +24,9 @@ const readAgainMs = 1000;
 /** Age in milliseconds at which a waiting retry is dropped. It is longer than the longest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request, which this runner or an upload that waits for the handler makes. The handler's position stays before the oldest running request. */
+/**
+ * A running request, made by this runner or by an upload that waits for the handler. The handler's position stays before the oldest one.
+ */
 interface Flight {
   from: LogPosition;
   isDone: boolean;

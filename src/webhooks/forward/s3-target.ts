@@ -157,8 +157,8 @@ export class S3Target implements Target {
   }
 
   /**
-   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; then all parts must
-   * be sent.
+   * Finds the unfinished upload of an earlier attempt, with its parts. Returns undefined if the storage does not list it; then all parts
+   * must be sent.
    */
   async #unfinished(
     path: string,
