@@ -7,7 +7,7 @@ import { jsonTimestamps } from './timestamps.ts';
 const processUuid = '00000000-0000-4000-8000-000000000001';
 const peerUuid = '00000000-0000-4000-8000-000000000002';
 
-/** Returns the account that is named in events about no account (docs/spec/events.md#special-accounts). */
+/** Returns the account that events name if they do not concern an account (docs/spec/events.md#special-accounts). */
 export function processAccount(): EventAccount {
   return {
     uuid: processUuid,
@@ -44,7 +44,7 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** An event, and the JSON of its `data` if a part of that JSON already existed. */
+/** An event. `dataJson` is the JSON of its `data`; it is set only if the draft shares members whose JSON exists already. */
 export interface MadeEvent {
   event: ServiceEvent;
   dataJson: string | undefined;

@@ -61,7 +61,7 @@ const rate = z
   .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
   .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
 
-/** Options of all handlers for the name and the selection of events. */
+/** Options that every handler has: its name, and the events that it gets. */
 export const commonOptions = {
   enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
@@ -75,7 +75,7 @@ export const commonOptions = {
   data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
 };
 
-/** Options of all handlers for retries and for the number of requests. */
+/** Options that every handler has: retries, and limits of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
   retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by the number of the retry.'),

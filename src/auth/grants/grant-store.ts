@@ -2,8 +2,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
 /**
- * The store keeps at most this number of grants, including ended ones, for each valid grant that the account may have. The limit stops an
- * account from filling the store by creating and revoking grants without end.
+ * The store keeps at most this many times the account's maximum of valid grants; ended grants count, too. The limit stops an account from
+ * filling the store by creating and revoking grants without end.
  */
 const keptForEach = 100;
 

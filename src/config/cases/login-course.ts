@@ -6,7 +6,7 @@ import type { LoginReport } from '../report-shapes.ts';
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**
- * Works out a login over SSH step by step.
+ * Determines step by step how a login over SSH would proceed.
  *
  * @param required the requirements of all groups of the service
  * @param answers the answers about the credentials, in the order in which the client presents them

@@ -19,7 +19,7 @@ const hashedAtOnceBytes = 64 * 1024;
 /** Maximum number of bytes that wait in memory to be hashed. If there are more, they are read back from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** The `previous` of the first checkpoint if the earlier checkpoints of the chain were removed. No checkpoint has this hash. */
+/** The `previous` of the checkpoint that starts the chain again after all its checkpoints were removed. No checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {

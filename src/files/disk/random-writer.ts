@@ -53,7 +53,7 @@ export interface RandomWriter {
   sync(): Promise<void>;
   /** @param durability receives the fault if the disk failed after the rename */
   finish(durability: Durability, options: FinishOptions): Promise<Finished>;
-  /** @param reservation if the file was written in place, charged for the bytes that stay on disk */
+  /** @param reservation charged for the bytes that stay on disk if the file was written in place */
   discard(reservation?: QuotaReservation): Promise<void>;
 }
 

@@ -132,7 +132,7 @@ export function descriptorPath(fd: number): string {
 }
 
 /**
- * The flag O_PATH of open(2): it opens a path without read permission and without an effect on devices. On systems without the flag,
+ * The flag O_PATH of open(2): it opens a path even without read permission, and does not affect devices. On systems without the flag,
  * O_RDONLY is used.
  */
 export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY;

@@ -38,8 +38,8 @@ export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINI
 }
 
 /**
- * Converts a time to seconds for futimes(2), rounded to whole microseconds. Without rounding, Node.js would cut digits that a double cannot
- * represent exactly: 1700000000.123 would become 1700000000.122999.
+ * Converts a time to seconds for futimes(2), so that the file gets the time in whole microseconds. Node.js cuts the digits below a
+ * microsecond, and a double may be just below its value: 1700000000.123 would become 1700000000.122999. So half a microsecond is added.
  *
  * @param timeMs Unix time in milliseconds, with a fraction
  */
@@ -123,7 +123,7 @@ const unable = ['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'ENOTTY', 'EXDEV', 'EINVAL', 
 /** Whether files of a device can be cloned, by device number. A device that was not tried yet is missing. */
 const known = new Map<number, boolean>();
 
-/** Makes `path` a copy-on-write clone of an opened file. No data is copied. @throws the system's error; `path` is removed in that case */
+/** Makes `path` a copy-on-write clone of an opened file. No data is copied. @throws the system's error; `copyFile` then removes `path` */
 export async function cloneFile(fd: number, path: string): Promise<void> {
   await copyFileAsync(`/proc/self/fd/${fd}`, path, constants.COPYFILE_FICLONE_FORCE);
 }

@@ -63,7 +63,7 @@ function startOpening(): void {
 }
 
 /**
- * Returns whether the preview of a row opens above this list. The preview of a search result opens above the folder of the result instead.
+ * Returns whether the preview of a row covers this list. The preview of a search result covers the folder of the result instead.
  */
 function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';
@@ -132,7 +132,7 @@ function offerCopies(): void {
 }
 
 /**
- * Asks in a dialog before forms for the trash, links, held uploads or tokens are sent, and restores items of the trash without leaving the
+ * Asks in a dialog before a form of the trash, links, held uploads or tokens is sent, and restores items of the trash without leaving the
  * page. Without scripts, the service uses separate pages.
  */
 function startQuestions(): void {
@@ -192,14 +192,14 @@ void rowsAreWhole().then(openAskedLayer);
 performance.mark('usable');
 
 /**
- * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before this
- * wait, while the service still reads the folder.
+ * Waits for the page and its style sheets, without which rows are missing or have no size. The modules are loaded before this wait, while
+ * the service still reads the folder.
  */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A style sheet that failed to load has no `sheet`, either. So the load event also ends the wait.
+  // A style sheet that fails to load never gets a `sheet`. So this waits for the load event of the page, which happens in that case, too.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 

@@ -62,7 +62,7 @@ export interface TestDependencies extends ReplayDependencies {
 
 /**
  * Sends a test event (`testEventSent`) to one handler immediately, even if the handler does not run. Each URL gets one attempt. The event
- * is written to the journal, and the delivery to the records of manual deliveries. No handler gets the event in the background.
+ * is written to the journal, and the delivery to the records of manual deliveries. No other handler gets the event.
  *
  * @param by name of the operator
  * @throws ServiceError `unavailable` if the handler cannot be created, `storage-full` or `internal` if the event cannot be journalled
@@ -84,7 +84,7 @@ export async function sendTest(
     });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
-    // The record does not have the event's position in the journal, so it contains the whole text.
+    // Without the event's position in the journal, the body cannot be rendered again from the record. So the record contains it.
     const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });

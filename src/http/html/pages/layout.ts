@@ -14,7 +14,7 @@ export interface PageModel {
   unscriptedTo?: string | undefined;
   /** Whether the page uses the listing script. */
   hasScript?: boolean;
-  /** Styles and scripts that replace the default style sheet. */
+  /** Further elements of the head. If set, the default style sheet is left out. */
   head?: Html;
 }
 

@@ -7,7 +7,7 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
-/** Maximum number of rows to which live events extend the table. A table that is already longer does not grow. */
+/** Live events make the table grow to at most this number of rows. A table that is already longer does not grow. */
 const maxLive = 500;
 
 /**

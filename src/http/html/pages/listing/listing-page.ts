@@ -115,7 +115,7 @@ ${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
-/** The attribute that passes the limits of links to the page's script. */
+/** The attribute that tells the page's script the limits of links that share a file or folder. */
 export function linksData({ share }: Pick<ListingModel, 'share'>): Html | false {
   return share !== undefined && html` data-links="${share}"`;
 }
