@@ -40,8 +40,8 @@ const dueList = z.object({
   total: z.int().min(0),
 });
 /**
- * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. There it must be nullable, but
- * a `$ref` of OpenAPI 3.0 cannot be.
+ * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. There it must be nullable,
+ * but a `$ref` of OpenAPI 3.0 cannot be.
  */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });

@@ -46,7 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** One item of the list `errors` in a JSON reply (docs/spec/http.md#errors). Of several commands, each has an item; `message` is null if it succeeded. */
+/** An item of the list `errors` in JSON replies (docs/spec/http.md#errors). Each command has one; `message` is null if it succeeded. */
 export interface ErrorItem {
   message: string | null;
   title?: string;
