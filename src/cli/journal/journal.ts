@@ -119,7 +119,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
   for (const { at, host, data_folder } of losses)
     complain(
       visible(
-        `svc: the journal in Redis was emptied before ${at}; the files of ${host} still have the events of that node: svc events --data-folder ${data_folder}`,
+        `svc: the journal in Redis was emptied (noticed at ${at}); the files of ${host} still have the events of that node: svc events --data-folder ${data_folder}`,
       ),
     );
   const stream = journalStream(link);

@@ -15,7 +15,7 @@ const administratorOptions = z.strictObject({
     .enum(administratorRoles, { error: 'must be viewer, reviewer or operator' })
     .default('viewer')
     .describe(
-      '`viewer` sees everything and changes nothing; `reviewer` also decides about held uploads and downloads them; `operator` may do everything.',
+      '`viewer` sees everything and changes nothing; `reviewer` can also download held uploads and decide about them; `operator` may do everything.',
     ),
 });
 

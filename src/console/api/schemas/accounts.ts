@@ -7,7 +7,7 @@ export const accountView = z.object({
   name: text,
   source: z
     .enum(['configuration', 'accounts_file', 'login'])
-    .describe('How svc knows the account. `login`: an endpoint accepted it, and the journal or a session mentions it.'),
+    .describe('How svc knows the account. `login`: an authentication endpoint accepted it, and the journal or a session mentions it.'),
   method: text.describe('UUID of its authentication method; empty if it is not known.'),
   enabled: z.boolean().describe('False if the account or its group is disabled.'),
   problem: text.describe('Why nobody can log in to the account as it is configured; empty if there is no such reason.'),
