@@ -230,3 +230,24 @@ test('an upload that is terminated is gone', async (t) => {
   for (const method of ['HEAD', 'DELETE']) assert.equal((await server.send(method, url, { headers: tus })).status, 404);
   assert.deepEqual(hidden(server), []);
 });
+
+test('an upload that began with one protocol continues with the other', async (t) => {
+  const server = await startServer(t);
+  const draft = { 'upload-draft-interop-version': '8', 'content-type': 'application/partial-upload' };
+  const begun = await server.send('PUT', '/home/a.bin', {
+    headers: { 'upload-draft-interop-version': '8', 'upload-complete': '?0' },
+    body: content.subarray(0, 100_000),
+  });
+  const url = String(begun.headers.location);
+  const head = await server.send('HEAD', url, { headers: tus });
+  assert.deepEqual([head.status, head.headers['upload-offset'], head.headers['upload-defer-length']], [200, '100000', '1']);
+  const headers = { ...append(100_000), 'upload-length': String(content.length) };
+  assert.equal((await server.send('PATCH', url, { headers, body: content.subarray(100_000) })).status, 204);
+  assert.deepEqual(readFileSync(join(server.home, 'a.bin')), content);
+
+  const other = await create(server, content.length, { filename: 'b.bin' });
+  assert.equal((await server.send('PATCH', other, { headers: append(0), body: content.subarray(0, 100_000) })).status, 204);
+  const last = { ...draft, 'upload-offset': '100000', 'upload-complete': '?1' };
+  assert.equal((await server.send('PATCH', other, { headers: last, body: content.subarray(100_000) })).status, 201);
+  assert.deepEqual(readFileSync(join(server.home, 'b.bin')), content);
+});
