@@ -28,6 +28,7 @@ test('the page of held uploads lists them with size and reason in each language,
   await server.put('/home/d/slow', 'wait');
   const { text, headers } = await page(server);
   assert.equal(headers['cache-control'], 'no-store');
+  assert.match(text, /href="\/home\/__svc__\/held\/" aria-current="page"/);
   const items = [
     ...text.matchAll(/<bdi>([^<]*)<\/bdi><\/span><\/td><td role="cell">([^<]*?) · ([^<]*)<.*?<a href="\/home\/d\/"><bdi>([^<]*)</g),
   ];
