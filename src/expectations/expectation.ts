@@ -88,7 +88,7 @@ export class Expectation {
   #fromMs: number;
   /** The path of the last occurrence that was created. */
   #path: { text: string; expression: Expression } | undefined;
-  /** The last answer of `#dueAfter`. */
+  /** The last answer of `dueAfter`. */
   #next: { afterMs: number; dueMs: number | undefined } | undefined;
   /** The occurrences whose files are expected again, in the order of their due times. */
   #reopened: readonly Occurrence[] = [];
@@ -117,15 +117,11 @@ export class Expectation {
     return this.options.name || this.uuid;
   }
 
-  /** The first due time after a given time; undefined if there is none within ten years. */
-  dueAfter(timeMs: number): number | undefined {
-    return this.#dueTimes.after(timeMs);
-  }
-
   /**
-   * Like `dueAfter`. The last answer is kept, because each due time is needed twice: as an end of a window, and for the next occurrence.
+   * The first due time after a given time; undefined if there is none within ten years. The last answer is kept, because each due time is
+   * needed twice: as an end of a window, and for the next occurrence.
    */
-  #dueAfter(timeMs: number): number | undefined {
+  dueAfter(timeMs: number): number | undefined {
     if (this.#next?.afterMs !== timeMs) this.#next = { afterMs: timeMs, dueMs: this.#dueTimes.after(timeMs) };
     return this.#next.dueMs;
   }
@@ -139,7 +135,7 @@ export class Expectation {
   /** Creates all occurrences whose windows have opened by a given time, and the next one. */
   advance(nowMs: number): void {
     for (let last = this.occurrences.at(-1); !last || last.opensMs <= nowMs; last = this.occurrences.at(-1)) {
-      const dueMs = this.#dueAfter(last?.dueMs ?? this.#fromMs - 1);
+      const dueMs = this.dueAfter(last?.dueMs ?? this.#fromMs - 1);
       if (dueMs === undefined) return;
       this.occurrences.push(this.#occurrence(dueMs, last));
     }
@@ -185,7 +181,7 @@ export class Expectation {
     const opensMs = opens === undefined ? (beforeMs ?? dueMs - dayMs) : dueMs - opens * 1000;
     const graceEndsMs = dueMs + grace * 1000;
     const isDated = isPathOfDay(path);
-    const nextMs = isDated ? dueMs + latestMs : (this.#dueAfter(dueMs) ?? dueMs + latestMs);
+    const nextMs = isDated ? dueMs + latestMs : (this.dueAfter(dueMs) ?? dueMs + latestMs);
     const wanted = isDated ? pathOfDay(path, new Date(wallClock(dueMs, time_zone))) : path;
     if (this.#path?.text !== wanted) this.#path = { text: wanted, expression: compileExpression(wanted, 'paths') };
     return {

@@ -93,7 +93,7 @@ const plainName = /^[\w.-]+$/;
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
- * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because a large page consists mostly of rows.
+ * Renders one row in as few bytes as HTML allows (no end tags, no quotes, relative links), because rows make up most of a large page.
  * Some browsers forget the roles of cells if a table is laid out as a grid, so the script adds the roles.
  */
 function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
