@@ -12,7 +12,7 @@ import { column, nextDirection } from './pages/listing/listing-page.ts';
 import type { Language } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
-/** Maximum size, in bytes, of a form that an account page sends. A thousand IDs take 42 KiB. */
+/** Maximum size, in bytes, of a form that a page of the account, such as the trash, sends. The IDs of 1,000 items take 42 KiB. */
 export const formLimitBytes = 256 * 1024;
 
 interface AccountPage {
@@ -22,8 +22,8 @@ interface AccountPage {
 }
 
 /**
- * Builds the reply with a page that belongs to the account, such as the trash, and not to a folder. If a form redirected the browser to the
- * page, the page shows the result of the form.
+ * Builds the reply with a page of the account, such as the trash; pages of folders are built elsewhere. If a form redirected the browser to
+ * the page, the page shows the result of the form.
  */
 export function accountPage(exchange: Exchange, context: PageContext, { url, title, content }: AccountPage, status = 200): Reply {
   const { language } = context;
@@ -49,12 +49,12 @@ interface None {
   text: string;
 }
 
-/** A row in the table of an account page. */
+/** A file or folder of the account, as a row in the table of an account page. */
 export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** Whether the item is at the path now, so that the page can link to it. */
+  /** Whether something exists at the path now, so that the page can link to it. */
   isThere?: boolean;
   /** An additional line of text. */
   note?: Html | false;
@@ -78,10 +78,10 @@ interface SelectionTable {
   none: None;
 }
 
-/** Maximum number of items on a page. A form with all of them stays below `formLimitBytes`. */
+/** Maximum number of items on a page. A form with the IDs of all of them stays below `formLimitBytes`. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table like that of a folder, or a text if there are no items. At most `itemsOfPage` items are shown. */
+/** Renders a form with a table that looks like a folder's; without items, a text. At most `itemsOfPage` items are shown. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;

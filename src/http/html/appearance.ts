@@ -56,7 +56,7 @@ export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 200, headers: assetHeaders({ contentType: 'text/css; charset=utf-8' }), body: style });
 }
 
-/** Answers GET of the logo. If an SVG is opened as a page, scripts in it must not run in this origin. */
+/** Answers GET of the logo. The policy prevents scripts in an SVG from running in this origin if the SVG is opened as a page. */
 export function sendLogo(exchange: Exchange): Promise<Response> {
   const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');

@@ -43,7 +43,7 @@ function showDuePage(exchange: Exchange, expectations: readonly OwnExpectation[]
 
 function expectationItem(exchange: Exchange, context: PageContext, { told: { name, last, next }, path }: OwnExpectation): Html {
   const { language } = context;
-  // Due times have the offset of their time zone, so their text contains the wall clock.
+  // A due time such as `2026-03-01T18:00:00+01:00` contains the local time, from which `pathOfDay` takes the parts of the path.
   const expected = ({ due }: ToldOccurrence) => html` &middot; <code>${bdi(pathOfDay(path, new Date(`${due.slice(0, 19)}Z`)))}</code>`;
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>

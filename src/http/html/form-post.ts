@@ -199,7 +199,7 @@ function formMetadata(fields: FormFields): string | undefined {
   return lists.filter(Boolean).join(', ') || undefined;
 }
 
-/** Receives the files of one form. A file that arrives before the field `action` waits until the action is known. */
+/** Receives the files of one form. A file that arrives before the field `action` is committed only when the action is known. */
 class UploadReceiver {
   readonly #exchange: Exchange;
   readonly #folder: VirtualPath;

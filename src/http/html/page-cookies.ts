@@ -18,7 +18,7 @@ export function readTheme(exchange: Pick<Exchange, 'incoming'>): Theme {
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
-/** Returns the language that the user chose; without a choice, the browser's language. Dates and numbers follow the language's region. */
+/** Returns the language that the user chose, or else the browser's. Dates and numbers follow the browser's region (as in `en-GB`). */
 export function readLanguage(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
@@ -107,8 +107,8 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie with an endpoint's message about a refused login (`public_error`). The cookie keeps the message out of URLs.
- * Only the login page gets it. It is `Lax`, because the browser can come to that page from another site.
+ * Attributes of the cookie with the authentication endpoint's message about a refused login (`public_error`). The cookie keeps the message
+ * out of URLs. Browsers send the cookie only to the login page. It is `Lax`, because the browser can come to that page from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 

@@ -33,7 +33,7 @@ export function makePageContext(exchange: Exchange): PageContext {
   };
 }
 
-/** Returns the linked file or folder, for a page of a link; `/`, which reveals nothing, for an invalid link; otherwise undefined. */
+/** For a page of a link, returns the linked file or folder; for an invalid link `/`, which reveals nothing. Undefined for other pages. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (!isOfLink(target)) return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
@@ -43,7 +43,7 @@ function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
 /** Names of the pages below `/home/__svc__/`. */
 const accountPages = ['expectations', 'held/', 'links', 'password-update', 'recent', 'tokens', 'trash'];
 
-/** Returns the URL at which GET shows the page, so that forms can redirect to it. */
+/** Returns the URL at which GET shows the page of this request, so that forms of the page can redirect to it. */
 function pageUrl({ target }: Exchange): string {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
@@ -167,7 +167,7 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   return html`<p>${receipt}<a class="button primary" href="${to}">${goOn === 'toFiles' && nearest !== '/' && !linked ? language.text('toFolder', { name: nameInText(baseName(nearest)) }) : language.text(goOn)}</a></p>`;
 }
 
-/** For a missing path, returns the nearest parent folder that the account may list; `/` if it may list none of them. */
+/** Returns the nearest folder above the requested path that exists and that the account may list; `/` if there is none. */
 function nearestFolder({ target, client }: Exchange): VirtualPath {
   let folder = target.kind === 'member' && client ? target.path : ('/' as VirtualPath);
   while (folder !== '/') {

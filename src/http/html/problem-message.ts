@@ -14,7 +14,7 @@ const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>
 interface ProblemWords {
   /** The text in the reader's language; undefined if there is only the service's own message. */
   translated: string | undefined;
-  /** The service's own message, in English, if it says more than the translated text. */
+  /** The service's own message, in English, if it says more than the translated text or if there is no translated text. */
   own: string | undefined;
 }
 

@@ -24,7 +24,7 @@ const overlaps: readonly { seconds: number; text: PageTextName }[] = [
   { seconds: 7 * 86_400, text: 'overlapWeek' },
 ];
 
-/** The actions of the page's forms. Each action checks the rights of its client. */
+/** The actions of the page's forms. Each action checks the rights of the client that sent the form. */
 interface TokenActions {
   own(): Promise<Grant[]>;
   make(order: Record<string, unknown>): Promise<MadeGrant>;
@@ -38,7 +38,7 @@ export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Pr
   return respond(exchange, tokensPage(exchange, tokens));
 }
 
-/** @param refused the fields of a refused request, which the form shows again, and the reason of the refusal */
+/** @param refused the fields of a refused form, which the page shows again, and the reason for the refusal */
 function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
   const context = makePageContext(exchange);
   const { language } = context;
@@ -187,7 +187,7 @@ function tokenName(context: PageContext, token: Grant): Html {
   return html`${nameCell(context, token)} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
-/** Lifetimes, in days, that the form offers in addition to the maximum, if they are shorter. */
+/** Lifetimes in days. The form offers the account's maximum, and those of this list that are shorter than the maximum. */
 const offeredDays = [1, 7, 30, 90, 365];
 
 /** The permissions, in the order in which the form offers them. The user chooses each one separately. */
@@ -210,7 +210,7 @@ interface TokenForm {
   url: string;
   account: Account;
   services: readonly { uuid: string; type: string }[];
-  /** The fields of a refused request, so that the user need not type them again. */
+  /** The fields of a refused form, so that the user need not type them again. */
   fields: URLSearchParams | undefined;
 }
 

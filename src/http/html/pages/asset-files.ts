@@ -58,7 +58,8 @@ export function webFile(name: string): string {
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**
- * Builds the style sheet of a kind of page from the shared styles and its own. The order matters: rules for narrow screens come last.
+ * Builds the style sheet of a kind of page from the shared styles and its own. The order matters, because rules for narrow screens must
+ * override earlier rules.
  *
  * @param content styles of the page content, which must come before the styles of dialogs
  * @param screens styles that must come after those of dialogs
@@ -68,7 +69,7 @@ export function styleSheet(content: readonly string[], screens: readonly string[
   return [...frame, ...content, 'shared/dialogs.css', ...screens, 'shared/motion.css'].map(webFile).join('\n');
 }
 
-/** Returns the URL path of a script's texts in a language other than English. The script itself contains the English texts. */
+/** Returns the URL path of the translated texts of a script. The script itself contains the English texts. @param tag `de`, `fr` or `es` */
 export function scriptTextsPath(script: string, tag: string): string {
   return script.replace('/page.js', `/${tag}.js`);
 }

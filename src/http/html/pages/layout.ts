@@ -12,7 +12,7 @@ export interface PageModel {
   refreshTo?: string | undefined;
   /** URL to which browsers without scripts are redirected. */
   unscriptedTo?: string | undefined;
-  /** Whether the page uses the listing script. */
+  /** Whether the page loads the script of the file pages. */
   hasScript?: boolean;
   /** Further elements of the head. If set, the default style sheet is left out. */
   head?: Html;

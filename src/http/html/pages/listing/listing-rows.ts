@@ -7,7 +7,7 @@ import { type ListingModel, orderQuery, rangeOfPage, rowsOfPage, type ShownRange
 
 /**
  * Renders the end of a listing: the numbers of members and of unreadable names. A very large folder also has links to its other pages,
- * and an empty folder has a text. If the script adds the rows, it finds their number here.
+ * and an empty folder has a text. If the page contains only its first rows, `data-rows` tells the script how many the page has in all.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
@@ -86,7 +86,7 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
   return Math.floor(modifiedMs / 1000);
 }
 
-/** Matches names that need no escaping in HTML, in unquoted attributes and in URLs. */
+/** Matches names that need no escaping anywhere: in HTML, in unquoted attributes, in URLs. */
 const plainName = /^[\w.-]+$/;
 
 /** Matches nearly all other names. They need no escaping in HTML and in quoted attributes, and have no right-to-left text. */

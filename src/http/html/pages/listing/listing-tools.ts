@@ -47,7 +47,7 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 }
 
 /**
- * Renders an input. If the metadata header is optional, a required key may be left out as long as no other key is given. Both the script
+ * Renders an input. If the metadata header is optional, a required key is needed only when the user fills in another key. Both the script
  * and the service check that.
  */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
@@ -96,8 +96,8 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
 /**
  * Renders the form that searches a folder with everything below it, or all folders.
  *
- * @param asked the last search
- * @param all label of the field, for pages that show no folder
+ * @param asked the search that the form shows
+ * @param all label of the field, for pages that show no folder; such a form searches all files of the account
  */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }, all?: string): Html {
   const hint = all ?? language.text('searchHint');
