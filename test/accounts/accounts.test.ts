@@ -20,7 +20,7 @@ import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('password hashes: salted, verified, normalised, bounded in cost', async () => {
+test('password hashes are salted, verify, normalise Unicode, and have a bounded cost', async () => {
   const [one, two] = [await hashPassword('pässword'), await hashPassword('pässword')];
   assert.notEqual(one, two);
   assert.equal(await verifyPassword('pa\u0308ssword', one), true, 'the same text in another normal form');
@@ -38,7 +38,7 @@ test('password hashes: salted, verified, normalised, bounded in cost', async () 
   }
 });
 
-test('the verifier remembers what was right, not what was wrong, and an unknown name takes as long', async () => {
+test('the verifier remembers right passwords but not wrong ones; an unknown name takes as long as a known one', async () => {
   const verifier = new PasswordVerifier();
   const turn = { source: '192.0.2.1', isKnown: false };
   const hash = await hashPassword('secret');
@@ -60,13 +60,13 @@ test('the verifier remembers what was right, not what was wrong, and an unknown 
   assert.equal(await verifier.verify('secret', await cheapHash('other'), turn), false, 'remembered for that hash only');
 });
 
-test('identical verifications at one time are one, and one that waited looks again; a wait of a minute is too long', async () => {
+test('identical concurrent verifications share one computation; a waiting one rechecks the memory; a minute is too long', async () => {
   const clock = new ManualClock();
   const verifier = new PasswordVerifier(clock);
   const hash = await hashPassword('secret', { ln: 13, r: 8, p: 2 });
   const turn = { source: '192.0.2.1', isKnown: false };
   const other = { source: '192.0.2.2', isKnown: false };
-  // Two guesses have all turns, so the others wait.
+  // Two guesses take all turns, so the others wait.
   const guesses = ['a', 'b', 'c'].map((guess) => verifier.verify(guess, hash, other));
   const cpuBefore = process.cpuUsage();
   const same = Array.from({ length: 30 }, () => verifier.verify('secret', hash, turn));
@@ -89,7 +89,7 @@ test('identical verifications at one time are one, and one that waited looks aga
   assert.equal(await verifier.verify('secret', hash, other), true);
 });
 
-test('account names that could do harm are refused; the rest cannot leave their folder', () => {
+test('harmful account names are refused; no other name leaves its folder', () => {
   for (const name of ['alice', 'a@b.c', 'ü', 'a b', 'x'.repeat(150), '...']) assert.equal(isUserName(name), true, name);
   for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\0b', 'a\nb', 'x'.repeat(151), '\ud800'])
     assert.equal(isUserName(name), false, JSON.stringify(name));
@@ -101,7 +101,7 @@ test('account names that could do harm are refused; the rest cannot leave their 
   assert.equal(compileExpression(expandUserInExpression('e/^\\/${USER}\\//', 'a.+')).matches('/abc/'), false);
 });
 
-test('the accounts file: read when it changes, kept when it becomes invalid, written under concurrent changes', async (t) => {
+test('the accounts file is read again when it changes, survives an invalid change, and takes concurrent changes', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'accounts.yaml');
   const clock = new ManualClock();
@@ -144,7 +144,7 @@ test('the accounts file: read when it changes, kept when it becomes invalid, wri
   await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
 });
 
-test('a changed password of a shared accounts file is answered when each process goes by it, and not before', async (t) => {
+test('a password change in a shared accounts file is answered only after every process uses it', async (t) => {
   const path = join(temporaryFolder(t), 'accounts.yaml');
   const clock = new ManualClock();
   const [hash, fresh] = [await cheapHash('x'), await cheapHash('fresh')];
@@ -167,7 +167,7 @@ test('a changed password of a shared accounts file is answered when each process
   assert.equal(reader?.find('carol')?.passwordHash, fresh);
 });
 
-test('a changed password changes nothing else in the accounts file', async (t) => {
+test('a password change alters nothing else in the accounts file', async (t) => {
   const path = join(temporaryFolder(t), 'accounts.yaml');
   const hash = await cheapHash('x');
   const permissions = '[[allow-read], ["*.csv", allow-write]]';
@@ -193,14 +193,14 @@ test('a changed password changes nothing else in the accounts file', async (t) =
   }
 });
 
-test('an accounts file in JSON means what it means as YAML, and stays JSON when it is written', async (t) => {
+test('an accounts file in JSON means the same as in YAML, and is still JSON after a change', async (t) => {
   const path = join(temporaryFolder(t), 'accounts.yaml');
   const hash = await cheapHash('x');
   const names = ['10', 'zoë', 'a "quoted" \\\\ name', '__proto__', 'b'];
   const accounts = names.map((name) => `${JSON.stringify(name)} : {"password":"${hash}", "enabled": false}`).join(',\n\t');
   const read = () => new AccountsFile(path, {}, systemClock, silentLog);
   const found = (file: AccountsFile) => names.map((name) => file.find(name));
-  // A comment behind it makes it YAML.
+  // A comment at the end makes the text YAML.
   for (const text of [`{"accounts": {${accounts}}}`, `{${accounts}}`]) {
     writeFileSync(path, `${text} # all`);
     const asYaml = found(read());
@@ -224,7 +224,7 @@ test('an accounts file in JSON means what it means as YAML, and stays JSON when 
   }
 });
 
-test('the data folder is held by one process at a time', async (t) => {
+test('only one process at a time can hold the data folder', async (t) => {
   const folder = temporaryFolder(t);
   const first = openDataFolder(folder);
   assert.throws(
@@ -258,7 +258,7 @@ test('the data folder is held by one process at a time', async (t) => {
   assert.match(readFileSync(join(folder, 'd/svc.pid'), 'utf8'), /"pid":\d+/);
 });
 
-test('a log line cannot be forged and shows no secret by name', () => {
+test('a log line cannot be forged and shows no secret of a known name', () => {
   for (const format of ['json', 'pretty'] as const) {
     let text = '';
     const log = createLog({

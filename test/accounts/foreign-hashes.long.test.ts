@@ -8,7 +8,7 @@ import { parsePasswordHash, parseScryptHash, verifyPassword } from '../../src/ac
 import { isServiceError, ServiceError } from '../../src/lib/errors.ts';
 import { hasProgram } from '../support/requires.ts';
 
-/** Hashes of `secret` that other programs made. */
+/** Hashes of the password `secret`, made by other programs. */
 const made: Record<string, string> = {
   'bcrypt by htpasswd': '$2y$05$WSlmTfW1VTxMQby1EoQ8yuSmIo1TGvXPI/MruIUToTRqS03jk69r6',
   'bcrypt by crypt(3)': '$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a',
@@ -21,13 +21,13 @@ const made: Record<string, string> = {
   'argon2i by argon2': '$argon2i$v=19$m=8192,t=3,p=2$c2FsdHNhbHRzYWx0$ZJ3M013fytRCTlEYjTZnzu2lo3anjw6sIIYY3RtPBPk',
 };
 
-test('hashes of other programs are verified: right and wrong passwords', async () => {
+test('hashes made by other programs accept the right password and reject wrong ones', async () => {
   for (const [name, hash] of Object.entries(made)) {
     assert.equal(await verifyPassword('secret', hash), true, name);
     assert.equal(await verifyPassword('Secret', hash), false, name);
     assert.equal(await verifyPassword('', hash), false, name);
   }
-  // From SFTPGo's documentation, and made as Django and OpenLDAP describe theirs.
+  // The first is from SFTPGo's documentation; the others follow the descriptions of Django and OpenLDAP.
   const ofSftpgo = '$pbkdf2-sha256$150000$E86a9YMX3zC7$R5J62hsSq+pYw00hLLPKBbcGXmq7fj5+/M0IFoYtZbo=';
   assert.equal(await verifyPassword('password', ofSftpgo), true);
   assert.equal(await verifyPassword('passwore', ofSftpgo), false);
@@ -42,7 +42,7 @@ test('hashes of other programs are verified: right and wrong passwords', async (
     assert.equal(await verifyPassword(hash.startsWith('{') ? 'secret!' : 'secret', hash), !hash.startsWith('{'), hash);
 });
 
-test('crypt(3) passwords of every length and script, as openssl makes them', async (t) => {
+test('crypt(3) hashes made by openssl verify passwords of all lengths and scripts', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const passwords = [...[17, 32, 64, 150].map((length) => 'a'.repeat(length)), 'Größe 日本語'];
   for (const kind of ['-1', '-apr1', '-5', '-6']) {
@@ -55,20 +55,20 @@ test('crypt(3) passwords of every length and script, as openssl makes them', asy
   }
 });
 
-test('a password in decomposed characters matches the hash of what was typed, and of the composed form', async () => {
+test('a password in decomposed form matches a hash of the decomposed form and a hash of the composed form', async () => {
   const hash = (text: string) => `$pbkdf2-sha256$1000$salt$${pbkdf2Sync(text, 'salt', 1000, 32, 'sha256').toString('base64')}`;
   assert.equal(await verifyPassword('pa\u0308ss', hash('pa\u0308ss')), true);
   assert.equal(await verifyPassword('pa\u0308ss', hash('p\u00e4ss')), true);
   assert.equal(await verifyPassword('pass', hash('p\u00e4ss')), false);
 });
 
-test('bcrypt counts 72 bytes of a password, as elsewhere, and says so', async () => {
+test('bcrypt uses only the first 72 bytes of a password, like other programs, and svc says so', async () => {
   const hash = made['bcrypt by htpasswd'] ?? '';
   assert.equal(await verifyPassword(`secret${'x'.repeat(100)}`, hash), false);
   assert.equal(parseForeignHash(hash)?.countedBytes, 72);
 });
 
-test('hashes that cost too much, break the format or cannot be verified are refused with the reason', () => {
+test('hashes that cost too much, are malformed or cannot be verified are refused with the reason', () => {
   const sha = made['SHA-crypt 512 by htpasswd'] ?? '';
   const argon = made['argon2id by argon2'] ?? '';
   const bcrypt = made['bcrypt by htpasswd'] ?? '';
@@ -96,7 +96,7 @@ test('hashes that cost too much, break the format or cannot be verified are refu
   );
 });
 
-test('whatever stands there as a hash is read or refused in a sentence', () => {
+test('any text in place of a hash is either read or refused with a readable message', () => {
   const pieces = fc.constantFrom(
     '$',
     '$2y$',
@@ -127,14 +127,14 @@ test('whatever stands there as a hash is read or refused in a sentence', () => {
         const parsed = parsePasswordHash(hash);
         return 'format' in parsed || parsed.ln > 0;
       } catch (error) {
-        // A short text may stand in any sentence.
+        // A short text can occur in any message by chance.
         return isServiceError(error, 'bad-request') && (hash.length < 12 || !error.message.includes(hash.slice(1)));
       }
     }),
   );
 });
 
-test('a hash that takes long does not stop other work', async () => {
+test('a slow hash does not block other work', async () => {
   let turns = 0;
   let isDone = false;
   const count = () => {

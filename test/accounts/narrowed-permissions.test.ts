@@ -5,7 +5,7 @@ import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 
 const path = (text: string) => text as VirtualPath;
 
-test('a narrowing leaves a part of the permissions and never adds any; it survives as options, and narrows again', () => {
+test('a narrowing grants a subset of the permissions, survives a conversion to options, and can be narrowed again', () => {
   const whole = new Permissions(
     { general: ['allow-read', 'allow-write'], rules: [{ expression: '/out/*', permissions: ['allow-list'] }] },
     'alice',

@@ -18,7 +18,7 @@ const everything = [201, 200, 204];
 const nothing = [403, 403, 403];
 const listing = [403, 200, 403];
 
-/** What an account may do: write a file, list the folder, delete the file. */
+/** Tries what an account may do: write a file, list the folder, delete the file. Returns the statuses. */
 async function rightsOf(server: TestServer, user: string): Promise<number[]> {
   const name = `/home/${user.split(':')[0]}.txt`;
   return [
@@ -28,7 +28,7 @@ async function rightsOf(server: TestServer, user: string): Promise<number[]> {
   ];
 }
 
-/** Spellings of `permissions`, and what an account with them may do where its group grants everything. */
+/** Spellings of `permissions`, and the statuses of an account with them in a group that grants everything. */
 const spellings: [string, unknown, number[]][] = [
   ['left out', undefined, everything],
   ['an empty list of lists', [], everything],
@@ -40,7 +40,7 @@ const spellings: [string, unknown, number[]][] = [
 ];
 
 for (const [name, permissions, expected] of spellings) {
-  test(`permissions, ${name}: the same in the callout's reply, the configuration and the accounts file`, async (t) => {
+  test(`permissions, ${name}: the callout's reply, the configuration and the accounts file mean the same`, async (t) => {
     const remote = await calloutEndpoint(t, (response, { credentials }) => {
       if (credentials.username === 'remote') response.writeHead(200).end(JSON.stringify({ account: { permissions } }));
       else response.writeHead(401).end();
@@ -51,7 +51,7 @@ for (const [name, permissions, expected] of spellings) {
     const server = await startServer(t, {
       accounts: { configured: { password, ...(permissions === undefined ? {} : { permissions }) } },
       authentications: {
-        // First: what the other one does about a name that it does not know takes its time.
+        // The callout is the first method, because the other one takes its time for an unknown name.
         remote: { type: 'http', url: remote.url },
         local: { type: 'application', accounts_file_path: accountsFile },
       },
@@ -61,7 +61,7 @@ for (const [name, permissions, expected] of spellings) {
   });
 }
 
-test('permissions of a group: [[]] grants nothing, [] is the default, as if they were left out', async (t) => {
+test('[[]] as the permissions of a group grants nothing; [] means the default, like an omitted option', async (t) => {
   const password = await cheapHash(testPassword);
   const groups = { none: { permissions: [[]] }, empty: { permissions: [] }, flat: { permissions: ['allow-list'] }, absent: {} };
   const accounts = Object.fromEntries(Object.keys(groups).map((group) => [group, { password, group }]));
@@ -70,7 +70,7 @@ test('permissions of a group: [[]] grants nothing, [] is the default, as if they
   assert.deepEqual(rights, [nothing, everything, listing, everything]);
 });
 
-test('the home folder and who makes it: the account, else its group, else DEFAULT_GROUP', async (t) => {
+test('the home folder and the permission to create it come from the account, else from its group, else from DEFAULT_GROUP', async (t) => {
   const folder = temporaryFolder(t);
   const password = await cheapHash(testPassword);
   const server = await startServer(t, {
@@ -101,7 +101,7 @@ test('the home folder and who makes it: the account, else its group, else DEFAUL
   assert.equal(await realPathOf('mover'), '/moved/a');
 });
 
-test('owner and group of a new home folder come from DEFAULT_GROUP, too', async (t) => {
+test('the owner and group of a new home folder can come from DEFAULT_GROUP', async (t) => {
   const password = await cheapHash(testPassword);
   const server = await startServer(t, {
     group: { create_home_folder_owner: 'no-such-owner' },
@@ -113,7 +113,7 @@ test('owner and group of a new home folder come from DEFAULT_GROUP, too', async 
   assert.match(String(failure?.data.details), /"no-such-owner" is not in \/etc\/passwd/);
 });
 
-test('a home folder with a control character in its path is not made; one that is there is used', async (t) => {
+test('a home folder with a control character in its path is not created; an existing one is used', async (t) => {
   const home = join(temporaryFolder(t), 'a\nb');
   const server = await startServer(t, { group: { home_folder_path: home } });
   const get = async () => (await server.get('/home/', { headers: { accept: 'application/json' } })).status;
@@ -126,7 +126,7 @@ test('a home folder with a control character in its path is not made; one that i
 const accountOf = (member: string, value: unknown) =>
   judgeReply({ status: 200, body: Buffer.from(JSON.stringify({ account: { [member]: value } })) }, new Set(['DEFAULT_GROUP']));
 
-test('home_folder_structure of a reply takes texts and lists of one text, nothing else', () => {
+test('home_folder_structure in a reply can be a text or a list with one text, nothing else', () => {
   const structure = (value: unknown) => {
     const verdict = accountOf('home_folder_structure', value);
     return verdict.outcome === 'authenticated' ? verdict.account.home_folder_structure : verdict.outcome;
@@ -136,7 +136,7 @@ test('home_folder_structure of a reply takes texts and lists of one text, nothin
     assert.equal(structure(wrong), 'rejected', JSON.stringify(wrong));
 });
 
-test('a value of another type than its member has is never taken', () => {
+test('a member of a reply with a value of the wrong type is never used', () => {
   const isText = (value: unknown) => typeof value === 'string';
   const isListOf = (isItem: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isItem);
   const types: Record<string, (value: unknown) => boolean> = {
@@ -172,7 +172,7 @@ test('a value of another type than its member has is never taken', () => {
   assert.ok(accepted > 100, 'right values were among them');
 });
 
-test('email: names as they are given, quoted ones with commas, in time that grows with the text', async () => {
+test('names and quoted names with commas are read from email addresses in linear time', async () => {
   const pairs = (email: string) => emailAddresses(email).map(({ name, address }) => [name, address]);
   assert.deepEqual(pairs('Bob B <bob@z.org>, c@z.org'), [
     ['Bob B', 'bob@z.org'],
@@ -188,7 +188,7 @@ test('email: names as they are given, quoted ones with commas, in time that grow
   }
 });
 
-test('the account of events has the names of its addresses', async (t: TestContext) => {
+test('the account in events has the names of its email addresses', async (t: TestContext) => {
   const server = await startServer(t, { account: { email: 'Bob B <bob@z.org>, c@z.org' } });
   await server.put('/home/a', 'x');
   const { account } = (await server.events()).find((event) => event.id === '40017') as { account: object };
@@ -207,7 +207,7 @@ test('the account of events has the names of its addresses', async (t: TestConte
   );
 });
 
-test('the same reply about the same name gives the account of before, and any other reply counts at once', () => {
+test('an identical reply for the same name reuses the account; a different reply takes effect immediately', () => {
   const judge = rememberVerdicts(new Set(['DEFAULT_GROUP']));
   const of = (username: string, status: number, body = '') => judge(username, { status, body: Buffer.from(body) });
   const accountOf = (result: AuthResult) => (result.outcome === 'authenticated' ? result.account : undefined);

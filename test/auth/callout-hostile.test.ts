@@ -6,7 +6,7 @@ import { rawEndpoint } from '../support/raw-endpoint.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** An endpoint with one raw reply for everybody. */
+/** Starts an endpoint that sends the same raw reply to every request. Returns its URL. */
 function replying(t: TestContext, reply: string | Buffer): Promise<string> {
   return rawEndpoint(t, (socket) => socket.end(reply));
 }
@@ -15,7 +15,7 @@ function withLength(status: string, body: string): string {
   return `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Lists in one another, `levels` of them. */
+/** Returns `levels` nested lists as JSON. */
 const lists = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
 const startWith = (t: TestContext, url: string) =>
@@ -33,7 +33,7 @@ for (const [name, body] of [
   ['100,000 levels and no object', lists(100_000)],
   ['one level too many', `{"message":"no","public_response":${lists(64)}}`],
 ] as const) {
-  test(`a 403 with ${name} refuses the account, and its body goes nowhere`, async (t) => {
+  test(`a 403 with ${name} refuses the account, and its body is not passed on`, async (t) => {
     const server = await startWith(t, await replying(t, withLength('403 No', body)));
     for (let time = 0; time < 2; time++) {
       const reply = await login(server);
@@ -49,7 +49,7 @@ for (const [name, body] of [
   });
 }
 
-test('a 403 with 64 levels is told whole', async (t) => {
+test('the body of a 403 with 64 levels is passed on whole', async (t) => {
   const publicResponse = JSON.parse(lists(63)) as unknown;
   const server = await startWith(t, await replying(t, withLength('403 No', `{"message":"[{[{","public_response":${lists(63)}}`)));
   const reply = await login(server);
@@ -67,7 +67,7 @@ const coded = (headers: string, body: Buffer | string) =>
     Buffer.from(body),
   ]);
 
-/** Replies that accept an account, were it not for how their body is coded. */
+/** Replies that would accept an account if their coding were allowed. */
 const codings: [string, Buffer][] = [
   ['Transfer-Encoding: gzip, chunked, not gzip', coded('Transfer-Encoding: gzip, chunked', chunked(account))],
   ['Transfer-Encoding: gzip, chunked, gzip', coded('Transfer-Encoding: gzip, chunked', chunked(gzipSync(account)))],
@@ -83,7 +83,7 @@ const codings: [string, Buffer][] = [
 ];
 
 for (const [name, reply] of codings) {
-  test(`a reply in a coding that nobody asked for is invalid: ${name}`, async (t) => {
+  test(`a reply in a coding that was not requested is invalid: ${name}`, async (t) => {
     const url = await replying(t, reply);
     const server = await startWith(t, url);
     assert.equal((await login(server)).status, 401);
@@ -94,21 +94,21 @@ for (const [name, reply] of codings) {
   });
 }
 
-test('codings that change nothing are taken', async (t) => {
+test('codings that leave the content unchanged are accepted', async (t) => {
   for (const headers of ['Transfer-Encoding: Chunked', 'Transfer-Encoding: chunked\r\nContent-Encoding: identity']) {
     const server = await startWith(t, await replying(t, coded(headers, chunked(account))));
     assert.equal((await login(server)).status, 200, headers);
   }
 });
 
-test('a reply in a version of HTTP that was not spoken is invalid', async (t) => {
+test('a reply in an unsupported version of HTTP is invalid', async (t) => {
   for (const version of ['0.9', '2.0']) {
     const server = await startWith(t, await replying(t, `HTTP/${version} 200 OK\r\nContent-Length: 0\r\n\r\n`));
     assert.equal((await login(server)).status, 401, version);
   }
 });
 
-/** Status, body, exit code of `svc auth-test`, and what it says. */
+/** Name, status, body, exit code of `svc auth-test`, and its output. */
 const odd: [string, string, string, number, RegExp][] = [
   ['a 403 of 100,000 levels', '403 No', `{"public_response":${lists(100_000)}}`, 11, /nested deeper than 64 levels/],
   ['a 403 of 100,000 levels in a list', '403 No', lists(100_000), 11, /nested deeper than 64 levels/],
@@ -126,7 +126,7 @@ const odd: [string, string, string, number, RegExp][] = [
 ];
 
 for (const [name, status, body, code, pattern] of odd) {
-  test(`auth-test has a verdict on ${name}`, async (t) => {
+  test(`auth-test reports a result for ${name}`, async (t) => {
     const url = await replying(t, withLength(status, body));
     for (const args of [[], ['--json']]) {
       const end = await run(t, ['auth-test', '--url', url, '--username', 'zoe', '--password', 'marker-word', ...args], {
@@ -139,7 +139,7 @@ for (const [name, status, body, code, pattern] of odd) {
   });
 }
 
-test('an account whose lists or expressions would keep others waiting is refused, and one with all that is allowed is not', async (t) => {
+test('an account whose lists or expressions would delay others is refused; one at all limits is accepted', async (t) => {
   let account: Record<string, unknown> = {};
   const url = await rawEndpoint(t, (socket) => socket.end(withLength('200 OK', JSON.stringify({ account }))));
   const server = await startWith(t, url);
@@ -175,7 +175,7 @@ test('an account whose lists or expressions would keep others waiting is refused
   for (account of allowed) assert.equal((await login(server)).status, 200);
 });
 
-test('an unknown key of a megabyte is told by its beginning alone', async (t) => {
+test('only the beginning of an unknown key of one megabyte is reported', async (t) => {
   const body = JSON.stringify({ account: { [`home_${'x'.repeat(900_000)}`]: 1 } });
   const server = await startWith(t, await replying(t, withLength('200 OK', body)));
   assert.equal((await login(server)).status, 401);

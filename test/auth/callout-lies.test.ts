@@ -16,7 +16,7 @@ async function startWith(t: TestContext, url: string, timeout = 30): Promise<Tes
 
 const told = async (server: TestServer) => String((await server.events()).findLast(({ id }) => id === '20142')?.data.details);
 
-/** Replies that never end. */
+/** Replies that never end: name, beginning, repeated part, expected reason. */
 const floods: [string, string, string, RegExp][] = [
   ['interim replies', '', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1000), /within 0.4 s/],
   ['early hints', '', `HTTP/1.1 103 Early Hints\r\nLink: <${'a'.repeat(4000)}>\r\n\r\n`, /within 0.4 s/],
@@ -27,7 +27,7 @@ const floods: [string, string, string, RegExp][] = [
   ['chunks of one byte', chunked, '1\r\n \r\n'.repeat(10_000), /within 0.4 s|larger than/],
 ];
 
-/** Replies that are not HTTP as it should be, or say that they accept where they may not. */
+/** Replies that violate HTTP, or that claim an acceptance where none is possible. */
 const lies: [string, string, RegExp][] = [
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 14\r\n\r\n{"account":{}}', /not valid HTTP/],
   ['a length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', /not valid HTTP/],
@@ -49,7 +49,7 @@ const lies: [string, string, RegExp][] = [
   ['a header in an address', withLength('200 OK', '{"account":{"email":"a@b.c\\r\\nBcc: x@y.z"}}'), /account.email: must be valid/],
 ];
 
-test('an endless or lying reply lets nobody in; it costs the time-out at most, and the event says what it was', {
+test('an endless or lying reply logs nobody in, takes at most the time-out, and the event has the reason', {
   timeout: 60_000,
 }, async (t) => {
   let answer: (socket: Socket) => void = () => {};
@@ -73,7 +73,7 @@ test('an endless or lying reply lets nobody in; it costs the time-out at most, a
   assert.equal((await refusedAs(server)).status, 200, 'an interim reply before a good one is HTTP');
 });
 
-test('a reply that comes before its question, on a connection that is kept, accepts nobody', async (t) => {
+test('a reply that arrives before its request on a kept connection logs nobody in', async (t) => {
   const no = 'HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n';
   for (const early of ['HTTP/1.1 204 Fine\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'])
     for (const isAtOnce of [true, false]) {

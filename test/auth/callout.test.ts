@@ -19,7 +19,7 @@ function callout(url: string, more: Record<string, unknown> = {}, service: Recor
   return { authentications: { remote: { type: 'http', url, ...more }, local: { type: 'application' } }, service };
 }
 
-/** IDs and details of the authentication events so far. */
+/** Returns the IDs and details of the authentication events so far. */
 async function outcomes(server: TestServer): Promise<[string, unknown][]> {
   return (await server.events())
     .filter((event) => /^20(021|1(36|37|42|49)|031)$/.test(event.id))
@@ -40,7 +40,7 @@ test('the request has every member of the specification', async (t) => {
   assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:marker-way').toString('base64')}`);
 });
 
-test('every row of the outcome table', async (t) => {
+test('every row of the outcome table holds', async (t) => {
   let status = 0;
   let body: string | Buffer = '';
   const remote = await endpoint(t, (response) => response.writeHead(status, 'Reason').end(body));
@@ -98,7 +98,7 @@ test('every row of the outcome table', async (t) => {
   assert.match(String(details), /keys are lower-case: "home_folder_path"/);
 });
 
-test('a 401 passes on to the next method, everything else does not', async (t) => {
+test('only a 401 continues with the next method', async (t) => {
   let status = 401;
   const remote = await endpoint(t, (response) => response.writeHead(status).end());
   const server = await startServer(t, callout(remote.url));
@@ -106,7 +106,7 @@ test('a 401 passes on to the next method, everything else does not', async (t) =
   for (status of [403, 500]) assert.equal((await get(server, testUser)).status, 401);
 });
 
-test('the account of a 200 reply is applied', async (t) => {
+test('the account in a 200 reply is applied', async (t) => {
   const folder = temporaryFolder(t);
   const account = {
     home_folder_path: join(folder, 'zoe'),
@@ -141,7 +141,7 @@ test('the account of a 200 reply is applied', async (t) => {
   );
 });
 
-test('public_error shows message and public_response, never extra', async (t) => {
+test('public_error shows message and public_response, but never extra', async (t) => {
   const body = JSON.stringify({ code: 7, message: '<b>locked</b>', extra: 'ticket-4711', public_response: { a: [1] } });
   const remote = await endpoint(t, (response) => response.writeHead(403).end(body));
   const shown = await startServer(t, callout(remote.url, {}, { public_error: true }));
@@ -163,7 +163,7 @@ test('public_error shows message and public_response, never extra', async (t) =>
   });
 });
 
-test('after a redirect from Basic the login page shows the message once; it stands in no URL', async (t) => {
+test('after a redirect from Basic the login page shows the message once, and no URL contains it', async (t) => {
   const message = `<b>gesperrt</b>;\r\nSet-Cookie: a=b "ü😀" ${'x'.repeat(2000)}`;
   const remote = await endpoint(t, (response) => response.writeHead(403).end(JSON.stringify({ message, extra: 'ticket-4711' })));
   const html = { accept: 'text/html' };
@@ -191,7 +191,7 @@ test('after a redirect from Basic the login page shows the message once; it stan
   assert.equal(forged.text.includes('role="alert"'), false);
 });
 
-test('replies that lie: each is rejected with its cause in the event and nothing in the reply', async (t) => {
+test('lying replies are rejected; the event has the cause, and the client learns nothing', async (t) => {
   const ok = 'HTTP/1.1 200 OK\r\n';
   const faults: [string, (socket: Socket) => void, RegExp][] = [
     ['garbage', (socket) => socket.end('nonsense\r\n\r\n'), /not valid HTTP/],
@@ -235,7 +235,7 @@ test('replies that lie: each is rejected with its cause in the event and nothing
   }
 });
 
-test('several URLs: the next is tried when there is no reply; a reply, whatever its status, is final', async (t) => {
+test('with several URLs, the next one is tried only if there is no reply; a reply with any status is final', async (t) => {
   let status = 204;
   const good = await endpoint(t, (response) => response.writeHead(status).end());
   const dead = 'http://127.0.0.1:1/auth';
@@ -248,7 +248,7 @@ test('several URLs: the next is tried when there is no reply; a reply, whatever 
   assert.equal((await get(strict)).status, 401);
 });
 
-test('the start test: an endpoint that fails it fails closed', async (t) => {
+test('an endpoint that fails the start test refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth'));
   assert.equal((await get(server, testUser)).status, 401, 'the local method is not asked');
   const stopped = (await server.events()).find((event) => event.id === '20157');
@@ -256,19 +256,19 @@ test('the start test: an endpoint that fails it fails closed', async (t) => {
   assert.match(String(stopped?.data.reason), /refused/);
 });
 
-test('a host name that does not resolve fails closed', async (t) => {
+test('an endpoint whose host name does not resolve refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://nobody.invalid/auth', { timeout: 5 }));
   assert.equal((await get(server)).status, 401);
   assert.match(String((await server.events()).find((event) => event.id === '20157')?.data.reason), /cannot be resolved/);
 });
 
-test('a disabled method is skipped with event 20111 where the service names it', async (t) => {
+test('a service skips a disabled method of its list, with event 20111', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth', { enabled: 'no' }, { authentications: 'remote, local' }));
   assert.equal((await get(server, testUser)).status, 200);
   assert.ok((await server.eventIds()).includes(20111));
 });
 
-test('cache_seconds remembers what was accepted, never a refusal; without it every Basic request asks', async (t) => {
+test('cache_seconds keeps acceptances but never refusals; without it, every Basic request asks the endpoint', async (t) => {
   const remote = await endpoint(t, (response, { credentials }) => response.writeHead(credentials.content === 'right' ? 204 : 401).end());
   const cached = await startServer(t, callout(remote.url, { cache_seconds: 60 }));
   await Promise.all(Array.from({ length: 8 }, () => get(cached, 'zoe:right')));
@@ -285,14 +285,14 @@ test('cache_seconds remembers what was accepted, never a refusal; without it eve
   assert.equal(remote.asked.length, 7, 'sessions do not ask again');
 });
 
-test('connections are reused: no more sockets than requests at once', async (t) => {
+test('connections are reused: the number of sockets stays at the number of concurrent requests', async (t) => {
   const remote = await endpoint(t, (response) => response.writeHead(204).end());
   const server = await startServer(t, callout(remote.url));
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 4 }, () => get(server)));
   assert.ok(remote.sockets() <= 5, `${remote.sockets()} sockets`);
 });
 
-test('https endpoints: a private authority is trusted when named, refused when not', async (t) => {
+test('a private authority of an https endpoint is trusted only if it is configured', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert, certPath } = selfSigned(t);
   const server = createTls({ key, cert }, (request, response) => {
@@ -308,7 +308,7 @@ test('https endpoints: a private authority is trusted when named, refused when n
   assert.match(String((await untrusting.events()).find((event) => event.id === '20157')?.data.reason), /TLS failed/);
 });
 
-test('no secret stands in a log line or in the journal', async (t) => {
+test('no secret appears in a log line or in the journal', async (t) => {
   const secrets = ['marker-password', 'marker-key', 'marker-basic', 'marker-query'];
   const remote = await endpoint(t, (response) => response.writeHead(200).end('{"account":{"marker-reply-key":1}}'));
   const urls = `http://127.0.0.1:1/auth?key=marker-query, ${remote.url}`;

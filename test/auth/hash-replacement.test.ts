@@ -22,7 +22,7 @@ interface WrittenAccounts {
   password_overrides?: Record<string, { password: string }>;
 }
 
-test('the first login puts a hash of svc in the place of another: of the configuration, and of the accounts file; sessions go on', async (t) => {
+test('the first login replaces a foreign hash by one of svc, in configuration and accounts file; sessions continue', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'accounts.yaml');
   writeFileSync(path, `accounts:\n  carol: {password: "${apr1}", email: c@example.com}\n`, { mode: 0o600 });
@@ -54,7 +54,7 @@ test('the first login puts a hash of svc in the place of another: of the configu
   assert.equal(server.log.join('').includes('$scrypt$'), false);
 });
 
-test('replace_password_hashes: no, or a file that cannot be written: logins work, and the hash stays', async (t) => {
+test('with replace_password_hashes off, or in a read-only file, the login works and the hash stays', async (t) => {
   const folder = temporaryFolder(t);
   const authentications = { own: { type: 'application', accounts_file_path: join(folder, 'kept.yaml'), replace_password_hashes: false } };
   const kept = await startServer(t, { accounts: { bob: { password: bcrypt } }, authentications });
@@ -72,7 +72,7 @@ test('replace_password_hashes: no, or a file that cannot be written: logins work
   assert.equal((await broken.get('/home/', { ...list, user: 'bob:secret' })).status, 200);
 });
 
-test('a hash is replaced where it is still the account’s alone', async (t) => {
+test('a hash is replaced only if the account still has it', async (t) => {
   const path = join(temporaryFolder(t), 'accounts.json');
   writeFileSync(path, JSON.stringify({ accounts: { carol: { password: apr1 }, dave: { password: bcrypt } } }));
   const accounts = new AccountsFile(path, {}, systemClock, silentLog);
@@ -93,7 +93,7 @@ test('a hash is replaced where it is still the account’s alone', async (t) => 
   assert.equal(accounts.find('carol')?.replacedHashFingerprint, undefined, 'another password ends what the former hash opened');
 });
 
-test('an unknown name costs the work of a known hash of another system', async (t) => {
+test('the refusal of an unknown name costs as much as verifying a known hash of another system', async (t) => {
   const real = crypto.pbkdf2;
   const work: string[] = [];
   const replace = (pbkdf2: typeof real) => {

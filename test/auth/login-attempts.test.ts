@@ -22,7 +22,7 @@ async function admitted(begun: ReturnType<LoginAttempts['begin']>): Promise<Admi
   return attempt;
 }
 
-test('those that wait for a slot get it in the order they came, and whoever comes later stands behind them', async () => {
+test('attempts get slots in the order of their arrival, and later ones queue behind them', async () => {
   const { begin } = open(1);
   const first = await admitted(begin('a'));
   const order: string[] = [];
@@ -41,7 +41,7 @@ test('those that wait for a slot get it in the order they came, and whoever come
   await follow('b');
 });
 
-test('a failure that bans refuses all that wait; another address waits for none of them', async () => {
+test('a failure that causes a ban refuses all waiting attempts of the address; other addresses do not wait for them', async () => {
   const { begin } = open(1);
   const first = await admitted(begin('a'));
   const waiting = Array.from({ length: 20 }, (_, index) => begin(`guess ${index}`));
@@ -51,7 +51,7 @@ test('a failure that bans refuses all that wait; another address waits for none 
   assert.equal((await begin('c')).kind, 'refused');
 });
 
-test('what was accepted from there stands in no line; the same at the same time shares one slot', async () => {
+test('a login that was accepted from an address before does not queue; identical concurrent attempts share a slot', async () => {
   const { begin } = open(1);
   await (await admitted(begin('known'))).end('succeeded');
   const first = await admitted(begin('a'));
@@ -69,7 +69,7 @@ test('what was accepted from there stands in no line; the same at the same time 
   await admitted(waiting);
 });
 
-test('who waits is bounded in number and time', async () => {
+test('the number of waiting attempts and their waiting time are limited', async () => {
   const { begin, clock } = open(1);
   await admitted(begin('a'));
   const waiting = Array.from({ length: 256 }, (_, index) => begin(`b${index}`));
@@ -77,7 +77,7 @@ test('who waits is bounded in number and time', async () => {
   await settled();
   await refused;
   const outcomes = Promise.allSettled(waiting);
-  // The slot's lease ends after five seconds; the next one is not given back either.
+  // The slot's lease ends after five seconds, and the next holder does not give it back either.
   for (let step = 0; step < 300; step++) {
     clock.advance(50);
     await settled();

@@ -13,7 +13,7 @@ import { testPassword } from '../support/secrets.ts';
 import { makeKey, publicKey, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Notes what each call of scrypt costs, from now to the end of the test. */
+/** Records the cost parameters of each call of scrypt until the test ends. */
 function countScrypt(t: TestContext): string[] {
   const real = crypto.scrypt;
   const work: string[] = [];
@@ -30,7 +30,7 @@ function countScrypt(t: TestContext): string[] {
   return work;
 }
 
-/** Everything that takes a password: whether it lets somebody in with it. */
+/** Starts every service that accepts a password, with a function for each that returns whether a password logs in. */
 async function startDoors(t: TestContext, config: Parameters<typeof startSsh>[2] = {}, administrators: Record<string, object> = {}) {
   const server = await startSsh(t, {}, { ...config, services: { console: await consoleService({ administrators }), ...config.services } });
   const console = new ConsoleClient(server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
@@ -62,7 +62,7 @@ async function startDoors(t: TestContext, config: Parameters<typeof startSsh>[2]
   return { server, console, files, consoles };
 }
 
-test('no NUL ends a password, at any door; the true one gets in at all', async (t) => {
+test('no service cuts a password at a NUL: only the whole password logs in', async (t) => {
   const password = await cheapHash(testPassword);
   const endpoint = await calloutEndpoint(t, (response) => response.writeHead(401).end());
   const authentications = { own: { type: 'application' }, corporate: { type: 'http', url: endpoint.url } };
@@ -84,13 +84,13 @@ test('no NUL ends a password, at any door; the true one gets in at all', async (
   assert.deepEqual(endpoint.asked, []);
 });
 
-test('text that is not well-formed is no password with U+FFFD in it', async (t) => {
+test('ill-formed text does not log in as a password that contains U+FFFD', async (t) => {
   const { files } = await startDoors(t, { account: { password: await cheapHash('pw\ufffd') } });
   assert.equal(await files.login?.('alice', 'pw\ufffd'), true);
   assert.equal(await files.login?.('alice', 'pw\ud800'), false);
 });
 
-test('a password that was chosen with other control characters before they were refused still gets in, here and at endpoints', async (t) => {
+test('a password chosen with control characters before these were refused still logs in, locally and at endpoints', async (t) => {
   const endpoint = await calloutEndpoint(t, (response) => response.writeHead(204).end());
   const { server } = await startDoors(t, { authentications: { corporate: { type: 'http', url: endpoint.url } } });
   const user = `bob:tab\there`;
@@ -98,7 +98,7 @@ test('a password that was chosen with other control characters before they were 
   assert.equal(endpoint.asked[0]?.credentials.content, 'tab\there');
 });
 
-test('control characters are refused where a password is chosen, and fill up no minimum length', async (t) => {
+test('control characters in a new password are refused, and do not count towards its minimum length', async (t) => {
   const { server } = await startDoors(t, {
     group: { allow_own_password_change: true },
     server: { password_policy: { minimum_length: 8 } },
@@ -127,7 +127,7 @@ test('control characters are refused where a password is chosen, and fill up no 
   assert.match(hashed.stderr, /must not have control characters/);
 });
 
-test('an unknown name costs the work of a known one, at each door', async (t) => {
+test('at each service, an unknown name costs as much work as a known one', async (t) => {
   const disabled = { password: hashOfCost(5), enabled: false };
   const { server, files, consoles } = await startDoors(
     t,
@@ -149,7 +149,7 @@ test('an unknown name costs the work of a known one, at each door', async (t) =>
   }
 });
 
-test('unknown names cost what known ones cost, where these differ', async (t) => {
+test('if the costs of known names differ, those of unknown names differ likewise', async (t) => {
   const work = countScrypt(t);
   const verifier = new PasswordVerifier();
   const hashes = [hashOfCost(3), hashOfCost(3), hashOfCost(6)];
@@ -167,7 +167,7 @@ test('unknown names cost what known ones cost, where these differ', async (t) =>
   assert.deepEqual(found, new Set(['8 8 1 32', '64 8 1 32']));
 });
 
-test('a line of ssh_keys whose type is not that of its key, or has none, logs nobody in', async (t) => {
+test('a line of ssh_keys whose type is missing or differs from its key logs nobody in', async (t) => {
   const folder = temporaryFolder(t);
   const keys = Object.fromEntries(['typed', 'mistyped', 'wordless'].map((name) => [name, makeKey(folder, name)]));
   const lineOf = (name: string) => publicKey(keys[name] ?? '');

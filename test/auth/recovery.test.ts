@@ -12,14 +12,14 @@ import { MemoryAcceptedCredentials } from '../../src/state/memory/callout-cache.
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 
-/** Real time for durations, but timers that the test fires. */
+/** A clock with real durations, whose timers fire when the test says so. */
 class TimerClock extends ManualClock {
   override monotonicMs(): number {
     return systemClock.monotonicMs();
   }
 }
 
-test('a method that failed its start test is tried again every minute until it passes', async (t) => {
+test('a method that failed its start test is tested again every minute until it passes', async (t) => {
   let status = 500;
   let asked = 0;
   const server = createServer((request, response) => {
@@ -49,7 +49,7 @@ test('a method that failed its start test is tried again every minute until it p
   await method.start();
   assert.deepEqual([method.state, asked], ['failed', 1]);
   clock.advance(60_000);
-  // While a reply is awaited, the only timer is that of its timeout.
+  // While a request waits for its reply, its time-out is the only timer.
   await until('it failed again, and the next test waits', () => asked === 2 && clock.nextInMs === 60_000);
   assert.equal(method.state, 'failed');
   status = 401;

@@ -5,7 +5,7 @@ import { MemorySessions } from '../../src/state/memory/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { loginOf } from '../support/redis.ts';
 
-test('sessions: idle life, absolute life, transfers count as activity, sweeping', async () => {
+test('sessions end by idle time or age; a running transfer keeps them active; ended ones are removed', async () => {
   const clock = new ManualClock();
   const ended: string[] = [];
   const sessions = new MemorySessions(
@@ -33,7 +33,7 @@ test('sessions: idle life, absolute life, transfers count as activity, sweeping'
   assert.equal(sessions.find('unknown'), undefined);
 });
 
-test('all sessions of an account end but one', async () => {
+test('all sessions of an account end except one', async () => {
   const sessions = new MemorySessions(
     new ManualClock(),
     () => ({ idleMs: 1e6, maximumAgeMs: 1e6 }),
@@ -48,7 +48,7 @@ test('all sessions of an account end but one', async () => {
   );
 });
 
-test('a session that ended is found no more, in the same turn of the event loop', async () => {
+test('an ended session cannot be found even in the same turn of the event loop', async () => {
   const sessions = new MemorySessions(
     new ManualClock(),
     () => ({ idleMs: 1000, maximumAgeMs: 5000 }),
@@ -63,7 +63,7 @@ test('a session that ended is found no more, in the same turn of the event loop'
   sessions.close();
 });
 
-test('an IPv6 customer is one source: its /64', () => {
+test('the /64 of an IPv6 customer counts as one source', () => {
   assert.equal(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:2:ffff::9'));
   assert.notEqual(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:3::1'));
   assert.equal(loginSource('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');

@@ -16,7 +16,7 @@ import { askForToken, bearer, makeToken } from '../support/tokens.ts';
 
 const { read, write, create } = openFlags;
 
-test('over SFTP a token is the password; what it opened is cut within a second of its revocation, and its events name it', async (t) => {
+test('over SFTP a token is a password; its revocation ends its connections within a second, and its events name it', async (t) => {
   const server = await startSsh(t);
   for (const name of ['in', 'out']) mkdirSync(join(server.home, name));
   writeFileSync(join(server.home, 'out/secret.txt'), 'secret');
@@ -39,14 +39,14 @@ test('over SFTP a token is the password; what it opened is cut within a second o
   assert.equal(uploaded?.data.token, id);
 });
 
-test('a download that a token began is cut within a second of its revocation, and of its expiry', async (t) => {
+test('revocation or expiry of a token ends a download that it began within a second', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), Buffer.alloc(64 * 1024 * 1024));
   const stalled = async (token: string) => {
     const response = await new Promise<IncomingMessage>((resolve, reject) =>
       get(`${server.url}/home/large`, { headers: { authorization: `Bearer ${token}` }, agent: false }, resolve).on('error', reject),
     );
-    // Some megabytes wait in buffers; the client reads on, and finds that it is cut.
+    // Some megabytes are in buffers; the client reads them and then finds the connection closed.
     const ends = new Promise<boolean>((resolve) => response.on('error', () => {}).on('close', () => resolve(response.complete)));
     return () => {
       response.resume();
@@ -68,7 +68,7 @@ test('a download that a token began is cut within a second of its revocation, an
   );
 });
 
-test('accounts of a callout come in by token only where the method asks about tokens; the endpoint gets its ID, never the secret', async (t) => {
+test('a token logs in an account of a callout only if the method allows it; the endpoint gets its ID, never the secret', async (t) => {
   let verdict = 204;
   const { url, asked } = await calloutEndpoint(t, (response) => response.writeHead(verdict).end());
   const config = (tokens: boolean) => ({ authentications: { corp: { type: 'http', url, ...(tokens && { tokens }) } } });
@@ -99,7 +99,7 @@ test('accounts of a callout come in by token only where the method asks about to
   assert.equal(asked.length, 0, 'the endpoint hears nothing');
 });
 
-test('kill -9: a token that was told is kept, and a revocation that was answered holds', async (t) => {
+test('kill -9 loses no token that was answered and no revocation that was answered', async (t) => {
   const folder = temporaryFolder(t);
   await writeConfig(folder);
   const begin = async () => {
@@ -112,7 +112,7 @@ test('kill -9: a token that was told is kept, and a revocation that was answered
     const { server, client } = await begin();
     for (const { token } of kept) assert.equal((await client.get('/home/', bearer(token))).status, 200);
     for (const token of revoked) assert.equal((await client.get('/home/', bearer(token))).status, 401);
-    // Orders are under way when the process is killed; those that were answered count.
+    // Requests are under way when the process is killed; only the answered ones count.
     const made: { id: string; token: string }[] = [];
     const orders = Array.from({ length: 20 }, async () => {
       const reply = await askForToken(client, {});
@@ -127,7 +127,7 @@ test('kill -9: a token that was told is kept, and a revocation that was answered
     await Promise.allSettled([...orders, ...ending]);
     await server.ended;
     kept = [...kept.filter(({ token }) => !revoked.includes(token)), ...made];
-    // A revocation without an answer may hold or not.
+    // A revocation that was not answered may have taken effect or not.
     if (round > 0) kept = made;
   }
   assert.ok(kept.length > 0);

@@ -13,7 +13,9 @@ browserTest('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 
 browserTest('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
 
 for (const language of ['en', 'de', 'fr', 'es'])
-  browserTest(`axe finds nothing in the language ${language}, and each page names it`, (t) => assertLanguageAccessible(t, language));
+  browserTest(`axe finds nothing in the language ${language}, and each page declares its language`, (t) =>
+    assertLanguageAccessible(t, language),
+  );
 
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [320, 1280]) {

@@ -13,7 +13,7 @@ async function open(page: Page, id: string) {
 }
 
 async function run(operation: Awaited<ReturnType<typeof open>>): Promise<string> {
-  // What an earlier run left must not be taken for the reply to this one.
+  // Remove the previous reply, which could be mistaken for the new one.
   const clear = operation.getByRole('button', { name: 'Clear' });
   if ((await clear.count()) > 0) await clear.click();
   await operation.getByRole('button', { name: 'Execute' }).click();
@@ -22,7 +22,7 @@ async function run(operation: Awaited<ReturnType<typeof open>>): Promise<string>
   return live.innerText();
 }
 
-browserTest('the API page works with a session of the browser, with one begun on the page, and with Basic', async (t) => {
+browserTest('the API page works with an existing session, with one begun on the page, and with Basic', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'deep'));
   writeFileSync(join(server.home, 'deep/a.txt'), 'hello');

@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { makeZip } from '../support/zips.ts';
 
-browserTest('an archive is listed; its texts can be looked at and its files saved, by keyboard too', async (t) => {
+browserTest('an archive is listed; its texts can be previewed and its files saved, also by keyboard', async (t) => {
   const server = await startServer(t);
   const folder = temporaryFolder(t);
   const picture = Buffer.from([0x89, 1, 2, 3, 0, 255]);
@@ -68,7 +68,7 @@ browserTest('an archive is listed; its texts can be looked at and its files save
   }
 });
 
-browserTest('a connection that breaks while a member is read is told, and nothing else comes of it', async (t) => {
+browserTest('a connection that breaks while a member is read causes a message and nothing else', async (t) => {
   const server = await startServer(t);
   const member = { name: 'noise.bin', content: randomBytes(300_000), method: 0 };
   writeFileSync(join(server.home, 'some.zip'), makeZip([member]));
@@ -92,27 +92,30 @@ browserTest('a connection that breaks while a member is read is told, and nothin
   await stage.getByRole('alert').getByText('the connection was lost').waitFor();
 });
 
-browserTest('an archive of a million members shows the first at once, and more on demand; what is no archive says so', async (t) => {
-  const server = await startServer(t);
-  const count = 1_000_000;
-  const record = centralHeader({ name: 'member.txt', isFolder: false, sizeBytes: 5, modifiedMs: 1_700_000_000_000 }, 0, 0);
-  const directory = Buffer.alloc(record.length * count, record);
-  writeFileSync(join(server.home, 'million.zip'), Buffer.concat([directory, endRecords(count, directory.length, 0)]));
-  writeFileSync(join(server.home, 'none.zip'), 'nothing of the kind');
-  const page = await openBrowser(t);
-  let readBytes = 0;
-  page.on('response', (reply) => {
-    if (reply.status() === 206) readBytes += Number(reply.headers()['content-length']);
-  });
-  await login(page, server.url);
-  await page.getByRole('link', { name: 'million.zip' }).click();
-  const stage = page.locator('dialog .stage');
-  await stage.getByText('1,000,000 items in this archive. The first 500 are shown.').waitFor();
-  await stage.getByRole('button', { name: 'Show more' }).press('Enter');
-  await stage.getByText('The first 1,000 are shown.').waitFor();
-  assert.ok(readBytes < 1_000_000, `${readBytes}`);
-  await page.keyboard.press('Escape');
-  await stage.waitFor({ state: 'detached' });
-  await page.getByRole('link', { name: 'none.zip' }).click();
-  await stage.getByText('it is not a ZIP archive').waitFor();
-});
+browserTest(
+  'an archive of a million members shows the first ones at once and more on demand; other files are said to be no archive',
+  async (t) => {
+    const server = await startServer(t);
+    const count = 1_000_000;
+    const record = centralHeader({ name: 'member.txt', isFolder: false, sizeBytes: 5, modifiedMs: 1_700_000_000_000 }, 0, 0);
+    const directory = Buffer.alloc(record.length * count, record);
+    writeFileSync(join(server.home, 'million.zip'), Buffer.concat([directory, endRecords(count, directory.length, 0)]));
+    writeFileSync(join(server.home, 'none.zip'), 'nothing of the kind');
+    const page = await openBrowser(t);
+    let readBytes = 0;
+    page.on('response', (reply) => {
+      if (reply.status() === 206) readBytes += Number(reply.headers()['content-length']);
+    });
+    await login(page, server.url);
+    await page.getByRole('link', { name: 'million.zip' }).click();
+    const stage = page.locator('dialog .stage');
+    await stage.getByText('1,000,000 items in this archive. The first 500 are shown.').waitFor();
+    await stage.getByRole('button', { name: 'Show more' }).press('Enter');
+    await stage.getByText('The first 1,000 are shown.').waitFor();
+    assert.ok(readBytes < 1_000_000, `${readBytes}`);
+    await page.keyboard.press('Escape');
+    await stage.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'none.zip' }).click();
+    await stage.getByText('it is not a ZIP archive').waitFor();
+  },
+);

@@ -9,7 +9,7 @@ import { trashOf } from '../support/trash.ts';
 
 const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
 
-browserTest('accounts are paged and searched on the server; the name of one leads to all about it, and back', async (t) => {
+browserTest('accounts are paged and searched on the server; a name leads to the page of the account, and Back to the list', async (t) => {
   const accountsFile = join(temporaryFolder(t), 'accounts.json');
   const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`user-${String(index).padStart(3, '0')}`, {}]));
   writeFileSync(accountsFile, JSON.stringify({ ...many, zoe: { enabled: false } }));
@@ -34,7 +34,7 @@ browserTest('accounts are paged and searched on the server; the name of one lead
   await page.getByRole('searchbox').fill('alice');
   await page.keyboard.press('Enter');
   await list.getByText('web: 1').waitFor();
-  // One search is for all tables, and each says how much it has.
+  // One search covers all tables, and shows the number of matches in each.
   assert.deepEqual(await page.locator('.leads button').allTextContents(), [
     'Accounts 1',
     'Sessions 1',
@@ -56,7 +56,7 @@ browserTest('accounts are paged and searched on the server; the name of one lead
   assert.equal(new URL(page.url()).pathname, '/');
 });
 
-browserTest('from the trash of an account one thing is restored, one ended, and all that is left', async (t) => {
+browserTest('in the trash of an account, one item is restored, one deleted, and then all others deleted', async (t) => {
   const { server, console } = await startConsole(t, { group: { trash: { days: 30 } } });
   for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) {
     await server.put(`/home/${name}`, name);

@@ -7,7 +7,7 @@ import type { Client } from '../support/client.ts';
 import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
 
-/** So many requests, a hundred at once; each makes two events. */
+/** Sends `count` requests, a hundred at a time. Each causes two events. */
 async function request(server: Client, count: number): Promise<void> {
   for (let done = 0; done < count; done += 100)
     await Promise.all(Array.from({ length: Math.min(100, count - done) }, () => server.get('/home/nothing')));
@@ -24,14 +24,14 @@ async function openEvents(t: TestContext): Promise<{ page: Page; server: Client;
 
 const sessions = new WeakMap<ConsoleClient, Promise<Record<string, string>>>();
 
-/** The headers of a session of the test's own: with a password each request would be an event, too. */
+/** Returns the headers of a session of the test: with a password, each request would cause an event, too. */
 function ownSession(console: ConsoleClient): Promise<Record<string, string>> {
   const session = sessions.get(console) ?? console.session();
   sessions.set(console, session);
   return session;
 }
 
-/** All events, the newest first. */
+/** Returns all events, the newest first. */
 async function journalled(console: ConsoleClient): Promise<string[]> {
   const headers = { ...(await ownSession(console)), accept: 'application/x-ndjson' };
   const { text } = await console.get('/api/events', { headers });
@@ -59,7 +59,7 @@ async function shows(page: Page, uuid: string | undefined): Promise<void> {
     });
 }
 
-browserTest('behind the live events of a page those are shown that had to go from it: none is missing, none comes twice', async (t) => {
+browserTest('below the live events, the page loads the events that it had removed: each event is shown once', async (t) => {
   const opened = await openEvents(t);
   if (!opened) return;
   const { page, server, console } = opened;
@@ -71,7 +71,7 @@ browserTest('behind the live events of a page those are shown that had to go fro
   const all = await journalled(console);
   assert.ok(all.length > 700);
   const more = page.getByRole('button', { name: 'Show more' });
-  // Once it was pressed, more comes by itself where the end is in sight.
+  // After the first press, more rows are loaded when the end comes into view.
   await until('all is shown', async () => {
     await more.evaluateAll((buttons) => {
       for (const button of buttons as { click?(): void }[]) button.click?.();
@@ -79,11 +79,11 @@ browserTest('behind the live events of a page those are shown that had to go fro
     return (await rows(page)).length >= all.length && (await more.count()) === 0;
   });
   const shown = await rows(page);
-  // What the page itself asked for meanwhile came on top.
+  // The page's own requests have added newer events at the top.
   assert.deepEqual(shown.slice(shown.indexOf(all[0] as string)), all);
 });
 
-browserTest('a live tail that was paused tells what happened meanwhile', async (t) => {
+browserTest('after a pause, a live tail shows the events of the pause', async (t) => {
   const opened = await openEvents(t);
   if (!opened) return;
   const { page, server, console } = opened;
@@ -97,11 +97,11 @@ browserTest('a live tail that was paused tells what happened meanwhile', async (
   assert.deepEqual(await rows(page), all);
 });
 
-browserTest('where events came too fast for a live tail a row says how many, and leads to them', async (t) => {
+browserTest('if events come too fast for a live tail, a row says how many were left out, and leads to them', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
-  // The login of the test is an event, too: before the page is opened.
+  // The login of the test causes an event, too, so it comes before the page is opened.
   await ownSession(console);
   await signIn(page, console.url, '#events');
   const before = await journalled(console);
@@ -132,7 +132,7 @@ browserTest('where events came too fast for a live tail a row says how many, and
   );
 });
 
-/** Has the page's live tail hear what the test says, one reply after the other; the browser asks for the next at once. */
+/** Lets the test write the messages of the live tail, one reply after another. The browser asks for the next reply at once. */
 async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<void>> {
   const asked: Route[] = [];
   await page.route('**/api/events/live*', (route) => void asked.push(route));
@@ -145,7 +145,7 @@ async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<
 
 const uuidAt = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
-/** Events of numbers that are in no journal, the oldest first. */
+/** Returns messages for events with these numbers, which no journal has, the oldest first. */
 const messagesOf = (sample: ServiceEvent, from: number, count: number) =>
   Array.from(
     { length: count },
@@ -167,7 +167,7 @@ async function openToldEvents(t: TestContext) {
 }
 
 browserTest(
-  'while rows go from the end, the button behind them keeps the focus, and a row that goes hands it to the last that stays',
+  'while rows at the end are removed, the button below them keeps the focus; a removed row passes its focus to the last row',
   async (t) => {
     const opened = await openToldEvents(t);
     if (!opened) return;
@@ -192,7 +192,7 @@ browserTest(
   },
 );
 
-browserTest('what was left out in a row is one row, in the middle of narrow screens, too, and never the last one', async (t) => {
+browserTest('left-out events are one row, centred on narrow screens, and never the last row', async (t) => {
   const opened = await openToldEvents(t);
   if (!opened) return;
   const { page, tell, messages } = opened;

@@ -6,7 +6,7 @@ import { signIn, startConsole } from '../support/console.ts';
 import { makeLink, visit } from '../support/links.ts';
 import { bearer, makeToken } from '../support/tokens.ts';
 
-browserTest('an operator sees tokens and links of all accounts or of one, and revokes them; a viewer only looks', async (t) => {
+browserTest('an operator sees the tokens and links of all accounts or of one, and revokes them; a viewer only reads', async (t) => {
   const { server, console } = await startConsole(t);
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const { token } = await makeToken(server, { name: 'nightly <b>', path: ['/in', '/a.txt'], permissions: ['allow-read'] });

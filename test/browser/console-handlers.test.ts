@@ -3,7 +3,7 @@ import { browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, signIn, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
-browserTest('a handler that is started and stops at once again is told of in one message, with the reason', async (t) => {
+browserTest('a handler that is started and stops again at once is reported in one message, with the reason', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500, reason: 'Still broken' } });
   const { server, console } = await startConsole(t, {
     event_handlers: { hook: { type: 'http', name: 'archive', url: receiver.url, target: '40017', fail_after_errors: 1 } },
@@ -24,7 +24,7 @@ browserTest('a handler that is started and stops at once again is told of in one
   assert.equal(told.filter((text) => text.includes('was started.')).length, 0);
 });
 
-browserTest('the request of a delivery is copied as a command of curl, secrets masked, every argument quoted', async (t) => {
+browserTest('the request of a delivery is copied as a curl command with masked secrets and quoted arguments', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const secret = 'marker-C0pied-8zQ';
   const { server, console } = await startConsole(t, {
@@ -47,7 +47,7 @@ browserTest('the request of a delivery is copied as a command of curl, secrets m
   assert.match(command, /^curl -X 'POST' 'http:\/\/127\.0\.0\.1:\d+\/hook'/);
   assert.match(command, /-H 'authorization: (?:Basic )?\*\*\*'/i);
   assert.match(command, /-H 'x-api-key: \*\*\*'/i);
-  // A quotation mark in the body ends no argument.
+  // A quotation mark in the body does not end the argument.
   assert.match(command, /--data-raw '.*it'\\''s\.txt.*'$/s);
   assert.equal(command.includes(secret) || command.includes(btoa(`hook:${secret}`)), false);
 });

@@ -3,43 +3,46 @@ import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 import { startReceiver } from '../support/receiver.ts';
 
-browserTest('a search is written into one bar: kinds are offered by name, conditions are chips, and the URL has them all', async (t) => {
-  const { server, console } = await startConsole(t);
-  for (const path of ['/home/in/a.txt', '/home/b.txt']) {
-    await server.put('/home/in/', '');
-    await server.put(path, 'x');
-  }
-  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
-  await signIn(page, console.url, '#events');
-  const bar = page.getByRole('combobox', { name: 'Search' });
-  const rows = page.locator('main tbody tr');
-  await bar.fill('event:file up');
-  await bar.fill('event:uploaded');
-  await page.getByRole('option', { name: '40017' }).waitFor();
-  await bar.press('ArrowDown');
-  assert.match((await bar.getAttribute('aria-activedescendant')) ?? '', /^query-offer-/);
-  await page.getByRole('option', { name: '40017' }).click();
-  const chip = (words: string) => page.locator('.chip', { hasText: words });
-  await chip('event:40017').waitFor();
-  await bar.fill('path:/in/* status:succeeded account:alice');
-  await bar.press('Enter');
-  await chip('path:/in/*').waitFor();
-  await rows.filter({ hasText: '/in/a.txt' }).first().waitFor();
-  assert.equal(await rows.filter({ hasText: '/b.txt' }).count(), 0);
-  const url = new URL(page.url());
-  assert.equal(decodeURIComponent(url.hash), '#events?id=40017&path=/in/&status=success&account=alice');
-  await page.reload();
-  await chip('account:alice').waitFor();
-  await page.getByRole('button', { name: 'Remove path:/in/*' }).click();
-  await rows.filter({ hasText: '/b.txt' }).first().waitFor();
-  await bar.press('Backspace');
-  assert.equal(await bar.inputValue(), 'account:alice', 'the last chip can be written anew');
-  await page.goBack();
-  await chip('path:/in/*').waitFor();
-});
+browserTest(
+  'a search is typed into one bar: events are suggested by name, conditions are chips, and the URL contains all of them',
+  async (t) => {
+    const { server, console } = await startConsole(t);
+    for (const path of ['/home/in/a.txt', '/home/b.txt']) {
+      await server.put('/home/in/', '');
+      await server.put(path, 'x');
+    }
+    const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+    await signIn(page, console.url, '#events');
+    const bar = page.getByRole('combobox', { name: 'Search' });
+    const rows = page.locator('main tbody tr');
+    await bar.fill('event:file up');
+    await bar.fill('event:uploaded');
+    await page.getByRole('option', { name: '40017' }).waitFor();
+    await bar.press('ArrowDown');
+    assert.match((await bar.getAttribute('aria-activedescendant')) ?? '', /^query-offer-/);
+    await page.getByRole('option', { name: '40017' }).click();
+    const chip = (words: string) => page.locator('.chip', { hasText: words });
+    await chip('event:40017').waitFor();
+    await bar.fill('path:/in/* status:succeeded account:alice');
+    await bar.press('Enter');
+    await chip('path:/in/*').waitFor();
+    await rows.filter({ hasText: '/in/a.txt' }).first().waitFor();
+    assert.equal(await rows.filter({ hasText: '/b.txt' }).count(), 0);
+    const url = new URL(page.url());
+    assert.equal(decodeURIComponent(url.hash), '#events?id=40017&path=/in/&status=success&account=alice');
+    await page.reload();
+    await chip('account:alice').waitFor();
+    await page.getByRole('button', { name: 'Remove path:/in/*' }).click();
+    await rows.filter({ hasText: '/b.txt' }).first().waitFor();
+    await bar.press('Backspace');
+    assert.equal(await bar.inputValue(), 'account:alice', 'the last chip can be written anew');
+    await page.goBack();
+    await chip('path:/in/*').waitFor();
+  },
+);
 
 browserTest(
-  'a press on a value makes it a condition; a wrong one is told under the bar, and nothing can be searched or sent',
+  'a click on a value makes it a condition; a wrong condition is reported under the bar and blocks searching and sending',
   async (t) => {
     const { server, console } = await startConsole(t);
     await server.put('/home/a.txt', 'x');
@@ -70,7 +73,7 @@ browserTest(
   },
 );
 
-browserTest('a range is drawn on the bars of the histogram; what the service tells of itself is shown on demand', async (t) => {
+browserTest('a range is selected on the histogram; events of the service itself are shown on demand', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: receiver.url, target: '40017' } } });
   await server.put('/home/a.txt', 'x');
@@ -97,7 +100,7 @@ browserTest('a range is drawn on the bars of the histogram; what the service tel
   assert.ok(minutes > 25 && minutes < 35, `${minutes} minutes`);
   assert.equal(query.get('last'), null);
   await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
-  // A count that came to its limits is no whole one, and the page says so.
+  // If counting stopped at its limits, the page says that the count is incomplete.
   await page.route('**/api/events/histogram*', async (route) => {
     const found = (await (await route.fetch()).json()) as { since: string; until: string };
     const middle = new Date((Date.parse(found.since) + Date.parse(found.until)) / 2).toISOString();

@@ -6,7 +6,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 const files = 25;
 
 browserTest(
-  'a replay says before it sends how much goes where, groups what is alike, stops after 20 failures in a row, and is listed',
+  'a replay shows the number of requests and handlers before it sends, groups results, stops after 20 failures, and is listed',
   async (t) => {
     const receiver = await startReceiver(t, { otherwise: { status: 500 } });
     const crm = { type: 'http', name: 'CRM', target: '40017', url: receiver.url, fail_after_errors: 0, concurrency: 1 };
@@ -29,7 +29,7 @@ browserTest(
     await page.getByText('24 more of this kind').waitFor();
     assert.deepEqual(await page.locator('.results .group').count(), 1);
     assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent × 25 CRM/);
-    // After a reload, too.
+    // It is listed after a reload, too.
     await page.reload();
     const send = page.getByRole('button', { name: 'Send 25 requests to 1 handler' });
     await send.waitFor();

@@ -6,7 +6,7 @@ import { consoleService, operatorPassword, signIn } from '../support/console.ts'
 import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-browserTest('a console whose server was killed comes back by itself, in the view where it was, and its tail goes on', async (t) => {
+browserTest('after its server was killed, a console recovers by itself in the same view, and its live tail continues', async (t) => {
   const folder = temporaryFolder(t);
   const serve = async (ports: { web: number; console: number }) => {
     const services = { web: { type: 'http', port: ports.web }, console: await consoleService({ port: ports.console }) };
@@ -28,7 +28,7 @@ browserTest('a console whose server was killed comes back by itself, in the view
   await badge.getByText('connecting').waitFor();
   const portOf = (url: string) => Number(new URL(url).port);
   const second = await serve({ web: portOf(first.web), console: portOf(first.url) });
-  // Sessions of administrators end with the process: the page asks for the login, and nobody has to reload it.
+  // Sessions of administrators end with the process, so the page asks for the login. No reload is necessary.
   await page.getByLabel('User name').waitFor({ timeout: 15_000 });
   await page.getByLabel('User name').fill('olga');
   await page.getByLabel('Password').fill(operatorPassword);

@@ -9,31 +9,35 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const expectedErrors = /401|INCOMPLETE_CHUNKED/;
 
-browserTest('on three nodes an operator mends what all have, and sees one that was killed', { timeout: 110_000 }, async (t) => {
-  if (!hasProgram(t, 'redis-server')) return;
-  const page = await openBrowser(t, { expectedErrors });
-  const receiver = await failingReceiver(t);
-  const redis = await startRedis(t);
-  const { server, service, event_handlers } = workConfig(receiver);
-  const port = await freePort();
-  const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url, redis.url], {
-    server: server ?? {},
-    web: service ?? {},
-    // Each node has its own; the operator works with that of the first.
-    services: async (name) => ({ console: await consoleService({ port: name === 'n0' ? port : await freePort() }) }),
-    event_handlers,
-  });
-  const console = new ConsoleClient(`http://127.0.0.1:${port}`);
-  const files = nodes.map(({ client }) => client);
-  await signIn(page, console.url);
-  await mendAndReplay(page, { console, files, receiver });
-  await endSessionAndLiftBan(page, { console, files });
+browserTest(
+  'on three nodes an operator repairs a fault of the installation, and sees the node that was killed',
+  { timeout: 110_000 },
+  async (t) => {
+    if (!hasProgram(t, 'redis-server')) return;
+    const page = await openBrowser(t, { expectedErrors });
+    const receiver = await failingReceiver(t);
+    const redis = await startRedis(t);
+    const { server, service, event_handlers } = workConfig(receiver);
+    const port = await freePort();
+    const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url, redis.url], {
+      server: server ?? {},
+      web: service ?? {},
+      // Each node has its own console; the operator uses that of the first node.
+      services: async (name) => ({ console: await consoleService({ port: name === 'n0' ? port : await freePort() }) }),
+      event_handlers,
+    });
+    const console = new ConsoleClient(`http://127.0.0.1:${port}`);
+    const files = nodes.map(({ client }) => client);
+    await signIn(page, console.url);
+    await mendAndReplay(page, { console, files, receiver });
+    await endSessionAndLiftBan(page, { console, files });
 
-  await page.goto(`${console.url}/#overview`);
-  const shown = page.locator('.panel', { has: page.getByRole('heading', { name: 'Nodes', exact: true }) }).locator('tbody tr');
-  await shown.filter({ hasText: 'n2' }).getByText('ready').waitFor();
-  assert.equal(await shown.count(), 3);
-  await nodes[2]?.kill();
-  await shown.filter({ hasText: 'n2' }).getByText('gone').waitFor();
-  await shown.filter({ hasText: 'n1' }).getByText('ready').waitFor();
-});
+    await page.goto(`${console.url}/#overview`);
+    const shown = page.locator('.panel', { has: page.getByRole('heading', { name: 'Nodes', exact: true }) }).locator('tbody tr');
+    await shown.filter({ hasText: 'n2' }).getByText('ready').waitFor();
+    assert.equal(await shown.count(), 3);
+    await nodes[2]?.kill();
+    await shown.filter({ hasText: 'n2' }).getByText('gone').waitFor();
+    await shown.filter({ hasText: 'n1' }).getByText('ready').waitFor();
+  },
+);

@@ -3,7 +3,7 @@ import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 
-browserTest('a receiver that fails: its delivery is seen, the handler started again, the delivery replayed and delivered', async (t) => {
+browserTest('a failing receiver: the operator reads its delivery, starts the handler again, and replays the delivery', async (t) => {
   const receiver = await failingReceiver(t);
   const { server, console } = await startConsole(t, workConfig(receiver));
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -11,14 +11,14 @@ browserTest('a receiver that fails: its delivery is seen, the handler started ag
   await mendAndReplay(page, { console, files: [server], receiver });
 });
 
-browserTest('a session is ended, whose client then gets 401; a ban is lifted', async (t) => {
+browserTest('an operator ends a session, whose client then gets 401, and lifts a ban', async (t) => {
   const { server, console } = await startConsole(t, workConfig());
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await signIn(page, console.url, '#accounts');
   await endSessionAndLiftBan(page, { console, files: [server] });
 });
 
-browserTest('events come as they happen, are found by a search, and lead to all of one', async (t) => {
+browserTest('events appear as they happen, are found by a search, and lead to related events', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '#events');

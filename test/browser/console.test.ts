@@ -8,7 +8,7 @@ import { HeldClients } from '../support/transfers.ts';
 const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
 const noSample = { ...counts, connections: 0, memory_bytes: 0, waiting_events: 0 };
 
-browserTest('an administrator signs in, stays where the link led, and signs out; a wrong password is told', async (t) => {
+browserTest('an administrator signs in, arrives where the link led, and signs out; a wrong password is reported', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await page.goto(`${console.url}/#configuration`);
@@ -28,11 +28,11 @@ browserTest('an administrator signs in, stays where the link led, and signs out;
   assert.equal(await page.locator('#sections').isVisible(), false);
 });
 
-browserTest('in no section a viewer has a control that changes something, whatever is pressed; an operator has', async (t) => {
+browserTest('no section offers a viewer a control that changes something; an operator gets such controls', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await answerHostile(page);
-  /** Names of what can be pressed or ticked in a section. */
+  /** Returns the names of all controls in a section. */
   const controls = async (hash: string, heading: string) => {
     await page.goto(`${console.url}/${hash}`);
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
@@ -79,7 +79,7 @@ browserTest('in no section a viewer has a control that changes something, whatev
   assert.ok((await controls('#accounts', 'Accounts')).includes('Explain'));
 });
 
-browserTest('the overview shows an upload under way with its progress, until it is done', async (t) => {
+browserTest('the overview shows a running upload with its progress until it ends', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
   await signIn(page, console.url, '', 'viewer');
@@ -97,7 +97,7 @@ browserTest('the overview shows an upload under way with its progress, until it 
   await row.waitFor({ state: 'detached' });
 });
 
-browserTest('what is wrong stands on top of the overview, each part a link to it; nothing stands there when all is well', async (t) => {
+browserTest('problems are shown on top of the overview, each with a link; without problems nothing is shown there', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const to = (path: string, more: object) => ({ type: 'http', url: `${receiver.url}/${path}`, target: '40017', ...more });
   const event_handlers = { crm: to('crm', { fail_after_errors: 1 }), books: to('books', { fail_after_errors: 0 }) };
@@ -129,7 +129,7 @@ browserTest('what is wrong stands on top of the overview, each part a link to it
   await card.getByText(/Last error .*500/).waitFor();
 });
 
-browserTest('a replay that waits for its turn can be cancelled on its page', async (t) => {
+browserTest('a queued replay can be cancelled on its page', async (t) => {
   const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -147,38 +147,35 @@ browserTest('a replay that waits for its turn can be cancelled on its page', asy
   await page.getByText('cancelled', { exact: true }).waitFor();
 });
 
-browserTest(
-  'when a list cannot be read again after a session has ended, that is told; nobody waits for it in another section',
-  async (t) => {
-    const { server, console } = await startConsole(t);
-    for (let count = 0; count < 2; count++) await server.login();
-    const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
-    await signIn(page, console.url, '#accounts');
-    const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Sessions', exact: true }) });
-    const end = async () => {
-      const asked = page.waitForRequest((request) => request.method() === 'GET' && request.url().includes('/api/sessions'));
-      await panel.getByRole('button', { name: 'End', exact: true }).first().click();
-      await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
-      await asked;
-    };
-    const second = panel.getByRole('button', { name: 'End', exact: true }).nth(1);
-    await second.waitFor();
-    const isRead = ({ pathname }: URL) => pathname === '/api/sessions';
-    await page.route(isRead, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
-    await end();
-    await page.locator('.notice.error', { hasText: 'cannot be reached' }).waitFor();
-    await page.unroute(isRead);
-    await page.getByRole('button', { name: 'Search' }).click();
-    await second.waitFor({ state: 'detached' });
-    // This one is never answered.
-    await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));
-    await end();
-    await page.locator('#sections').getByText('Overview').click();
-    await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
-  },
-);
+browserTest('if a list cannot be read again after a session has ended, the page says so, and other sections are not delayed', async (t) => {
+  const { server, console } = await startConsole(t);
+  for (let count = 0; count < 2; count++) await server.login();
+  const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
+  await signIn(page, console.url, '#accounts');
+  const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Sessions', exact: true }) });
+  const end = async () => {
+    const asked = page.waitForRequest((request) => request.method() === 'GET' && request.url().includes('/api/sessions'));
+    await panel.getByRole('button', { name: 'End', exact: true }).first().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
+    await asked;
+  };
+  const second = panel.getByRole('button', { name: 'End', exact: true }).nth(1);
+  await second.waitFor();
+  const isRead = ({ pathname }: URL) => pathname === '/api/sessions';
+  await page.route(isRead, (route) => (route.request().method() === 'GET' ? route.abort() : route.continue()));
+  await end();
+  await page.locator('.notice.error', { hasText: 'cannot be reached' }).waitFor();
+  await page.unroute(isRead);
+  await page.getByRole('button', { name: 'Search' }).click();
+  await second.waitFor({ state: 'detached' });
+  // The test never answers this request.
+  await page.route(isRead, (route) => (route.request().method() === 'GET' ? undefined : route.continue()));
+  await end();
+  await page.locator('#sections').getByText('Overview').click();
+  await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
+});
 
-browserTest('the buttons of a search stand side by side, however long their words are', async (t) => {
+browserTest('the buttons of a search stay side by side even with long labels', async (t) => {
   const { console } = await startConsole(t);
   for (const locale of ['de-DE', 'fr-FR']) {
     const page = await openBrowser(t, { expectedErrors: /401/, locale });
@@ -193,7 +190,7 @@ browserTest('the buttons of a search stand side by side, however long their word
   }
 });
 
-browserTest('charts go on when the clock of the server was set back', async (t) => {
+browserTest('charts continue after the clock of the server was set back', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const sample = (time: string, sessions: number) => ({ ...noSample, time, sessions });
@@ -208,7 +205,7 @@ browserTest('charts go on when the clock of the server was set back', async (t) 
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
 });
 
-browserTest('live figures take neither the focus nor a selected text from a row, whatever rows come and go before it', async (t) => {
+browserTest('live figures keep the focus and the selected text of a row while other rows come and go before it', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const handler = (name: string, waiting: number) => {

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const testsFolder = process.env.SVC_TESTS ?? '';
 
-/** Runs a test file as scripts/test.mjs runs it. @param graceMs how long it may keep its process after its last test */
+/** Runs a test file like scripts/test.mjs. @param graceMs maximum time that the process may continue after its last test */
 function runFile(t: TestContext, bundle: string, graceMs: number): Promise<ProgramEnd> {
   const folder = temporaryFolder(t);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -20,7 +20,7 @@ function runFile(t: TestContext, bundle: string, graceMs: number): Promise<Progr
   });
 }
 
-test('a test that fails in the middle, in what stops it and in its page leaves nothing open', async (t) => {
+test('a test that fails in its middle, in its clean-up or in its page leaves nothing open', async (t) => {
   if (!hasProgram(t, 'chromium')) return;
   const { code, output } = await runFile(t, join(testsFolder, 'support/failing-file.mjs'), 20_000);
   assert.equal(code, 1, output);
@@ -29,7 +29,7 @@ test('a test that fails in the middle, in what stops it and in its page leaves n
   assert.doesNotMatch(output, /still open/);
 });
 
-test('what a test leaves open is named, and fails its process', async (t) => {
+test('resources that a test leaves open are named and make its process fail', async (t) => {
   const bundle = join(temporaryFolder(t), 'open.mjs');
   writeFileSync(
     bundle,

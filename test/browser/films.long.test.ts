@@ -6,7 +6,7 @@ import { assertAccessible, browserTest, openFolder, touch } from '../support/bro
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
+browserTest('films in the grid have a frame as their poster, a broken one has an icon; opened ones can be played', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
@@ -29,7 +29,7 @@ browserTest('films in the grid have a frame as their poster, a broken one its ic
   await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('ArrowLeft');
   await dialog.getByText('4 of 9').waitFor();
-  // Its box has the size of its frames once these are known.
+  // Once the sizes of the frames are known, the video element has their size.
   await until('the film can be shown', () => page.evaluate<boolean>("document.querySelector('dialog video')?.readyState >= 2"));
   const box = await dialog.locator('video').boundingBox();
   assert.ok(box);
@@ -45,33 +45,36 @@ browserTest('films in the grid have a frame as their poster, a broken one its ic
   await dialog.getByText('This cannot be played').waitFor();
 });
 
-browserTest('the player plays the sounds of a folder in order, skips what is none, and goes on while the page is used', async (t) => {
-  const server = await startServer(t);
-  for (const name of ['1.wav', '2.wav', '4.wav']) writeFileSync(join(server.home, name), silence(name === '4.wav' ? 60 : 0.3));
-  writeFileSync(join(server.home, '3.mp3'), 'no sound');
-  writeFileSync(join(server.home, 'a.txt'), 'text');
-  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
-  await page.getByRole('link', { name: '1.wav' }).click();
-  const player = page.getByRole('region', { name: 'Player' });
-  await player.getByText('4 of 4').waitFor();
-  await player.getByText('4.wav').waitFor();
-  await page.getByText('3.mp3: This cannot be played').waitFor();
-  await player.getByRole('button', { name: 'Pause' }).waitFor();
-  await player.getByText('/ 1:00').waitFor();
-  await assertAccessible(page, 'the player');
-  assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0);
+browserTest(
+  'the player plays the sounds of a folder in order, skips files without sound, and continues while the page is used',
+  async (t) => {
+    const server = await startServer(t);
+    for (const name of ['1.wav', '2.wav', '4.wav']) writeFileSync(join(server.home, name), silence(name === '4.wav' ? 60 : 0.3));
+    writeFileSync(join(server.home, '3.mp3'), 'no sound');
+    writeFileSync(join(server.home, 'a.txt'), 'text');
+    const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
+    await page.getByRole('link', { name: '1.wav' }).click();
+    const player = page.getByRole('region', { name: 'Player' });
+    await player.getByText('4 of 4').waitFor();
+    await player.getByText('4.wav').waitFor();
+    await page.getByText('3.mp3: This cannot be played').waitFor();
+    await player.getByRole('button', { name: 'Pause' }).waitFor();
+    await player.getByText('/ 1:00').waitFor();
+    await assertAccessible(page, 'the player');
+    assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0);
 
-  await page.getByRole('link', { name: 'a.txt' }).click();
-  await page.getByRole('dialog').getByText('text', { exact: true }).waitFor();
-  await page.keyboard.press('Escape');
-  await player.getByRole('slider', { name: 'Position' }).focus();
-  await page.keyboard.press('End');
-  await player.getByText('1:00 / 1:00').waitFor();
-  await player.getByRole('button', { name: 'Play' }).waitFor();
-  assert.equal(await player.getByRole('button', { name: 'Next' }).isDisabled(), true, 'it ends with the folder');
-  await player.getByRole('button', { name: 'Previous' }).click();
-  await player.getByText('4 of 4').waitFor();
-  await player.getByRole('button', { name: 'Close' }).click();
-  await player.waitFor({ state: 'detached' });
-  assert.equal(await page.evaluate('document.activeElement.textContent'), '4.wav');
-});
+    await page.getByRole('link', { name: 'a.txt' }).click();
+    await page.getByRole('dialog').getByText('text', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await player.getByRole('slider', { name: 'Position' }).focus();
+    await page.keyboard.press('End');
+    await player.getByText('1:00 / 1:00').waitFor();
+    await player.getByRole('button', { name: 'Play' }).waitFor();
+    assert.equal(await player.getByRole('button', { name: 'Next' }).isDisabled(), true, 'it ends with the folder');
+    await player.getByRole('button', { name: 'Previous' }).click();
+    await player.getByText('4 of 4').waitFor();
+    await player.getByRole('button', { name: 'Close' }).click();
+    await player.waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate('document.activeElement.textContent'), '4.wav');
+  },
+);

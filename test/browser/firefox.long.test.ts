@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
-/** Whatever Firefox asks for by itself finds no name, or a proxy where nobody answers: only this machine is reached. */
+/** Requests that Firefox makes by itself fail: no name resolves, and nobody answers at the proxy. Only this machine is reached. */
 const nowhere = {
   'network.dns.disabled': true,
   'network.proxy.type': 1,
@@ -27,9 +27,9 @@ const file = { after };
 let shared: Promise<Browser> | undefined;
 
 /**
- * Opens a page of Debian's Firefox with cookies of its own; the tests of a file have one browser.
+ * * Opens a page of Debian's Firefox with its own cookies. The tests of a file share one browser.
  *
- * @returns undefined when the browser is not installed; the test is skipped then
+ * * @returns undefined if the browser is not installed; the test is then skipped
  */
 async function openFirefox(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, 'firefox-esr')) return undefined;
@@ -42,10 +42,10 @@ watchOutput(file, async () => (await shared)?.close(), []);
 
 async function start(): Promise<Browser> {
   const browser = await firefox.launch({
-    // The way to browsers as they are shipped, by WebDriver BiDi.
+    // WebDriver BiDi works with unmodified browsers.
     channel: 'moz-firefox',
     executablePath: '/usr/bin/firefox-esr',
-    // Without animations a page has its final look at once.
+    // Without animations, a page has its final appearance at once.
     firefoxUserPrefs: { ...nowhere, 'ui.prefersReducedMotion': 1 },
     env: { ...process.env, HOME: home },
   });
@@ -53,12 +53,12 @@ async function start(): Promise<Browser> {
   return browser;
 }
 
-/** What Playwright keeps of a browser. */
+/** Internal state of a browser in Playwright. */
 interface Inside {
   _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
 }
 
-/** Playwright sends every new context this command, which the extended support release has not learnt yet. */
+/** Playwright sends this command to every new context, but the extended support release of Firefox does not know it. */
 function leaveOut(browser: Browser, command: string): void {
   const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
   const { send } = session;
@@ -112,7 +112,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText(/^Moved \S/).waitFor();
   assert.ok(existsSync(join(server.home, 'Folder/renamed.txt')));
-  // The rows are new ones by then.
+  // The rows have been replaced.
   await page.getByRole('link', { name: 'renamed.txt' }).waitFor({ state: 'detached' });
 
   await page.getByLabel('Select beta.txt').check();
@@ -127,11 +127,11 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 });
 
-test('Firefox: folders and files of any kind have an icon that is seen', async (t) => {
+test('Firefox: folders and files of any kind have a visible icon', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.txt', 'b.unknown']) writeFileSync(join(server.home, name), 'x');
-  // The policy refuses the style that Playwright writes for a picture.
+  // The content security policy refuses the style that Playwright adds for a screenshot.
   const page = await openFirefox(t, { expectedErrors: /inline style/ });
   if (!page) return;
   await loginByForm(page, server.url);
@@ -153,7 +153,7 @@ test('Firefox: everything without a mouse', async (t) => {
   if (page) await workByKeyboard(page, server);
 });
 
-test('Firefox: a large upload goes on by itself after a cut, and in the next page, once it is chosen again', async (t) => {
+test('Firefox: a large upload resumes by itself after a cut, and in the next page after the file was chosen again', async (t) => {
   const server = await startServer(t);
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openFirefox(t);

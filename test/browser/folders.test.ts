@@ -8,11 +8,11 @@ import { startServer } from '../support/server.ts';
 
 const heading = (page: Page) => page.evaluate<string>("document.querySelector('h1').textContent");
 
-/** Marks the page: one that is loaded lacks the mark. */
+/** Marks the page. A reload would remove the mark. */
 const mark = (page: Page) => page.evaluate('window.isMarked = true');
 const isMarked = (page: Page) => page.evaluate<boolean>('window.isMarked === true');
 
-browserTest('a folder is shown without a page load, and Back finds it as it was left', async (t) => {
+browserTest('a folder is shown without a page load, and Back restores it as it was left', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Reports #1?/inner'), { recursive: true });
   writeFileSync(join(server.home, 'Reports #1?/a.txt'), 'text of a');
@@ -30,7 +30,7 @@ browserTest('a folder is shown without a page load, and Back finds it as it was 
   await page.getByRole('link', { name: 'a.txt' }).waitFor();
   assert.equal(await heading(page), 'Reports #1?');
   assert.match(await page.title(), /^Reports #1\? – /);
-  // Screen readers say where the reader is.
+  // Screen readers announce the new folder.
   await page.locator('h1:focus', { hasText: 'Reports #1?' }).waitFor({ state: 'attached' });
   assert.equal(await page.evaluate('scrollY'), 0);
   await page.waitForLoadState('networkidle');
@@ -91,7 +91,7 @@ browserTest('a folder is shown without a page load, and Back finds it as it was 
   assert.ok(await isMarked(page));
 });
 
-browserTest('uploads go on while another folder is shown, and arrive where they were begun', async (t) => {
+browserTest('uploads continue while another folder is shown, and arrive in the folder where they were begun', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['/Shut*', 'allow-list', 'allow-read']] } });
   for (const name of ['Shut', 'Open']) mkdirSync(join(server.home, name));
   writeFileSync(join(server.home, 'Shut/a.bin'), 'x');
@@ -131,7 +131,7 @@ browserTest('uploads go on while another folder is shown, and arrive where they 
   assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
 });
 
-browserTest('the last of several presses wins; without a connection and without a session the folder stays', async (t) => {
+browserTest('the last of several presses wins; without a connection or a session the folder stays shown', async (t) => {
   const server = await startServer(t);
   for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });
@@ -204,7 +204,7 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-browserTest('files are copied, folders are not; rows are dragged to a folder and to the way up', async (t) => {
+browserTest('files are copied, folders are not; rows are dragged to a folder and to the parent folder', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   mkdirSync(join(server.home, 'Folder'));

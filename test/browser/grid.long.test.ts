@@ -7,7 +7,7 @@ import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('list or grid, with and without scripts, and the choice is kept', async (t) => {
+browserTest('list or grid, with and without scripts; the choice is kept', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.txt'), 'x');
@@ -29,7 +29,7 @@ browserTest('list or grid, with and without scripts, and the choice is kept', as
   }
 });
 
-browserTest('thumbnails: of the camera, else the picture made small; six at a time, and nothing that lies or is too large', async (t) => {
+browserTest('thumbnails are embedded previews or scaled pictures, at most six at a time; false or large ones are not used', async (t) => {
   const server = await startServer(t);
   const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);
   for (let index = 0; index < 20; index++) put(`p${index}.png`, plainPng(400, 200, [200, 10, 10]));
@@ -73,7 +73,7 @@ browserTest('thumbnails: of the camera, else the picture made small; six at a ti
   assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
 });
 
-browserTest('of pictures and films together no more than six are under way', async (t) => {
+browserTest('at most six pictures and films are loaded at a time', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) {
     writeFileSync(join(server.home, `a${index}.png`), plainPng(40, 30, [200, 10, 10]));

@@ -3,7 +3,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { heldOf, inspecting } from '../support/inspecting.ts';
 import { until } from '../support/receiver.ts';
 
-browserTest('an upload in parts that is held says so, too', async (t) => {
+browserTest('a resumable upload that is held says so, too', async (t) => {
   const server = await inspecting(t, { answer_within: 60 });
   server.inspector.decide = () => ({ status: 202 });
   const page = await openFolder(t, server, {}, '/home/d/');
@@ -13,7 +13,7 @@ browserTest('an upload in parts that is held says so, too', async (t) => {
   assert.equal((await heldOf(server)).length, 1);
 });
 
-browserTest('the page of what waits: found by the menu, it works with scripts and without them', async (t) => {
+browserTest('the page of held uploads is found in the menu and works with and without scripts', async (t) => {
   const server = await inspecting(t);
   for (const javaScriptEnabled of [true, false]) {
     for (const name of ['kept', 'withdrawn']) await server.put(`/home/d/${name}`, 'odd');

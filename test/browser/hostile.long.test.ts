@@ -24,7 +24,7 @@ const names = [
   '\u{1f600} \u0301',
 ];
 
-browserTest('hostile names run nothing and can be opened, selected and deleted', async (t) => {
+browserTest('hostile names run no script and can be opened, selected and deleted', async (t) => {
   const server = await startServer(t);
   for (const name of names) mkdirSync(join(server.home, name));
   for (const name of names) writeFileSync(join(server.home, name, `${name}.txt`), 'x');
@@ -49,7 +49,7 @@ browserTest('hostile names run nothing and can be opened, selected and deleted',
   assert.deepEqual(dialogs, []);
 });
 
-browserTest('hostile names without scripts: the form deletes exactly what was selected', async (t) => {
+browserTest('hostile names without scripts: the form deletes exactly the selected items', async (t) => {
   const server = await startServer(t);
   for (const name of names) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server, { javaScriptEnabled: false });
@@ -61,7 +61,7 @@ browserTest('hostile names without scripts: the form deletes exactly what was se
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-/** A page of somebody else, on another port: another origin, the same site. */
+/** Opens a foreign page on another port: a different origin, but the same site. */
 async function foreignPage(t: TestContext, html: string): Promise<string> {
   const server = createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(`<!doctype html><title>x</title>${html}`));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -110,7 +110,7 @@ browserTest('a foreign page can neither frame the service nor send it forms or r
   assert.deepEqual(readdirSync(server.home), ['keep.txt'], 'nothing was changed');
 });
 
-browserTest('the policy stops a script that got into a page all the same', async (t) => {
+browserTest('the content security policy stops an injected script', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /Content Security Policy|Trusted/ });
   const tried = await page.evaluate<Record<string, boolean>>(`(async () => {
@@ -138,7 +138,7 @@ browserTest('the policy stops a script that got into a page all the same', async
   assert.equal(await page.evaluate('globalThis.owned'), undefined);
 });
 
-browserTest('a violation of the policy is noted, and would fail a test', async (t) => {
+browserTest('a violation of the content security policy is recorded, and makes a test fail', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   await page.evaluate(`document.body.setAttribute('style', 'color: red')`);
@@ -146,7 +146,7 @@ browserTest('a violation of the policy is noted, and would fail a test', async (
   page.problems.splice(0);
 });
 
-browserTest('uploaded names: 255 bytes, text that turns round, quotes; the page shows and deletes exactly them', async (t) => {
+browserTest('uploaded names of 255 bytes, with bidirectional text or quotes are shown and deleted exactly', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const uploaded = ['x'.repeat(255), 'ü'.repeat(127), 'a\u202efdp.exe', `"quoted' & <b>.txt`, '.hidden', 'ends with dot.'];

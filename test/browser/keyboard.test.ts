@@ -11,13 +11,13 @@ browserTest('everything without a mouse: sign in, upload, new folder, rename, mo
   if (page) await workByKeyboard(page, server);
 });
 
-browserTest('what has the focus is seen, also when a bar could hide it', async (t) => {
+browserTest('the focused element is visible, even where a bar could cover it', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 40; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
   const page = await openBrowser(t, { viewport: { width: 320, height: 480 } });
   await page.goto(`${server.url}/home/`);
   await signInByKeyboard(page);
-  // The script is at work.
+  // Now the script runs.
   await page.getByRole('button', { name: 'Actions for f00.bin' }).waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Space');

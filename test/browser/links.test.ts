@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const phone = { width: 360, height: 700 };
 
-browserTest('who has a link downloads a file and looks into a folder, on a phone and without scripts', async (t) => {
+browserTest('the visitor of a link downloads a file and browses a folder, on a phone and without scripts', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out/sub'), { recursive: true });
   writeFileSync(join(server.home, 'out/report.txt'), 'the report');
@@ -37,7 +37,7 @@ browserTest('who has a link downloads a file and looks into a folder, on a phone
   }
 });
 
-browserTest('a supplier drops three files, one large, and reads the receipt; with scripts and without', async (t) => {
+browserTest('a supplier drops three files, one of them large, and reads the receipt, with and without scripts', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');
@@ -79,7 +79,7 @@ browserTest('a supplier drops three files, one large, and reads the receipt; wit
 });
 
 browserTest(
-  'a link is made in the menu of a row, with a password; its visitor types it; it is revoked on the page of what is shared',
+  'the row menu creates a link with a password, a visitor enters it, and the page of shared items revokes the link',
   async (t) => {
     const server = await startServer(t);
     writeFileSync(join(server.home, 'plan.txt'), 'the plan');
@@ -121,7 +121,7 @@ browserTest(
   },
 );
 
-browserTest('a folder that is shared has an icon of its own, at once and on the next visit', async (t) => {
+browserTest('a shared folder has a special icon, at once and on the next visit', async (t) => {
   const server = await startServer(t);
   for (const name of ['given', 'kept']) mkdirSync(join(server.home, name));
   const page = await openFolder(t, server);

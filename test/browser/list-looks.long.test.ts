@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('long names take two lines with their end in sight, as wide as the window is; the whole name is there', async (t) => {
+browserTest('long names take two lines with a visible end at every window width, and their title is the whole name', async (t) => {
   const server = await startServer(t);
   const name = `${'A long name with many words '.repeat(7)}final 3.docx`;
   const solid = `${'x'.repeat(200)}end.tar.gz`;
@@ -30,7 +30,7 @@ browserTest('long names take two lines with their end in sight, as wide as the w
   }
 });
 
-browserTest('the selection is one row on a phone: the number, four actions, all others behind the dots', async (t) => {
+browserTest('on a phone the selection is one row: the number, four actions, and a menu with the others', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   writeFileSync(join(server.home, 'a.txt'), '');
   const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
@@ -47,7 +47,7 @@ browserTest('the selection is one row on a phone: the number, four actions, all 
   for (const item of ['Copy', 'Approve']) await page.getByRole('menuitem', { name: item }).waitFor();
 });
 
-browserTest('messages stand at the bottom left, say what happened, and cover no actions; pictures are small in the list', async (t) => {
+browserTest('messages are at the bottom left, say what happened, and cover no actions; the list has small pictures', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'To'));
   writeFileSync(join(server.home, 'a picture.png'), plainPng(30, 20, [90, 120, 200]));
@@ -66,7 +66,7 @@ browserTest('messages stand at the bottom left, say what happened, and cover no 
   assert.ok(told && actions && told.x < 20 && told.y > 600 && told.y + told.height <= actions.y, JSON.stringify({ told, actions }));
 });
 
-browserTest('passwords can be looked at before they are changed', async (t) => {
+browserTest('passwords can be shown before they are changed', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const page = await openFolder(t, server);
   await page.goto(`${server.url}/home/__svc__/password-update`);

@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, login, openBrowser, openFolder } from '.
 import { startServer } from '../support/server.ts';
 import { zipWith } from '../support/zips.ts';
 
-browserTest('new folders and renaming: names that cannot be, what is new is in sight and has the focus', async (t) => {
+browserTest('new folder and rename: impossible names are refused; the new item is visible and has the focus', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `IMG_${index}.bin`), 'x');
   const page = await openFolder(t, server, { expectedErrors: /409/ });
@@ -47,55 +47,58 @@ browserTest('new folders and renaming: names that cannot be, what is new is in s
   assert.equal(await dialog.count(), 0);
 });
 
-browserTest('messages are seen wherever the page is, and go; what is selected is said; a filter without hits says so', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'Folder'));
-  for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
-  const page = await openBrowser(t);
-  await page.clock.install();
-  await login(page, server.url);
-  await page.keyboard.press('End');
-  await page.getByRole('link', { name: 'f59.bin' }).focus();
-  await page.keyboard.press('Space');
-  await page.clock.runFor(1000);
-  await page.getByRole('status').filter({ hasText: '1 selected' }).waitFor();
-  await page.keyboard.press('Delete');
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  const message = page.locator('[aria-live], [role=status]').getByText(/^Deleted \S/);
-  await message.waitFor();
-  assert.ok((await page.evaluate<number>('scrollY')) > 0);
-  const box = await message.boundingBox();
-  assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'in sight however far the page is scrolled');
-  await assertAccessible(page, 'a message');
-  await page.clock.runFor(60_000);
-  await message.waitFor({ state: 'detached' });
-  for (const name of ['f1.bin', 'f2.bin']) await page.getByLabel(`Select ${name}`).check();
-  // In a row it would be about that one.
-  await page.locator('#members').focus();
-  for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
-  const renameOne = page.getByText('Select exactly one item to rename it.');
-  await renameOne.waitFor();
-  assert.equal(await renameOne.count(), 1, 'what is said twice stands there once');
+browserTest(
+  'messages are visible at any scroll position, and disappear; the selection is announced; a filter without matches says so',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'Folder'));
+    for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
+    const page = await openBrowser(t);
+    await page.clock.install();
+    await login(page, server.url);
+    await page.keyboard.press('End');
+    await page.getByRole('link', { name: 'f59.bin' }).focus();
+    await page.keyboard.press('Space');
+    await page.clock.runFor(1000);
+    await page.getByRole('status').filter({ hasText: '1 selected' }).waitFor();
+    await page.keyboard.press('Delete');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    const message = page.locator('[aria-live], [role=status]').getByText(/^Deleted \S/);
+    await message.waitFor();
+    assert.ok((await page.evaluate<number>('scrollY')) > 0);
+    const box = await message.boundingBox();
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'in sight however far the page is scrolled');
+    await assertAccessible(page, 'a message');
+    await page.clock.runFor(60_000);
+    await message.waitFor({ state: 'detached' });
+    for (const name of ['f1.bin', 'f2.bin']) await page.getByLabel(`Select ${name}`).check();
+    // In a row, F2 would rename this row.
+    await page.locator('#members').focus();
+    for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
+    const renameOne = page.getByText('Select exactly one item to rename it.');
+    await renameOne.waitFor();
+    assert.equal(await renameOne.count(), 1, 'what is said twice stands there once');
 
-  await page.getByLabel('Filter by name').fill('nobody');
-  await page.clock.runFor(1000);
-  await page.getByText('No name here contains this text.').waitFor();
-  assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
-  const [clear, search] = await Promise.all(
-    ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),
-  );
-  assert.ok(clear && search && clear.x + clear.width + 4 <= search.x, 'buttons do not touch');
-  await page.getByRole('button', { name: 'Clear the filter' }).click();
-  await page.getByRole('link', { name: 'f1.bin' }).waitFor();
+    await page.getByLabel('Filter by name').fill('nobody');
+    await page.clock.runFor(1000);
+    await page.getByText('No name here contains this text.').waitFor();
+    assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
+    const [clear, search] = await Promise.all(
+      ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),
+    );
+    assert.ok(clear && search && clear.x + clear.width + 4 <= search.x, 'buttons do not touch');
+    await page.getByRole('button', { name: 'Clear the filter' }).click();
+    await page.getByRole('link', { name: 'f1.bin' }).waitFor();
 
-  const first = page.getByRole('button', { name: 'Folders first' });
-  assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the state, not the action');
-  await first.click();
-  await page.waitForURL('**/?sort=name&order=asc&folders=mixed');
-  assert.equal(await first.getAttribute('aria-pressed'), 'false');
-});
+    const first = page.getByRole('button', { name: 'Folders first' });
+    assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the state, not the action');
+    await first.click();
+    await page.waitForURL('**/?sort=name&order=asc&folders=mixed');
+    assert.equal(await first.getAttribute('aria-pressed'), 'false');
+  },
+);
 
-browserTest('rows at 320 px: folders say that they are, the date stays beside the size; names of any kind', async (t) => {
+browserTest('rows at 320 px: folders are named as folders, the date is beside the size, with all kinds of names', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));
@@ -124,7 +127,7 @@ browserTest('rows at 320 px: folders say that they are, the date stays beside th
   assert.deepEqual(zipWith(zipPath).names.sort(), ['a.bin', 'dir_file.bin']);
 });
 
-browserTest('what is refused is told: a folder to move to, a page', async (t) => {
+browserTest('refusals are reported: for the target of a move, and for a page', async (t) => {
   const permissions = [['allow-full-control'], ['/Closed*', 'allow-traverse', 'allow-rename'], ['/Shut*', 'allow-rename']];
   const server = await startServer(t, { account: { permissions } });
   for (const name of ['Closed', 'Shut', 'Open']) mkdirSync(join(server.home, name));

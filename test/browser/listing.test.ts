@@ -68,7 +68,7 @@ browserTest('filter, keyboard and deletion', async (t) => {
   await page.waitForURL('**/home/Fresh/');
 });
 
-browserTest('ranges with Shift, all, and what a filter hides is not selected', async (t) => {
+browserTest('ranges with Shift, select all; rows that a filter hides are not selected', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
   const page = await openFolder(t, server);
@@ -81,7 +81,7 @@ browserTest('ranges with Shift, all, and what a filter hides is not selected', a
   await page.getByText('1 selected').waitFor();
 });
 
-browserTest('archives and triggers of what is selected', async (t) => {
+browserTest('archives and triggers for the selection', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server);
@@ -109,7 +109,7 @@ browserTest('visitors without an account can sign in from the page', async (t) =
   await page.getByRole('button', { name: 'Account alice' }).waitFor();
 });
 
-browserTest('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
+browserTest('previews run no script: image, SVG, text, PDF, HTML', async (t) => {
   const server = await startServer(t);
   const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
   writeFileSync(join(server.home, 'a.png'), pixel);
@@ -132,7 +132,7 @@ browserTest('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   await page.getByRole('link', { name: 'b.txt' }).click();
   for (const content of ['pre:has-text("owned")', 'iframe[src$="/home/c.pdf?inline=frame"]', 'pre:has-text("<script>1</script>")']) {
     await dialog.locator(content).waitFor();
-    // A PDF in its frame may have the keyboard.
+    // A PDF in its frame can have taken the keyboard.
     await dialog.getByRole('button', { name: 'Next' }).click();
   }
   assert.doesNotMatch(await page.title(), /owned/);
@@ -149,7 +149,7 @@ const languages = [
 ];
 
 for (const { locale, heading, size, button } of languages) {
-  browserTest(`the page speaks ${locale}`, async (t) => {
+  browserTest(`the page is in the language of ${locale}`, async (t) => {
     const server = await startServer(t);
     writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(1500));
     const page = await openFolder(t, server, { locale });

@@ -9,14 +9,14 @@ const count = 600;
 const nameAt = (index: number) => `file-${index}.${['txt', 'png', 'bin'][index % 3]}`;
 const last = nameAt(count - 1);
 
-/** Names that are written in more ways than one, behind all others. */
+/** Names that can be written in several ways. They sort last. */
 const strange = ['z "q" <b>&amp;.txt', 'z \u0007bell', 'z \u202egnp.exe', "z 'ä'"];
 const all = count + strange.length;
 
-/** More rows than a window of 800 px has in sight, with those that are kept ready. */
+/** More rows than a window of 800 px shows together with the rows that are kept ready. */
 const maxPlaced = 60;
 
-/** A folder whose page is sent without most of its rows. */
+/** Fills a folder whose page is sent without most of its rows. */
 function fill(server: TestServer): void {
   const folder = join(server.home, 'long');
   mkdirSync(folder);
@@ -24,89 +24,86 @@ function fill(server: TestServer): void {
   for (const name of strange) writeFileSync(join(folder, name), '');
 }
 
-/** What the rows in the document are, however they came. */
+/** Script that returns the rows in the document in one form, whether the service or the script wrote them. */
 const rowsInPage = `[...document.querySelectorAll('#list tbody tr')].map((row) => row.ariaRowIndex + [...row.cells].map((cell) =>
   cell.innerHTML.replace(/<\\/?bdi>/g, '').replace(/(<input|<a)([^>]*)>/g, (_, tag, rest) => tag + rest.trim().split(/ (?=[a-z-]+=)/).sort().join(' '))).join('|'))`;
 
-browserTest(
-  'the rows of a long folder that the script writes are like those of the service, and all that is done with rows goes for them',
-  async (t) => {
-    const server = await startServer(t);
-    fill(server);
-    const page = await openFolder(t, server, {}, '/home/long/');
-    const focused = () => page.evaluate<string>('document.activeElement.textContent');
-    const rowsAtTheEnd = async () => {
-      await page.locator('#list[aria-rowcount]').waitFor();
-      await page.keyboard.press('ArrowDown');
-      // The last row may be still to come.
-      while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
-      await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
-      return page.evaluate<string[]>(rowsInPage);
-    };
-    const written = await rowsAtTheEnd();
-    await page.goto(`${server.url}/home/long/?rows=all`);
-    const sent = await rowsAtTheEnd();
-    assert.deepEqual(written.slice(-30), sent.slice(-30));
-
-    await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
-    await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
-    await page.keyboard.press('Escape');
-    await until('the file has the focus', async () => (await focused()) === nameAt(597));
-    await page.keyboard.press('End');
-    assert.match(await focused(), /^z/, 'the last row is there');
-
-    // What is selected while most rows are still to come is selected of those, too, but for what was taken out.
-    let letRowsCome = () => {};
-    const areLetCome = new Promise<void>((resolve) => {
-      letRowsCome = resolve;
-    });
-    await page.route('**/*rows=lines', async (route) => {
-      await areLetCome;
-      await route.continue();
-    });
-    await page.goto(`${server.url}/home/long/`);
-    await page.getByLabel('Select all').check();
-    await page.getByLabel(`Select ${nameAt(1)}`, { exact: true }).uncheck();
-    letRowsCome();
-    await page.getByText(`${all - 1} selected`).waitFor();
-
-    await page.keyboard.press('Control+a');
-    await page.getByText(`${all} selected`).waitFor();
-    const download = page.waitForEvent('request', (request) => request.method() === 'POST');
-    await page.getByRole('button', { name: 'Download as ZIP' }).click();
-    const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
-    assert.equal(names.length, all, 'the form sends the names of all');
-    await page.keyboard.press('Escape');
-
-    await page.getByLabel('Filter by name').fill('file-599');
-    await page.getByText('1 match').waitFor({ state: 'attached' });
-    await page.getByLabel(`Select ${last}`).check();
-    await page.getByText('1 selected').waitFor({ state: 'attached' });
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('No name here contains this text.').waitFor();
-    assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
-
-    await page.getByLabel('Filter by name').fill('file-598');
-    await page.getByLabel(`Select ${nameAt(598)}`).check();
-    await page.getByRole('link', { name: 'Files' }).last().click();
-    await page.waitForURL('**/home/');
-    await page.goBack();
-    await page.getByText('1 selected').waitFor({ state: 'attached' });
-    assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
-  },
-);
-
-browserTest('of a long folder only the rows near to the window are in the document, and the one that has the focus', async (t) => {
+browserTest('rows of a long folder that the script adds are like those of the service, and all actions on rows work', async (t) => {
   const server = await startServer(t);
   fill(server);
   const page = await openFolder(t, server, {}, '/home/long/');
-  /** What `expression` gives of each row in the document. */
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  const rowsAtTheEnd = async () => {
+    await page.locator('#list[aria-rowcount]').waitFor();
+    await page.keyboard.press('ArrowDown');
+    // The last row may not have arrived yet.
+    while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
+    await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
+    return page.evaluate<string[]>(rowsInPage);
+  };
+  const written = await rowsAtTheEnd();
+  await page.goto(`${server.url}/home/long/?rows=all`);
+  const sent = await rowsAtTheEnd();
+  assert.deepEqual(written.slice(-30), sent.slice(-30));
+
+  await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
+  await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
+  await page.keyboard.press('Escape');
+  await until('the file has the focus', async () => (await focused()) === nameAt(597));
+  await page.keyboard.press('End');
+  assert.match(await focused(), /^z/, 'the last row is there');
+
+  // Select all before most rows have arrived also selects these, except those that were deselected.
+  let letRowsCome = () => {};
+  const areLetCome = new Promise<void>((resolve) => {
+    letRowsCome = resolve;
+  });
+  await page.route('**/*rows=lines', async (route) => {
+    await areLetCome;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/home/long/`);
+  await page.getByLabel('Select all').check();
+  await page.getByLabel(`Select ${nameAt(1)}`, { exact: true }).uncheck();
+  letRowsCome();
+  await page.getByText(`${all - 1} selected`).waitFor();
+
+  await page.keyboard.press('Control+a');
+  await page.getByText(`${all} selected`).waitFor();
+  const download = page.waitForEvent('request', (request) => request.method() === 'POST');
+  await page.getByRole('button', { name: 'Download as ZIP' }).click();
+  const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
+  assert.equal(names.length, all, 'the form sends the names of all');
+  await page.keyboard.press('Escape');
+
+  await page.getByLabel('Filter by name').fill('file-599');
+  await page.getByText('1 match').waitFor({ state: 'attached' });
+  await page.getByLabel(`Select ${last}`).check();
+  await page.getByText('1 selected').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No name here contains this text.').waitFor();
+  assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
+
+  await page.getByLabel('Filter by name').fill('file-598');
+  await page.getByLabel(`Select ${nameAt(598)}`).check();
+  await page.getByRole('link', { name: 'Files' }).last().click();
+  await page.waitForURL('**/home/');
+  await page.goBack();
+  await page.getByText('1 selected').waitFor({ state: 'attached' });
+  assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
+});
+
+browserTest('a long folder has only the rows near the window and the focused row in the document', async (t) => {
+  const server = await startServer(t);
+  fill(server);
+  const page = await openFolder(t, server, {}, '/home/long/');
+  /** Returns the value of `expression` for each row in the document. */
   const ofRows = <T>(expression: string) =>
     page.evaluate<T[]>(`[...document.querySelectorAll('#list tbody tr')].map((row) => ${expression})`);
   const names = () => ofRows<string>('row.cells[1].textContent');
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  /** Names of the rows that the reader sees. */
+  /** Returns the names of the visible rows. */
   const inSight = async () => {
     const isSeen = 'row.getBoundingClientRect().bottom > 0 && row.getBoundingClientRect().top < innerHeight';
     return (await ofRows<string>(`${isSeen} ? row.cells[1].textContent : ''`)).filter((name) => name !== '');
@@ -115,13 +112,13 @@ browserTest('of a long folder only the rows near to the window are in the docume
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(1));
-  // All have come.
+  // All rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${all} selected`).waitFor();
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), String(all + 1));
   for (const part of [0.5, 1, 0.25]) {
     await scrollTo(part);
-    // They come some at a time.
+    // The rows arrive in parts.
     const awaited = part < 1 ? nameAt(Math.round(part * all)) : (strange.at(-1) as string);
     await until(`rows are there at ${part}`, async () => {
       const seen = await inSight();
@@ -155,7 +152,7 @@ browserTest('of a long folder only the rows near to the window are in the docume
   assert.equal(await focused(), nameAt(300 + columns));
   await page.locator('#tools .to-list').click();
 
-  // The browser's own search looks through the document.
+  // The browser's own search covers the whole document.
   await page.keyboard.press('Control+f');
   await page
     .locator('tbody tr')

@@ -12,7 +12,7 @@ function makeFiles(server: TestServer, prefix: string): void {
   for (let index = 0; index < many; index++) writeFileSync(join(server.home, `${prefix}${index}.bin`), '');
 }
 
-/** Keeps what changes something from the service until `go` is called, as a slow service does. */
+/** Holds back requests that change something until `go` is called, like a slow service. */
 async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => void }> {
   const held: Request[] = [];
   let go = () => {};
@@ -30,96 +30,96 @@ async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => voi
   return { held, go };
 }
 
-browserTest('many items: moved by one request to the folder of the start, deleted while nobody can close the question', async (t) => {
-  const server = await startServer(t);
-  for (const folder of ['Target', 'Target/Deep', 'Other']) mkdirSync(join(server.home, folder));
-  makeFiles(server, 'm');
-  const page = await openFolder(t, server);
-  const dialog = page.getByRole('dialog');
-  const selectFiles = async (prefix: string) => {
-    await page.getByLabel('Filter by name').fill(prefix);
-    await page.getByText(`${many} matches`).waitFor();
-    await page.getByLabel('Select all').check();
-  };
-
-  await selectFiles('m');
-  await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('button', { name: 'Target' }).click();
-  await dialog.getByRole('button', { name: 'Deep' }).waitFor();
-  const moving = await holdChanges(page);
-  await dialog.getByRole('button', { name: 'Move here' }).click();
-  await dialog.locator('progress').waitFor();
-  await dialog.getByText(`0 of ${many}`).waitFor();
-  await assertAccessible(page, 'while it runs');
-  await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
-  moving.go();
-  await page.getByText(`Moved ${many} items`).waitFor();
-  assert.equal(moving.held.length, 1, 'one request for all');
-  assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the start counts');
-  assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
-
-  makeFiles(server, 'd');
-  await page.reload();
-  await selectFiles('d');
-  await page.keyboard.press('Delete');
-  const deleting = await holdChanges(page);
-  await dialog.getByRole('button', { name: 'Delete' }).click();
-  await dialog.locator('progress').waitFor();
-  for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-  assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
-  deleting.go();
-  await page.getByText(`Deleted ${many} items`).waitFor();
-  await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
-  assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
-});
-
 browserTest(
-  'Stop ends the work in the service, too; the page says what was done and what was not, and asks before it is left',
+  'many items are moved by one request to the folder shown at the start; a dialog cannot be closed while they are deleted',
   async (t) => {
     const server = await startServer(t);
-    mkdirSync(join(server.home, 'Target'));
-    const total = 3_000;
-    for (let index = 0; index < total; index++) writeFileSync(join(server.home, `m${index}.bin`), '');
+    for (const folder of ['Target', 'Target/Deep', 'Other']) mkdirSync(join(server.home, folder));
+    makeFiles(server, 'm');
     const page = await openFolder(t, server);
-    await page.getByLabel('Select all').check();
-    await page.getByLabel('Select Target').uncheck();
-    await page.getByRole('button', { name: 'Move' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Target' }).click();
-    await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
-    await dialog.getByRole('button', { name: 'Move here' }).click();
-    await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
-    // It has the focus.
-    await page.keyboard.press('Enter');
-    const said = await page.getByText(/^Stopped: /).innerText();
-    const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
-    const left = numberIn(said);
-    assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
-    const rows = () =>
-      page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
-    // The member that was being moved is finished at any moment: before the message, before the list, or after both. No other follows.
-    const isNear = (count: number) => count === left || count === left - 1;
-    await until('the list is as the folder', async () => isNear((await rows()) - 1));
-    const onDisk = readdirSync(server.home).length - 1;
-    assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} are left, ${left} are said to be`);
+    const selectFiles = async (prefix: string) => {
+      await page.getByLabel('Filter by name').fill(prefix);
+      await page.getByText(`${many} matches`).waitFor();
+      await page.getByLabel('Select all').check();
+    };
 
-    await page.getByLabel('Filter by name').fill('m2999');
-    await page.getByLabel('Select m2999.bin').check();
+    await selectFiles('m');
+    await page.getByRole('button', { name: 'Move' }).click();
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.getByRole('button', { name: 'Deep' }).waitFor();
+    const moving = await holdChanges(page);
+    await dialog.getByRole('button', { name: 'Move here' }).click();
+    await dialog.locator('progress').waitFor();
+    await dialog.getByText(`0 of ${many}`).waitFor();
+    await assertAccessible(page, 'while it runs');
+    await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
+    moving.go();
+    await page.getByText(`Moved ${many} items`).waitFor();
+    assert.equal(moving.held.length, 1, 'one request for all');
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the start counts');
+    assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
+
+    makeFiles(server, 'd');
+    await page.reload();
+    await selectFiles('d');
     await page.keyboard.press('Delete');
-    const { held, go } = await holdChanges(page);
+    const deleting = await holdChanges(page);
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await until('the request is sent', () => held.length === 1);
-    const asked = page.waitForEvent('dialog');
-    const leaving = page.goto('about:blank');
-    const question = await asked;
-    assert.equal(question.type(), 'beforeunload');
-    await question.accept();
-    await leaving;
-    go();
+    await dialog.locator('progress').waitFor();
+    for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
+    assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
+    deleting.go();
+    await page.getByText(`Deleted ${many} items`).waitFor();
+    await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
+    assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
   },
 );
 
-browserTest('what was dragged, and the undoing of it, have progress and a Stop once they take longer than a moment', async (t) => {
+browserTest('Stop ends the work in the service, too; the page reports what was done, and asks before it is left', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'Target'));
+  const total = 3_000;
+  for (let index = 0; index < total; index++) writeFileSync(join(server.home, `m${index}.bin`), '');
+  const page = await openFolder(t, server);
+  await page.getByLabel('Select all').check();
+  await page.getByLabel('Select Target').uncheck();
+  await page.getByRole('button', { name: 'Move' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Target' }).click();
+  await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
+  await dialog.getByRole('button', { name: 'Move here' }).click();
+  await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
+  // The button has the focus.
+  await page.keyboard.press('Enter');
+  const said = await page.getByText(/^Stopped: /).innerText();
+  const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
+  const left = numberIn(said);
+  assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
+  const rows = () =>
+    page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
+  // The member that is being moved can end at any moment: before the message, before the list, or after both. No other member follows.
+  const isNear = (count: number) => count === left || count === left - 1;
+  await until('the list is as the folder', async () => isNear((await rows()) - 1));
+  const onDisk = readdirSync(server.home).length - 1;
+  assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} are left, ${left} are said to be`);
+
+  await page.getByLabel('Filter by name').fill('m2999');
+  await page.getByLabel('Select m2999.bin').check();
+  await page.keyboard.press('Delete');
+  const { held, go } = await holdChanges(page);
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await until('the request is sent', () => held.length === 1);
+  const asked = page.waitForEvent('dialog');
+  const leaving = page.goto('about:blank');
+  const question = await asked;
+  assert.equal(question.type(), 'beforeunload');
+  await question.accept();
+  await leaving;
+  go();
+});
+
+browserTest('a drag and its undo show progress and Stop if they take longer than a moment', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   makeFiles(server, 'm');
@@ -149,7 +149,7 @@ browserTest('what was dragged, and the undoing of it, have progress and a Stop o
   assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was done');
 });
 
-browserTest('what fails is told in a few words', async (t) => {
+browserTest('failures are reported in a short message', async (t) => {
   const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
   const server = await startServer(t, { account: { permissions: rules } });
   const page = await openBrowser(t);

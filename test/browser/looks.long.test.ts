@@ -21,7 +21,7 @@ const dates = [
   { name: 'g', at: now + 5 * day, shown: '21 Mar 2026', german: '21.03.2026' },
 ] as const;
 
-browserTest('dates are said as people do, and whole for those who point or listen', async (t) => {
+browserTest('dates are relative; the pointer and screen readers get the whole date', async (t) => {
   const server = await startServer(t);
   for (const { name, at } of dates) {
     writeFileSync(join(server.home, name), '');
@@ -33,7 +33,7 @@ browserTest('dates are said as people do, and whole for those who point or liste
     ['de-DE', 'german'],
   ] as const) {
     const page = await openBrowser(t, { locale });
-    // It runs until it is paused, which a busy machine may take its time for.
+    // The clock runs until the test pauses it, which can take a while on a busy machine.
     await page.clock.install({ time: now - 60 * minute });
     await page.clock.pauseAt(now);
     await login(page, server.url);
@@ -51,7 +51,7 @@ browserTest('dates are said as people do, and whole for those who point or liste
   }
 });
 
-browserTest('the menu by keyboard: opens, is walked through, closes, and gives the focus back', async (t) => {
+browserTest('the menu by keyboard: it opens, the arrow keys move in it, it closes, and it restores the focus', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'x');
   const page = await openFolder(t, server);
@@ -90,7 +90,7 @@ browserTest('the menu by keyboard: opens, is walked through, closes, and gives t
   assert.equal(await page.locator('html').getAttribute('lang'), 'fr');
 });
 
-browserTest('a whole row is its link, and beside its box its box', async (t) => {
+browserTest('a click anywhere on a row follows its link, and one near its check box ticks the box', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.txt', 'b.bin']) writeFileSync(join(server.home, name), 'x');
@@ -113,11 +113,11 @@ async function middleOf(locator: ReturnType<Page['locator']>): Promise<[number, 
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-browserTest('tools, head and selection stay in sight, and hide nothing that has the focus: 320 px', (t) =>
+browserTest('tools, head and selection stay visible, and cover no focused element: 320 px', (t) =>
   assertBarsInSight(t, { width: 320, height: 640 }),
 );
 
-browserTest('motion only for readers who want it', async (t) => {
+browserTest('motion is shown only to readers who want it', async (t) => {
   const server = await startServer(t);
   for (const [reducedMotion, isMoving] of [
     ['reduce', false],
@@ -129,7 +129,7 @@ browserTest('motion only for readers who want it', async (t) => {
   }
 });
 
-browserTest('the menu shows how much of a quota is used', async (t) => {
+browserTest('the menu shows the used part of a quota', async (t) => {
   const server = await startServer(t, { group: { quota_size: 10_000_000 } });
   writeFileSync(join(server.home, 'a.bin'), Buffer.alloc(2_500_000));
   const page = await openFolder(t, server);
@@ -139,52 +139,49 @@ browserTest('the menu shows how much of a quota is used', async (t) => {
   assert.equal(await meter.getAttribute('aria-valuenow'), '25');
 });
 
-browserTest(
-  'on a phone an icon opens the filter, which has room for a word and covers nothing that the keyboard finds; dates are whole',
-  async (t) => {
-    const server = await startServer(t);
-    writeFileSync(join(server.home, 'letter.bin'), Buffer.alloc(999_900));
-    utimesSync(join(server.home, 'letter.bin'), (now - day) / 1000, (now - day) / 1000);
-    const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
-    await page.clock.setFixedTime(now);
-    await login(page, server.url);
-    const date = page.locator('td:nth-child(4)');
-    await date.getByText('Yesterday, 12:00').waitFor();
-    assert.ok(await date.evaluate((cell) => cell.scrollWidth <= cell.clientWidth), 'the date is not cut');
-    const leftOf = (selector: string) =>
-      page.evaluate<number>(`((place) => {
+browserTest('on a phone an icon opens the filter, which has room for a word and covers no focused element; dates are whole', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'letter.bin'), Buffer.alloc(999_900));
+  utimesSync(join(server.home, 'letter.bin'), (now - day) / 1000, (now - day) / 1000);
+  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
+  await page.clock.setFixedTime(now);
+  await login(page, server.url);
+  const date = page.locator('td:nth-child(4)');
+  await date.getByText('Yesterday, 12:00').waitFor();
+  assert.ok(await date.evaluate((cell) => cell.scrollWidth <= cell.clientWidth), 'the date is not cut');
+  const leftOf = (selector: string) =>
+    page.evaluate<number>(`((place) => {
       const range = document.createRange();
       range.selectNodeContents(place);
       return range.getBoundingClientRect().left;
     })(document.querySelector('${selector}').lastChild)`);
-    assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date stands below the name');
+  assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date stands below the name');
 
-    const filter = page.getByLabel('Filter by name');
-    const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
-    const newFolder = page.getByRole('button', { name: 'New folder' });
-    await newFolder.click({ trial: true });
-    assert.equal(await filter.isVisible(), false);
-    const opener = page.getByRole('button', { name: 'Search', exact: true });
-    await opener.click();
-    await filter.and(page.locator(':focus')).waitFor();
-    assert.ok((await widthOf()) > 150);
-    await filter.fill('letter');
-    await page.getByRole('link', { name: 'letter.bin' }).focus();
-    assert.ok((await widthOf()) > 150, 'what is filtered for stays in sight');
-    assert.equal(await newFolder.isVisible(), false, 'what it covers is out of reach');
-    await page.locator('#tools').getByRole('button', { name: 'Close' }).click();
-    await opener.and(page.locator(':focus')).waitFor();
-    assert.equal(await filter.inputValue(), '');
-    await newFolder.click({ trial: true });
-    await page.keyboard.press('/');
-    await filter.fill('letter');
-    await filter.press('Enter');
-    await page.getByRole('heading', { name: 'Search for' }).and(page.locator(':focus')).waitFor();
-    assert.equal(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'reading begins there');
-  },
-);
+  const filter = page.getByLabel('Filter by name');
+  const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
+  const newFolder = page.getByRole('button', { name: 'New folder' });
+  await newFolder.click({ trial: true });
+  assert.equal(await filter.isVisible(), false);
+  const opener = page.getByRole('button', { name: 'Search', exact: true });
+  await opener.click();
+  await filter.and(page.locator(':focus')).waitFor();
+  assert.ok((await widthOf()) > 150);
+  await filter.fill('letter');
+  await page.getByRole('link', { name: 'letter.bin' }).focus();
+  assert.ok((await widthOf()) > 150, 'what is filtered for stays in sight');
+  assert.equal(await newFolder.isVisible(), false, 'what it covers is out of reach');
+  await page.locator('#tools').getByRole('button', { name: 'Close' }).click();
+  await opener.and(page.locator(':focus')).waitFor();
+  assert.equal(await filter.inputValue(), '');
+  await newFolder.click({ trial: true });
+  await page.keyboard.press('/');
+  await filter.fill('letter');
+  await filter.press('Enter');
+  await page.getByRole('heading', { name: 'Search for' }).and(page.locator(':focus')).waitFor();
+  assert.equal(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'reading begins there');
+});
 
-browserTest('on a phone a preview has all of the window, and its text nearly all of that', async (t) => {
+browserTest('on a phone a preview fills the window, and its text nearly all of it', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'many words '.repeat(50));
   writeFileSync(join(server.home, 'none.zip'), 'no archive');
@@ -200,7 +197,7 @@ browserTest('on a phone a preview has all of the window, and its text nearly all
   assert.ok(Number.parseFloat(padding) >= 16, 'it keeps away from the edge');
 });
 
-browserTest('in the grid long names take three lines; an archive that was looked into has a row like others', async (t) => {
+browserTest('in the grid long names take three lines; an expanded archive has a row like others', async (t) => {
   const server = await startServer(t);
   for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');
   writeFileSync(join(server.home, 'a.zip'), zipSync({ 'b.txt': strToU8('text') }));

@@ -5,21 +5,21 @@ import { type TestContext, test } from 'node:test';
 import { browserTest, drop, openFolder } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** More rows than a window has in sight, with those that are kept ready. */
+/** More rows than a window shows together with the rows that are kept ready. */
 const maxPlaced = 60;
 
-/** A listing of so many entries, a thousand or more, stays smooth: what a filter finds is there at once, as is any part of the page. */
+/** Asserts that a listing of `count` entries, a thousand or more, stays smooth: filtered rows and any scroll position appear at once. */
 async function assertSmooth(t: TestContext, count: number): Promise<void> {
   const server = await startServer(t);
   const nameAt = (index: number) => `file-${String(index).padStart(5, '0')}.txt`;
   for (let index = 0; index < count; index++) writeFileSync(join(server.home, nameAt(index)), '');
   const lastName = nameAt(count - 1);
   const page = await openFolder(t, server);
-  // All have come.
+  // All rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${count.toLocaleString('en')} selected`).waitFor();
   await page.keyboard.press('Escape');
-  // Rows far below were never laid out.
+  // Rows far below the window have never had a layout.
   const isInSight = await page.evaluate<boolean>(`(async () => {
     const field = document.querySelector('.filter');
     field.value = '${lastName.slice(0, -5)}';
@@ -30,7 +30,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   assert.ok(isInSight, 'what a filter finds is there with the next frame');
   await page.getByText('10 matches').waitFor();
   await page.getByLabel('Filter by name').fill('');
-  // What a jump costs are the rows that come into the document: `npm run bench -- pages` measures it.
+  // The cost of a jump is that of the rows added to the document. `npm run bench -- pages` measures it.
   const placed = await page.evaluate<number[]>(`(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const counts = [];
@@ -46,7 +46,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   assert.equal(await page.evaluate('document.activeElement.innerText'), lastName);
 }
 
-/** A folder of 230 files on the "desktop": browsers hand over at most 100 entries of a folder at a time. */
+/** Creates a folder of 230 files on the "desktop". Browsers return at most 100 entries of a folder at a time. */
 function makeFolder(server: TestServer, sizeBytes: number): string {
   const folder = join(server.folder, 'source/many');
   mkdirSync(folder, { recursive: true });
@@ -68,7 +68,7 @@ browserTest('a dropped folder of 230 files arrives whole', async (t) => {
   await page.getByText('230 items').waitFor({ state: 'attached' });
 });
 
-browserTest('all uploads are cancelled at once: what arrived is whole, the rest is not there', async (t) => {
+browserTest('all uploads are cancelled together: finished files are whole, no other file exists', async (t) => {
   const server = await startServer(t);
   const folder = makeFolder(server, 20_000);
   const page = await openFolder(t, server, { expectedErrors: /ERR_/ });

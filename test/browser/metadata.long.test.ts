@@ -7,7 +7,7 @@ const service = { metadata_fields: ['x-labels, required', 'project, required', '
 const file = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('x') };
 const viewport = { width: 320, height: 640 };
 
-browserTest('without scripts the form has a field for each detail of the files', async (t) => {
+browserTest('without scripts the form has a field for each metadata value', async (t) => {
   const server = await startServer(t, { service });
   const page = await openFolder(t, server, { javaScriptEnabled: false, expectedErrors: /400/, viewport });
   const upload = async () => {
@@ -32,7 +32,7 @@ browserTest('without scripts the form has a field for each detail of the files',
   assert.deepEqual(stored?.data.metadata, { project: ['Frühling 🌱'], 'customer-1': ['Müller, x="Anna"'] });
 });
 
-browserTest('with scripts a dialog asks for the details of each batch of files', async (t) => {
+browserTest('with scripts a dialog asks for the metadata of each batch of files', async (t) => {
   const server = await startServer(t, { service });
   const page = await openFolder(t, server, { viewport });
   assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is asked before there are files');
@@ -70,7 +70,7 @@ browserTest('with scripts a dialog asks for the details of each batch of files',
   assert.deepEqual(stored, [both, both, { project: ['one'] }]);
 });
 
-browserTest('where the header is optional, what is required is so once anything is said', async (t) => {
+browserTest('if the header is optional, required values are required only once any value is given', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: ['x-labels', 'project, required', 'note, optional'] } });
   const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('renaming: a file and a folder, with a taken name in between', async (t) => {
+browserTest('a file and a folder are renamed; a taken name in between is refused', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder/inner'), { recursive: true });
   for (const name of ['a.bin', 'taken.bin']) writeFileSync(join(server.home, name), name);
@@ -34,7 +34,7 @@ browserTest('renaming: a file and a folder, with a taken name in between', async
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
 });
 
-browserTest('moving: down into folders and up again, what is taken stays and is named', async (t) => {
+browserTest('items are moved down into folders and up again; those whose name is taken stay and are named', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
   mkdirSync(join(server.home, 'Folder'));
@@ -73,7 +73,7 @@ browserTest('moving: down into folders and up again, what is taken stays and is 
   assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
 });
 
-browserTest('a refusal is told, in the language of the page, and nothing moves', async (t) => {
+browserTest('a refusal is reported in the language of the page, and nothing moves', async (t) => {
   const rules = [['allow-full-control'], ['*fixed.bin', 'allow-read', 'allow-list']];
   const server = await startServer(t, { account: { permissions: rules } });
   mkdirSync(join(server.home, 'Ziel'));
@@ -104,7 +104,7 @@ browserTest('without the right to rename, renaming and moving are not offered', 
   for (const name of ['Rename', 'Move']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
 });
 
-browserTest('what is selected right after a move stays selected, and the focus stays there', async (t) => {
+browserTest('a selection made right after a move stays, and so does the focus', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
@@ -118,7 +118,7 @@ browserTest('what is selected right after a move stays selected, and the focus s
   const isSelected = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  // The page asks for its new rows.
+  // The page requests its new rows.
   await page.route(`${server.url}/home/`, async (route) => {
     if (route.request().method() === 'GET') await isSelected;
     await route.continue();

@@ -6,7 +6,7 @@ import { pastedName } from '../../src/web/files/uploads/upload.ts';
 import { browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('a picture without a name of its own gets one with the time', () => {
+browserTest('a pasted picture without a name is named by the time', () => {
   const nowMs = new Date(2026, 2, 4, 9, 5, 7).getTime();
   const named = (name: string, ageMs: number) => pastedName({ name, lastModified: nowMs - ageMs }, nowMs, 'Screenshot');
   assert.equal(named('image.png', 0), 'Screenshot 2026-03-04 09.05.07.png');
@@ -16,7 +16,7 @@ browserTest('a picture without a name of its own gets one with the time', () => 
   assert.equal(named('my image.png', 0), 'my image.png');
 });
 
-/** Pastes files at the focus, as the browser does. */
+/** Pastes files at the focused element, as the browser does. */
 function paste(page: Page, names: string[]): Promise<unknown> {
   return page.evaluate(`((names) => {
     const clipboardData = new DataTransfer();
@@ -25,7 +25,7 @@ function paste(page: Page, names: string[]): Promise<unknown> {
   })(${JSON.stringify(names)})`);
 }
 
-browserTest('files and screenshots are pasted, but not while somebody types', async (t) => {
+browserTest('files and screenshots can be pasted, except while a text field has the focus', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { locale: 'de-DE' });
   await page.getByLabel('Nach Namen filtern').focus();

@@ -29,7 +29,7 @@ browserTest('without scripts: the password is changed on its page', async (t) =>
   assert.equal((await server.get('/home/', { user: 'alice:a long new one' })).status, 200);
 });
 
-browserTest('without scripts: a wrong login and error pages say what is wrong', async (t) => {
+browserTest('without scripts: a failed login and error pages say what is wrong', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list']] } });
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /40[134]/ });
   await page.goto(`${server.url}/home/?sort=size`);

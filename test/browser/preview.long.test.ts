@@ -21,7 +21,7 @@ async function signIn(page: Page): Promise<void> {
   await dialog.getByRole('button', { name: 'Sign in' }).click();
 }
 
-browserTest('the session is over, and too many passwords were wrong: the page says until when', async (t) => {
+browserTest('after the session has ended and too many passwords were wrong, the page says until when logins are refused', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 1, ban_seconds: 600 } } });
   writeFileSync(join(server.home, 'a.png'), pixel);
   const page = await openFolder(t, server, { expectedErrors: /401|429/ });
@@ -41,7 +41,7 @@ browserTest('the session is over, and too many passwords were wrong: the page sa
   assert.ok(inSeconds > -30 && inSeconds <= 60, `${words}: a full minute after the end`);
 });
 
-browserTest('the session is over: a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
+browserTest('after the session has ended, a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.png', 'b.png']) writeFileSync(join(server.home, name), pixel);
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -76,7 +76,7 @@ browserTest('the session is over: a picture asks for the password in the page, a
 });
 
 browserTest(
-  'programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder alone',
+  'programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder unchanged',
   async (t) => {
     const server = await startServer(t);
     mkdirSync(join(server.home, 'code'));
@@ -132,7 +132,7 @@ browserTest(
   },
 );
 
-browserTest('a preview says so when its file has gone meanwhile, or a picture is none', async (t) => {
+browserTest('a preview reports that its file was deleted meanwhile, or that it is not a picture', async (t) => {
   const server = await startServer(t);
   for (const name of ['broken.png', 'gone.txt']) writeFileSync(join(server.home, name), 'no picture');
   const page = await openFolder(t, server, { expectedErrors: /404/ });
@@ -142,7 +142,7 @@ browserTest('a preview says so when its file has gone meanwhile, or a picture is
   assert.equal(await preview.locator('img').count(), 0);
   await page.keyboard.press('Escape');
   await preview.waitFor({ state: 'detached' });
-  // It goes before its content is asked for.
+  // The file is deleted before its content is requested.
   await page.route('**/gone.txt?inline', async (route) => {
     rmSync(join(server.home, 'gone.txt'), { force: true });
     await route.continue();
@@ -152,11 +152,11 @@ browserTest('a preview says so when its file has gone meanwhile, or a picture is
   assert.doesNotMatch((await preview.textContent()) ?? '', /errors|\{/);
 });
 
-browserTest('a part of the script that cannot be had is told, and the page goes on', async (t) => {
+browserTest('a part of the script that cannot be loaded is reported, and the page continues', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'some text');
   const page = await openBrowser(t, { expectedErrors: /404/ });
-  // What stands there after an update of the service, which knows the new names alone.
+  // The path before an update of the service, which then knows only the new names.
   const before = '**/assets/scripts.*/viewer.js';
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);

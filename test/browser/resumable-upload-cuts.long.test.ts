@@ -3,7 +3,7 @@ import { assertAccessible, browserTest } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage, reopen } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 
-browserTest('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
+browserTest('a large upload resumes by itself after cuts, an absent server and a lost reply', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -25,7 +25,7 @@ browserTest('a large upload goes on by itself over cuts, a server that is away a
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('a paused upload goes on where it was, in the page or, chosen again, in the next one', async (t) => {
+browserTest('a paused upload resumes at its offset, in the page or in the next one after the file was chosen again', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;

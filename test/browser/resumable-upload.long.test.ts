@@ -17,7 +17,7 @@ import {
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 
-/** Uploads a file until some of it has come, and no more does. */
+/** Uploads a file until a part has arrived, and then holds the rest back. */
 async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.bin') {
   const file = largeFile(server, name);
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
@@ -26,12 +26,12 @@ async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.
   return file;
 }
 
-/** The URL of the one upload that the page remembers. */
+/** Returns the URL of the only upload that the page remembers. */
 function locationIn(page: Page): Promise<string> {
   return page.evaluate("JSON.parse(localStorage.getItem(Object.keys(localStorage).find((key) => key.startsWith('svc-upload:')))).location");
 }
 
-browserTest('two large uploads at once each go on where they were, over cuts, lost replies and a server that is away', async (t) => {
+browserTest('two concurrent large uploads resume at their offsets after cuts, lost replies and an absent server', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -54,7 +54,7 @@ browserTest('two large uploads at once each go on where they were, over cuts, lo
   for (const { name, content } of files) await assertUploaded(server, name, content);
 });
 
-browserTest('all are paused and continued at once; small ones that have not begun wait, too', async (t) => {
+browserTest('all uploads are paused and continued together; small ones that have not begun wait, too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -72,7 +72,7 @@ browserTest('all are paused and continued at once; small ones that have not begu
   await assertUploaded(server, 'small.bin', small.content);
 });
 
-browserTest('the session ends under way: after signing in the upload goes on where it was', async (t) => {
+browserTest('if the session ends during an upload, it resumes after the login', async (t) => {
   const setting = await openUploadPage(t, /409|401|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -91,7 +91,7 @@ browserTest('the session ends under way: after signing in the upload goes on whe
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('an upload that the service has forgotten begins anew, and says so', async (t) => {
+browserTest('an upload that the service no longer knows begins again, and the page says so', async (t) => {
   const setting = await openUploadPage(t, /409|404|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -106,7 +106,7 @@ browserTest('an upload that the service has forgotten begins anew, and says so',
   assert.deepEqual(await eventsOf(server, 'large.bin'), [40021, 40069, 40022, 40021, 40017]);
 });
 
-browserTest('a cancelled upload is cancelled at the service, and an offer that is discarded is too', async (t) => {
+browserTest('a cancelled upload and a discarded offer to resume are cancelled at the service, too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -129,13 +129,13 @@ browserTest('a cancelled upload is cancelled at the service, and an offer that i
   assert.equal(await next.locator('.unfinished').count(), 0);
 });
 
-browserTest('a file that changed on the disk is not mixed with what it was', async (t) => {
+browserTest('a file that changed on the disk is not mixed with its earlier content', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-  // Dropped, it is the file itself; chosen by a test it is a copy.
+  // A dropped file is the file itself; one chosen by a test is a copy.
   await drop(page, [path]);
   await until('content comes', () => proxy.offsets.length === 1);
   await proxy.goDown();
@@ -146,7 +146,7 @@ browserTest('a file that changed on the disk is not mixed with what it was', asy
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-browserTest('a folder that is dropped again after the page was closed: what was whole is skipped, what was not goes on', async (t) => {
+browserTest('a folder is dropped again after the page was closed: complete files are skipped, the others resume', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy } = setting;
@@ -167,7 +167,7 @@ browserTest('a folder that is dropped again after the page was closed: what was 
   await assertUploaded(server, 'tree/deep/large.bin', large.content);
 });
 
-browserTest('a taken name is told before content is sent; the other name is kept when the page is opened again', async (t) => {
+browserTest('a taken name is reported before content is sent; the chosen other name is kept when the page is opened again', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -185,7 +185,7 @@ browserTest('a taken name is told before content is sent; the other name is kept
   await assertUploaded(server, 'large (2).bin', content);
 });
 
-browserTest('a name that is taken while its upload is under way is asked about at the end', async (t) => {
+browserTest('if a name is taken during its upload, the page asks at the end', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -198,7 +198,7 @@ browserTest('a name that is taken while its upload is under way is asked about a
   assert.ok(readFileSync(join(server.home, 'large.bin')).equals(content));
 });
 
-browserTest('another tab neither cuts an upload nor offers to go on with it', async (t) => {
+browserTest('another tab neither interrupts an upload nor offers to resume it', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -217,7 +217,7 @@ browserTest('another tab neither cuts an upload nor offers to go on with it', as
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('requests are as large as the service takes them, and metadata count from the beginning', async (t) => {
+browserTest('requests have the largest size that the service accepts, and metadata are sent from the beginning', async (t) => {
   const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
   const setting = await openUploadPage(t, /409|ERR_/, { service });
   if (!setting) return;
@@ -238,7 +238,7 @@ browserTest('requests are as large as the service takes them, and metadata count
   assert.deepEqual(stored?.data.metadata, { project: ['spring'] });
 });
 
-browserTest('what the service refuses is said before content is sent', async (t) => {
+browserTest('a refusal by the service is shown before content is sent', async (t) => {
   const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });
   if (!setting) return;
   const { server, proxy, page } = setting;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('the menu of a row: by its button, the right button and the keyboard, on a narrow screen', async (t) => {
+browserTest('the menu of a row opens by its button, the right mouse button and the keyboard, also on a narrow screen', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
@@ -12,7 +12,7 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  // It comes once the service has said that it has MOVE.
+  // The action appears after the service has reported that it supports MOVE.
   await page.locator('#actions button', { hasText: 'Move' }).waitFor({ state: 'attached' });
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
@@ -62,7 +62,7 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 
-  // One of several that are selected stands for all of them.
+  // The menu of a selected row concerns all selected rows.
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('link', { name: 'b.bin' }).click({ button: 'right' });
   await menu.waitFor();
@@ -71,7 +71,7 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
-  // All rows are others then.
+  // All rows have been replaced.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();
@@ -87,7 +87,7 @@ const inSight = `(() => {
   return [left >= 0 && right <= innerWidth, top >= 0 && bottom <= innerHeight];
 })()`;
 
-browserTest('the menu has what the account may do, in the grid too; with Shift the browser has its own', async (t) => {
+browserTest('the menu offers what the account may do, also in the grid; with Shift the browser shows its own menu', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-list']] } });
   writeFileSync(join(server.home, 'a.bin'), '');
   const page = await openFolder(t, server);

@@ -6,7 +6,7 @@ import { silence } from '../../scripts/films.mjs';
 import { assertAccessible, type BrowserOptions, browserTest, openFolder } from '../support/browser.ts';
 import { startServer, type TestConfig } from '../support/server.ts';
 
-/** Starts a server with these files, and shows what a search for "report" finds. */
+/** Starts a server with these files, and shows the results of a search for "report". */
 async function found(t: TestContext, files: readonly string[], config: TestConfig = {}, options: BrowserOptions = {}) {
   const server = await startServer(t, config);
   for (const path of files) {
@@ -27,7 +27,7 @@ async function found(t: TestContext, files: readonly string[], config: TestConfi
 const trash = { group: { trash: { days: 30 } } };
 const files = ['a/report 1.bin', 'b/report 2.bin', 'b/c/report 3.bin', 'report 4.bin'];
 
-browserTest('results of several folders are deleted together, and one Undo brings all back', async (t) => {
+browserTest('results in several folders are deleted together, and one Undo restores all', async (t) => {
   const { page, exists, select, bar, dialog } = await found(t, files, trash);
   assert.ok(await bar.isHidden());
   await select('report 1.bin', 'report 2.bin');
@@ -47,7 +47,7 @@ browserTest('results of several folders are deleted together, and one Undo bring
   assert.deepEqual(files.map(exists), [true, true, true, true]);
 });
 
-browserTest('results of several folders are moved to one folder; a result that is there already stays; Undo', async (t) => {
+browserTest('results in several folders are moved to one folder, except one that is already there; Undo', async (t) => {
   const { page, exists, select, bar, dialog } = await found(t, [...files, 'to/report 5.bin']);
   await select('report 1.bin', 'report 3.bin', 'report 5.bin');
   await bar.getByRole('button', { name: 'Move' }).click();
@@ -72,7 +72,7 @@ browserTest('results of several folders are moved to one folder; a result that i
   assert.ok(['a/report 1.bin', 'to/report 1.bin', 'b/report 2.bin', 'to/report 2.bin'].every(exists));
 });
 
-browserTest('a refusal in one folder is told with the names, and the other folders go on', async (t) => {
+browserTest('a refusal in one folder is reported with the names, and the other folders continue', async (t) => {
   const rules = [['allow-full-control'], ['/b/report*', 'allow-list', 'allow-read']];
   const { page, exists, bar, dialog } = await found(t, files, { account: { permissions: rules } });
   await page.getByLabel('Select all').check();
@@ -85,7 +85,7 @@ browserTest('a refusal in one folder is told with the names, and the other folde
   assert.deepEqual(files.map(exists), [false, true, false, false]);
 });
 
-browserTest('a folder that is gone is told with the names of its results', async (t) => {
+browserTest('a folder that no longer exists is reported with the names of its results', async (t) => {
   const { server, page, exists, bar, select, dialog } = await found(
     t,
     ['a/x/report 1.bin', 'b/report 2.bin'],
@@ -102,7 +102,7 @@ browserTest('a folder that is gone is told with the names of its results', async
   assert.equal(exists('b/report 2.bin'), false);
 });
 
-browserTest('a result inside of a selected folder goes with the folder', async (t) => {
+browserTest('a result inside a selected folder is included with the folder', async (t) => {
   const inside = ['reports/report 1.bin', 'reports/deep/report 2.bin', 'report 3.bin'];
   const { page, exists, bar, dialog } = await found(t, inside, trash);
   await page.getByLabel('Select all').check();
@@ -115,7 +115,7 @@ browserTest('a result inside of a selected folder goes with the folder', async (
   assert.ok(!exists('reports') && !exists('report 3.bin'));
 });
 
-browserTest('the keys of a folder work in results, and a selection in one folder is downloaded from there', async (t) => {
+browserTest('the keys of a folder work in results, and a selection in one folder is downloaded', async (t) => {
   const { page, exists, bar, dialog } = await found(t, ['b/report 1.bin', 'b/report 2.bin', 'c/report 3.bin'], trash);
   const focused = (name: string) => page.locator('a:focus', { hasText: name }).waitFor();
   await page.getByRole('button', { name: 'Name' }).click();
@@ -163,7 +163,7 @@ browserTest('on phones the selection of results is one row', async (t) => {
   assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
 });
 
-browserTest('the player plays the sounds of several folders among the results', async (t) => {
+browserTest('the player plays the sounds of several folders in the results', async (t) => {
   const { server, page } = await found(t, ['a/report 1.wav', 'b/report 2.wav', 'report 3.bin']);
   writeFileSync(join(server.home, 'a/report 1.wav'), silence(0.3));
   writeFileSync(join(server.home, 'b/report 2.wav'), silence(60));

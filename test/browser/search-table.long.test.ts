@@ -5,54 +5,57 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('results are a table with their folders: this folder or everywhere, marked, sorted, each with a menu', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'in/deep'), { recursive: true });
-  for (const [name, size] of [
-    ['Report 10.bin', 10],
-    ['in/report 9.bin', 300],
-    ['in/deep/My REPORT.bin', 20],
-    [`in/${'a long name '.repeat(9)}of water ${'and more '.repeat(9)}.bin`, 5],
-  ] as const)
-    writeFileSync(join(server.home, name), Buffer.alloc(size));
-  const page = await openFolder(t, server, {}, '/home/in/');
-  const search = async (scope: string, count: number) => {
-    await page.getByLabel('Where to search').selectOption(scope);
-    await page.getByRole('searchbox').fill('report');
+browserTest(
+  'results are a table with their folders, for this folder or everywhere, with marked matches, sorting and row menus',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'in/deep'), { recursive: true });
+    for (const [name, size] of [
+      ['Report 10.bin', 10],
+      ['in/report 9.bin', 300],
+      ['in/deep/My REPORT.bin', 20],
+      [`in/${'a long name '.repeat(9)}of water ${'and more '.repeat(9)}.bin`, 5],
+    ] as const)
+      writeFileSync(join(server.home, name), Buffer.alloc(size));
+    const page = await openFolder(t, server, {}, '/home/in/');
+    const search = async (scope: string, count: number) => {
+      await page.getByLabel('Where to search').selectOption(scope);
+      await page.getByRole('searchbox').fill('report');
+      await page.keyboard.press('Enter');
+      await page.getByText(`${count} items were found.`).waitFor();
+    };
+    await search('This folder', 2);
+    await search('Everywhere', 3);
+    const names = () => page.locator('.found tbody tr td:nth-child(2)').allTextContents();
+    const folders = () => page.locator('.found tbody tr td:nth-child(5)').allTextContents();
+    assert.deepEqual((await folders()).sort(), ['/in', '/in/deep', 'Files']);
+    assert.deepEqual(await page.locator('.found mark').allTextContents(), ['Report', 'report', 'REPORT']);
+    await page.getByRole('searchbox').fill('water');
     await page.keyboard.press('Enter');
-    await page.getByText(`${count} items were found.`).waitFor();
-  };
-  await search('This folder', 2);
-  await search('Everywhere', 3);
-  const names = () => page.locator('.found tbody tr td:nth-child(2)').allTextContents();
-  const folders = () => page.locator('.found tbody tr td:nth-child(5)').allTextContents();
-  assert.deepEqual((await folders()).sort(), ['/in', '/in/deep', 'Files']);
-  assert.deepEqual(await page.locator('.found mark').allTextContents(), ['Report', 'report', 'REPORT']);
-  await page.getByRole('searchbox').fill('water');
-  await page.keyboard.press('Enter');
-  await page.getByText('One item was found.').waitFor();
-  // The mark is in one of the two visible lines of the name, although it is in the middle.
-  await page.locator('.found bdi:has(.gap) mark').waitFor();
-  const [mark, name] = await Promise.all(['.found mark', '.found bdi:has(mark)'].map((place) => page.locator(place).boundingBox()));
-  assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');
-  await search('Everywhere', 3);
-  await page.getByRole('button', { name: 'Name' }).click();
-  assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'in natural order');
-  await page.getByRole('button', { name: 'Size' }).click();
-  assert.deepEqual(await names(), ['report 9.bin', 'My REPORT.bin', 'Report 10.bin']);
-  assert.equal(
-    await page.getByRole('columnheader', { name: 'Size' }).getAttribute('aria-sort'),
-    'descending',
-    'the largest first, as in a folder',
-  );
-  await assertAccessible(page, 'results');
-  await page.getByRole('button', { name: 'Upload files' }).waitFor();
-  await page.getByRole('button', { name: 'Actions for My REPORT.bin' }).click();
-  await page.getByRole('menuitem', { name: 'Show in its folder' }).click();
-  await page.waitForURL('**/home/in/deep/');
-  const lines = await server.get('/home/in/?search=report&scope=everywhere', { headers: { accept: 'application/x-ndjson' } });
-  assert.equal(lines.text.trim().split('\n').length, 3);
-});
+    await page.getByText('One item was found.').waitFor();
+    // The mark is in one of the two visible lines of the name, although the match is in the middle.
+    await page.locator('.found bdi:has(.gap) mark').waitFor();
+    const [mark, name] = await Promise.all(['.found mark', '.found bdi:has(mark)'].map((place) => page.locator(place).boundingBox()));
+    assert.ok(mark && name && mark.height > 0 && mark.y + mark.height <= name.y + name.height + 1, 'the match of a long name is visible');
+    await search('Everywhere', 3);
+    await page.getByRole('button', { name: 'Name' }).click();
+    assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'in natural order');
+    await page.getByRole('button', { name: 'Size' }).click();
+    assert.deepEqual(await names(), ['report 9.bin', 'My REPORT.bin', 'Report 10.bin']);
+    assert.equal(
+      await page.getByRole('columnheader', { name: 'Size' }).getAttribute('aria-sort'),
+      'descending',
+      'the largest first, as in a folder',
+    );
+    await assertAccessible(page, 'results');
+    await page.getByRole('button', { name: 'Upload files' }).waitFor();
+    await page.getByRole('button', { name: 'Actions for My REPORT.bin' }).click();
+    await page.getByRole('menuitem', { name: 'Show in its folder' }).click();
+    await page.waitForURL('**/home/in/deep/');
+    const lines = await server.get('/home/in/?search=report&scope=everywhere', { headers: { accept: 'application/x-ndjson' } });
+    assert.equal(lines.text.trim().split('\n').length, 3);
+  },
+);
 
 browserTest('results without scripts are the same table', async (t) => {
   const server = await startServer(t);
@@ -67,7 +70,7 @@ browserTest('results without scripts are the same table', async (t) => {
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['report', 'report']);
 });
 
-browserTest('results have the tools and the actions of a folder, and show what became of them', async (t) => {
+browserTest('results have the tools and actions of a folder, and show the effects', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 }, links: { enabled: true } } });
   mkdirSync(join(server.home, 'in/deep'), { recursive: true });
   mkdirSync(join(server.home, 'to'));
@@ -91,7 +94,7 @@ browserTest('results have the tools and the actions of a folder, and show what b
   await page.getByText('Renamed report 2.bin to old report 2.bin').waitFor();
 
   await choose('report 3.bin', 'Move');
-  // The dialog begins where it is.
+  // The dialog begins in the folder of the result.
   await ask.locator('.place-here', { hasText: /^in\/deep/ }).waitFor();
   await ask.getByRole('button', { name: 'Up to in', exact: true }).click();
   await ask.getByRole('button', { name: 'Up to Files' }).click();

@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, login, openBrowser, openFolder } from '.
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-/** Has the test say what a search finds, and when. */
+/** Lets the test provide the results of a search one by one. */
 const feed = `(() => {
   const real = window.fetch;
   window.fetch = (url, options) => {
@@ -21,45 +21,42 @@ const feed = `(() => {
   };
 })()`;
 
-browserTest(
-  'what a search finds leads to where it is: a folder, a preview in its folder, a file; Back and Escape lead to what was found',
-  async (t) => {
-    const server = await startServer(t);
-    mkdirSync(join(server.home, 'a/report x'), { recursive: true });
-    for (const name of ['a/report <b>.txt', 'a/report.bin', 'a/other.txt', 'a/report.wav'])
-      writeFileSync(join(server.home, name), 'some text');
-    const page = await openFolder(t, server);
-    await page.getByRole('searchbox').fill('report');
-    await page.keyboard.press('Enter');
-    await page.getByText('4 items were found.').waitFor();
-    assert.equal(new URL(page.url()).search, '?search=report');
-    await assertAccessible(page, 'what was found');
-    const dialog = page.getByRole('dialog');
-    const open = () => page.getByRole('link', { name: 'report <b>.txt' }).click();
-    for (const close of [() => page.keyboard.press('Escape'), () => page.goBack()]) {
-      await open();
-      await dialog.getByText('some text').waitFor();
-      assert.equal(page.url(), `${server.url}/home/a/?preview=report%20%3Cb%3E.txt`);
-      await close();
-      await page.getByText('4 items were found.').waitFor();
-      assert.equal(await dialog.count(), 0);
-    }
-    for (const name of ['report.bin', 'report.wav'])
-      assert.equal(await page.getByRole('link', { name }).getAttribute('href'), `/home/a/${name}`);
-    await page.reload();
-    await page.getByText('4 items were found.').waitFor();
+browserTest('a result leads to its place: a folder, a preview in its folder, a file; Back and Escape lead to the results', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'a/report x'), { recursive: true });
+  for (const name of ['a/report <b>.txt', 'a/report.bin', 'a/other.txt', 'a/report.wav'])
+    writeFileSync(join(server.home, name), 'some text');
+  const page = await openFolder(t, server);
+  await page.getByRole('searchbox').fill('report');
+  await page.keyboard.press('Enter');
+  await page.getByText('4 items were found.').waitFor();
+  assert.equal(new URL(page.url()).search, '?search=report');
+  await assertAccessible(page, 'what was found');
+  const dialog = page.getByRole('dialog');
+  const open = () => page.getByRole('link', { name: 'report <b>.txt' }).click();
+  for (const close of [() => page.keyboard.press('Escape'), () => page.goBack()]) {
     await open();
     await dialog.getByText('some text').waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'report x' }).click();
-    await page.waitForURL('**/home/a/report%20x/');
-    await page.getByRole('searchbox').fill('nothing');
-    await page.keyboard.press('Enter');
-    await page.getByText('No name below this folder contains this.').waitFor();
-  },
-);
+    assert.equal(page.url(), `${server.url}/home/a/?preview=report%20%3Cb%3E.txt`);
+    await close();
+    await page.getByText('4 items were found.').waitFor();
+    assert.equal(await dialog.count(), 0);
+  }
+  for (const name of ['report.bin', 'report.wav'])
+    assert.equal(await page.getByRole('link', { name }).getAttribute('href'), `/home/a/${name}`);
+  await page.reload();
+  await page.getByText('4 items were found.').waitFor();
+  await open();
+  await dialog.getByText('some text').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'report x' }).click();
+  await page.waitForURL('**/home/a/report%20x/');
+  await page.getByRole('searchbox').fill('nothing');
+  await page.keyboard.press('Enter');
+  await page.getByText('No name below this folder contains this.').waitFor();
+});
 
-browserTest('what a search finds is shown as it comes; who leaves ends it', async (t) => {
+browserTest('results are shown as they arrive; leaving the page ends the search', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), '');
   const page = await openBrowser(t);
@@ -69,7 +66,7 @@ browserTest('what a search finds is shown as it comes; who leaves ends it', asyn
     await page.evaluate('window.feed = undefined');
     await page.getByRole('searchbox').fill('x');
     await page.keyboard.press('Enter');
-    // The policy of the page lets nothing in it wait for a text that is a script.
+    // The content security policy forbids scripts in texts, so `waitForFunction` does not work here.
     await until('it is asked', () => page.evaluate<boolean>('window.feed !== undefined'));
   };
   await search();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('all, ranges with Shift by keys and presses, and names by their first letters', async (t) => {
+browserTest('select all, ranges with Shift by keys and clicks, and names by their first letters', async (t) => {
   const server = await startServer(t);
   const names = ['alpha', 'Äpfel', 'beta', 'bird', 'bison', 'gamma', 'great name'];
   for (const name of names) writeFileSync(join(server.home, name), '');
@@ -79,7 +79,7 @@ browserTest('all, ranges with Shift by keys and presses, and names by their firs
   assert.deepEqual(await selected(), [], 'a space in a name selects nothing');
 });
 
-browserTest('after a reload of a filtered folder no box is ticked: browsers would tick those at the same places', async (t) => {
+browserTest('after a reload of a filtered folder no box is ticked, although browsers restore ticks by position', async (t) => {
   const server = await startServer(t);
   for (const name of ['apple', 'banana', 'cherry', 'date']) writeFileSync(join(server.home, name), '');
   const page = await openBrowser(t);

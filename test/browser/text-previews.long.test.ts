@@ -7,7 +7,7 @@ import { plainPng } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-/** Opens a file of the folder, looks at it, and closes it again. */
+/** Opens a file of the folder, checks its preview, and closes it again. */
 async function preview(page: Page, name: string, look: (stage: ReturnType<Page['locator']>) => Promise<void>): Promise<void> {
   await page.getByRole('link', { name, exact: true }).click();
   const stage = page.locator('dialog .stage');
@@ -38,86 +38,91 @@ const answer = 42; // why
 <img src=x onerror=owned()> <iframe src="/home/"></iframe> <svg onload=owned()>
 `;
 
-browserTest('Markdown is laid out, a program has colours, JSON unfolds, separated values are a table, SVG is a picture', async (t) => {
-  const server = await startServer(t);
-  const file = (name: string, content: string | Buffer) => writeFileSync(join(server.home, name), content);
-  file('read.md', markdown);
-  file('dot.png', plainPng(2, 2, [200, 0, 0]));
-  file('main.py', 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
-  file('page.html', '<!doctype html><script>owned()</script><p class="x">text</p>');
-  file('data.json', JSON.stringify({ id: [{ deep: 'leaf' }], list: Array.from({ length: 250 }, (_, index) => index) }));
-  file('broken.json', '{"a": ');
-  file('table.csv', '\ufeffname;price\n"Grüße; ""x""";1,5\nlast;\n');
-  file(
-    'picture.svg',
-    '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>owned()</script><rect width="30" height="20"/></svg>',
-  );
-  const page = await openBrowser(t);
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
-  await login(page, server.url);
+browserTest(
+  'Markdown has a layout, code has colours, JSON can be collapsed, separated values are a table, and SVG is a picture',
+  async (t) => {
+    const server = await startServer(t);
+    const file = (name: string, content: string | Buffer) => writeFileSync(join(server.home, name), content);
+    file('read.md', markdown);
+    file('dot.png', plainPng(2, 2, [200, 0, 0]));
+    file('main.py', 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
+    file('page.html', '<!doctype html><script>owned()</script><p class="x">text</p>');
+    file('data.json', JSON.stringify({ id: [{ deep: 'leaf' }], list: Array.from({ length: 250 }, (_, index) => index) }));
+    file('broken.json', '{"a": ');
+    file('table.csv', '\ufeffname;price\n"Grüße; ""x""";1,5\nlast;\n');
+    file(
+      'picture.svg',
+      '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>owned()</script><rect width="30" height="20"/></svg>',
+    );
+    const page = await openBrowser(t);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await login(page, server.url);
 
-  await preview(page, 'read.md', async (stage) => {
-    await stage.getByRole('heading', { name: 'Title' }).waitFor();
-    assert.equal(await stage.locator('strong').textContent(), 'bold');
-    const links = await page.evaluate("[...document.querySelectorAll('.stage a')].map((link) => [link.textContent, link.href, link.rel])");
-    assert.deepEqual(links, [
-      ['a file', `${server.url}/home/notes.txt`, 'noopener noreferrer'],
-      ['the web', 'https://example.com/', 'noopener noreferrer'],
-    ]);
-    assert.deepEqual(await page.evaluate("[...document.querySelectorAll('.stage img')].map((image) => image.src)"), [
-      `${server.url}/home/dot.png?inline`,
-    ]);
-    assert.equal(await stage.locator('script, iframe, svg[onload], [onclick], [onerror], b').count(), 0);
-    assert.equal(await stage.getByRole('cell', { name: 'one' }).count(), 1);
-    assert.equal(await stage.locator('pre .c-keyword').textContent(), 'const');
-    await assertAccessible(page, 'Markdown');
-    await stage.getByRole('button', { name: 'As text' }).click();
-    await stage.getByText('[bad](javascript:owned())').waitFor();
-  });
-  await preview(page, 'main.py', async (stage) => {
-    await stage.locator('.c-comment', { hasText: '# so' }).waitFor();
-    assert.deepEqual(await stage.locator('.c-keyword').allTextContents(), ['def', 'return']);
-    assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'what goes on over lines');
-    assert.equal(await stage.locator('pre').textContent(), 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
-    await assertAccessible(page, 'a program');
-  });
-  await preview(page, 'page.html', async (stage) => {
-    await stage.locator('.c-type', { hasText: 'script' }).first().waitFor();
-  });
-  await preview(page, 'data.json', async (stage) => {
-    await stage.locator('summary').nth(1).waitFor();
-    assert.equal(await stage.getByText('leaf').count(), 0, 'folded');
-    await stage.locator('summary', { hasText: 'id' }).press('Enter');
-    await stage.locator('summary', { hasText: '0: ' }).press('Enter');
-    await stage.getByText('"leaf"').waitFor();
-    await stage.locator('summary', { hasText: 'list' }).press('Enter');
-    await stage.getByText('99', { exact: true }).first().waitFor();
-    assert.equal(await stage.getByText('100: ').count(), 0, 'a part of a long list');
-    await stage.getByRole('button', { name: 'Show more' }).press('Enter');
-    await stage.getByText('100: ').waitFor();
-    assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'the keyboard goes on there');
-    await assertAccessible(page, 'JSON');
-  });
-  await preview(page, 'broken.json', (stage) => stage.locator('pre', { hasText: '{"a": ' }).waitFor());
-  await preview(page, 'table.csv', async (stage) => {
-    await stage.getByRole('columnheader', { name: 'price' }).waitFor();
-    assert.deepEqual(await stage.locator('td').allTextContents(), ['Grüße; "x"', '1,5', 'last', '']);
-    await assertAccessible(page, 'a table');
-  });
-  await preview(page, 'picture.svg', async (stage) => {
-    await stage.locator('img').waitFor();
-    await until('it is drawn', async () => (await page.evaluate("document.querySelector('.stage img').naturalWidth")) === 30);
-  });
-  assert.deepEqual(
-    asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
-    [],
-    'nothing of other origins, and nothing that does something',
-  );
-});
+    await preview(page, 'read.md', async (stage) => {
+      await stage.getByRole('heading', { name: 'Title' }).waitFor();
+      assert.equal(await stage.locator('strong').textContent(), 'bold');
+      const links = await page.evaluate(
+        "[...document.querySelectorAll('.stage a')].map((link) => [link.textContent, link.href, link.rel])",
+      );
+      assert.deepEqual(links, [
+        ['a file', `${server.url}/home/notes.txt`, 'noopener noreferrer'],
+        ['the web', 'https://example.com/', 'noopener noreferrer'],
+      ]);
+      assert.deepEqual(await page.evaluate("[...document.querySelectorAll('.stage img')].map((image) => image.src)"), [
+        `${server.url}/home/dot.png?inline`,
+      ]);
+      assert.equal(await stage.locator('script, iframe, svg[onload], [onclick], [onerror], b').count(), 0);
+      assert.equal(await stage.getByRole('cell', { name: 'one' }).count(), 1);
+      assert.equal(await stage.locator('pre .c-keyword').textContent(), 'const');
+      await assertAccessible(page, 'Markdown');
+      await stage.getByRole('button', { name: 'As text' }).click();
+      await stage.getByText('[bad](javascript:owned())').waitFor();
+    });
+    await preview(page, 'main.py', async (stage) => {
+      await stage.locator('.c-comment', { hasText: '# so' }).waitFor();
+      assert.deepEqual(await stage.locator('.c-keyword').allTextContents(), ['def', 'return']);
+      assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'what goes on over lines');
+      assert.equal(await stage.locator('pre').textContent(), 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
+      await assertAccessible(page, 'a program');
+    });
+    await preview(page, 'page.html', async (stage) => {
+      await stage.locator('.c-type', { hasText: 'script' }).first().waitFor();
+    });
+    await preview(page, 'data.json', async (stage) => {
+      await stage.locator('summary').nth(1).waitFor();
+      assert.equal(await stage.getByText('leaf').count(), 0, 'folded');
+      await stage.locator('summary', { hasText: 'id' }).press('Enter');
+      await stage.locator('summary', { hasText: '0: ' }).press('Enter');
+      await stage.getByText('"leaf"').waitFor();
+      await stage.locator('summary', { hasText: 'list' }).press('Enter');
+      await stage.getByText('99', { exact: true }).first().waitFor();
+      assert.equal(await stage.getByText('100: ').count(), 0, 'a part of a long list');
+      await stage.getByRole('button', { name: 'Show more' }).press('Enter');
+      await stage.getByText('100: ').waitFor();
+      assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'the keyboard goes on there');
+      await assertAccessible(page, 'JSON');
+    });
+    await preview(page, 'broken.json', (stage) => stage.locator('pre', { hasText: '{"a": ' }).waitFor());
+    await preview(page, 'table.csv', async (stage) => {
+      await stage.getByRole('columnheader', { name: 'price' }).waitFor();
+      assert.deepEqual(await stage.locator('td').allTextContents(), ['Grüße; "x"', '1,5', 'last', '']);
+      await assertAccessible(page, 'a table');
+    });
+    await preview(page, 'picture.svg', async (stage) => {
+      await stage.locator('img').waitFor();
+      await until('it is drawn', async () => (await page.evaluate("document.querySelector('.stage img').naturalWidth")) === 30);
+    });
+    assert.deepEqual(
+      asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
+      [],
+      'nothing of other origins, and nothing that does something',
+    );
+  },
+);
 
 browserTest(
-  'texts of any size and shape are bounded: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
+  'texts of any size and shape have limits: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
   async (t) => {
     const server = await startServer(t);
     const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);
@@ -170,12 +175,12 @@ browserTest(
   },
 );
 
-browserTest('long logs and tables are shown by a thousand lines, with the number of all once that is known', async (t) => {
+browserTest('long logs and tables show a thousand lines at a time, with the total number once it is known', async (t) => {
   const server = await startServer(t);
   const lines = (count: number, width: number) => Array.from({ length: count }, (_, at) => `line ${at + 1} `.padEnd(width, '.')).join('\n');
   writeFileSync(join(server.home, 'short.log'), lines(1000, 20));
   writeFileSync(join(server.home, 'day.log'), `${lines(2500, 20)}\n`);
-  // Its end does not come with its beginning.
+  // The end of the file arrives later than its beginning.
   writeFileSync(join(server.home, 'year.log'), lines(3000, 300));
   const page = await openFolder(t, server);
   const more = (count: string) => page.getByRole('button', { name: `Show ${count} more` });

@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { startServer } from '../support/server.ts';
 import { bearer } from '../support/tokens.ts';
 
-browserTest('an account makes a token on its page, copies it, replaces it and revokes it', async (t) => {
+browserTest('an account creates a token on its page, copies it, replaces it and revokes it', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const page = await openFolder(t, server, { expectedErrors: /422/ });

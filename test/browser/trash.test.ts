@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 import { trashOf } from '../support/trash.ts';
 
-browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no longer in the trash is told', async (t) => {
+browserTest('deleted items are restored by the message or by Ctrl+Z; an item that is no longer in the trash is reported', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   mkdirSync(join(server.home, 'A folder'));
   writeFileSync(join(server.home, 'A folder/inside'), 'inside');
@@ -40,7 +40,7 @@ browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no
   await page.getByText('one: no longer in the trash').waitFor();
 });
 
-browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; a restoration can be undone', async (t) => {
+browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; Undo reverses a restoration', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const name of ['one.txt', 'two.txt', 'three.bin']) {
     writeFileSync(join(server.home, name), name);
@@ -58,7 +58,7 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   await page.getByText('1 selected').waitFor({ state: 'attached' });
   await page.reload();
   await page.getByRole('button', { name: 'Actions for three.bin' }).waitFor();
-  // Browsers give boxes their state by their order, which the filter changed.
+  // The filter changed the order of the boxes, and browsers restore ticks by order.
   assert.equal(await page.locator('tbody input:checked').count(), 0);
   await page.getByRole('button', { name: 'Actions for three.bin' }).click();
   await page.getByRole('menuitem', { name: 'Restore' }).click();
@@ -71,34 +71,37 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   assert.equal(existsSync(join(server.home, 'three.bin')), false);
 });
 
-browserTest('restoring asks for another name where one is taken, in a dialog; a name that is gone meanwhile is told', async (t) => {
-  const server = await startServer(t, { group: { trash: { days: 30 } } });
-  mkdirSync(join(server.home, 'in ü'));
-  for (const name of ['free.txt', 'taken.txt', 'gone.txt']) {
-    writeFileSync(join(server.home, 'in ü', name), 'old');
-    assert.equal((await server.send('DELETE', `/home/in%20%C3%BC/${name}`)).status, 204);
-  }
-  writeFileSync(join(server.home, 'in ü/taken.txt'), 'new');
-  const page = await openFolder(t, server, { expectedErrors: /40[49]/ }, '/home/__svc__/trash');
-  const gone = (await trashOf(server)).find(({ path }) => path.endsWith('/gone.txt'));
-  await page.getByLabel('Select all').check();
-  assert.equal((await server.send('DELETE', `/home/__svc__/trash/${gone?.id}`)).status, 204);
-  await page.getByRole('button', { name: 'Restore' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('New name').waitFor();
-  await assertAccessible(page, 'another name');
-  await dialog.getByLabel('New name').fill('taken (2).txt');
-  await page.keyboard.press('Enter');
-  await page.getByText('Restored 2 items').waitFor();
-  await page.getByText('That did not work').waitFor();
-  await page.getByText('The trash is empty.').waitFor();
-  const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
-  assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
-  await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('2 changes were undone.').waitFor();
-  await page.getByLabel('Select taken (2).txt').waitFor();
-  assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
-});
+browserTest(
+  'if a name is taken, a dialog asks for another one to restore to; an item that was removed meanwhile is reported',
+  async (t) => {
+    const server = await startServer(t, { group: { trash: { days: 30 } } });
+    mkdirSync(join(server.home, 'in ü'));
+    for (const name of ['free.txt', 'taken.txt', 'gone.txt']) {
+      writeFileSync(join(server.home, 'in ü', name), 'old');
+      assert.equal((await server.send('DELETE', `/home/in%20%C3%BC/${name}`)).status, 204);
+    }
+    writeFileSync(join(server.home, 'in ü/taken.txt'), 'new');
+    const page = await openFolder(t, server, { expectedErrors: /40[49]/ }, '/home/__svc__/trash');
+    const gone = (await trashOf(server)).find(({ path }) => path.endsWith('/gone.txt'));
+    await page.getByLabel('Select all').check();
+    assert.equal((await server.send('DELETE', `/home/__svc__/trash/${gone?.id}`)).status, 204);
+    await page.getByRole('button', { name: 'Restore' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('New name').waitFor();
+    await assertAccessible(page, 'another name');
+    await dialog.getByLabel('New name').fill('taken (2).txt');
+    await page.keyboard.press('Enter');
+    await page.getByText('Restored 2 items').waitFor();
+    await page.getByText('That did not work').waitFor();
+    await page.getByText('The trash is empty.').waitFor();
+    const content = (name: string) => readFileSync(join(server.home, 'in ü', name), 'utf8');
+    assert.deepEqual(['free.txt', 'taken.txt', 'taken (2).txt'].map(content), ['old', 'new', 'old']);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('2 changes were undone.').waitFor();
+    await page.getByLabel('Select taken (2).txt').waitFor();
+    assert.deepEqual(readdirSync(join(server.home, 'in ü')), ['taken.txt']);
+  },
+);
 
 browserTest('without a trash, or without the right to delete, a restoration offers no Undo', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 }, permissions: [['allow-read', 'allow-list', 'allow-write']] } });
@@ -112,7 +115,7 @@ browserTest('without a trash, or without the right to delete, a restoration offe
   assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0);
 });
 
-browserTest('the page of the trash: found by the menu, it works with scripts and without them', async (t) => {
+browserTest('the page of the trash is found in the menu, and works with and without scripts', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const javaScriptEnabled of [true, false]) {
     for (const name of ['kept', 'ended']) {

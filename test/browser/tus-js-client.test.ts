@@ -9,12 +9,12 @@ import { startServer } from '../support/server.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 import { tusProtocols } from '../support/uploads-over-bad-line.ts';
 
-/** The script that pages load, in which it is a global variable. */
+/** The script that pages load. It defines a global variable. */
 const script = join(process.env.SVC_ROOT ?? '.', 'node_modules/tus-js-client/dist/tus.min.js');
 
 const content = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 7));
 
-browserTest('tus-js-client in a page of another origin uploads by all its protocols over a line that is cut', async (t) => {
+browserTest('tus-js-client in a page of another origin uploads by all its protocols despite interrupted connections', async (t) => {
   const site = createServer((_, outgoing) => outgoing.setHeader('content-type', 'text/html').end('<!doctype html><title>site</title>'));
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   t.after(() => site.close());

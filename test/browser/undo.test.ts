@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('a move and a renaming are undone by their message and by Ctrl+Z; what was changed since stays', async (t) => {
+browserTest('a move and a rename are undone by their message and by Ctrl+Z; items changed since then stay', async (t) => {
   const server = await startServer(t);
   for (const folder of ['Target', 'Sub']) mkdirSync(join(server.home, folder));
   const inHome = (name: string) => join(server.home, name);

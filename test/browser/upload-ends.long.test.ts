@@ -10,7 +10,7 @@ import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
 const fileBytes = 9_000_000;
 
-browserTest('a line that stalls, an upload that expired, a full quota: each is said, and nothing begins anew by itself', async (t) => {
+browserTest('a stalled connection, an expired upload and a full quota are each reported, and nothing begins again by itself', async (t) => {
   const clock = new SteppedClock();
   const config = { group: { quota_size: 25_000_000 }, server: { uploads: { expire_after: 60 } } };
   const server = await startServer(t, config, clock);

@@ -8,7 +8,7 @@ import { assertPanelApart } from '../support/window-sizes.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
-browserTest('the panel tells of what is under way: it stands first, by files and bytes, from the beginning', async (t) => {
+browserTest('the panel shows running uploads first, and progress by files and bytes from the beginning', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const field = page.locator('#tools input[type=file]').first();
@@ -34,50 +34,47 @@ browserTest('the panel tells of what is under way: it stands first, by files and
   await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
 });
 
-browserTest(
-  'the panel stays until it is closed: in other folders, on the page of the trash and back, and uploads go on there',
-  async (t) => {
-    const server = await startServer(t, { group: { trash: { days: 30 } } });
-    mkdirSync(join(server.home, 'other'));
-    const page = await openFolder(t, server);
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    await page.route('**/late.txt', async (route) => {
-      await held;
-      await route.continue();
-    });
-    await page
-      .locator('#tools input[type=file]')
-      .first()
-      .setInputFiles([file('soon.txt'), file('late.txt')]);
-    const line = (name: string, state: string) => page.locator(`.queue li.${state}`, { hasText: name });
-    await line('soon.txt', 'done').waitFor();
-    const places = page.getByRole('navigation', { name: 'Places' });
-    await places.getByRole('link', { name: 'Trash' }).click();
-    await page.getByText('The trash is empty.').waitFor();
-    assert.equal(await page.title(), 'Trash – Files');
-    assert.equal(await places.getByRole('link', { name: 'Trash' }).getAttribute('aria-current'), 'page');
-    letGo();
-    await line('late.txt', 'done').waitFor();
-    await page.goBack();
-    await page.getByRole('link', { name: 'late.txt' }).waitFor();
-    assert.equal(await places.locator('[aria-current]').count(), 0);
-    await page.getByRole('link', { name: 'other' }).click();
-    await page.getByText('This folder is empty.').waitFor();
-    assert.equal(await page.locator('.queue li').count(), 2);
-    await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
-    await page.locator('.queue').waitFor({ state: 'hidden' });
-  },
-);
+browserTest('the panel stays until it is closed: in other folders, on the page of the trash and back, and uploads continue', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  mkdirSync(join(server.home, 'other'));
+  const page = await openFolder(t, server);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/late.txt', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles([file('soon.txt'), file('late.txt')]);
+  const line = (name: string, state: string) => page.locator(`.queue li.${state}`, { hasText: name });
+  await line('soon.txt', 'done').waitFor();
+  const places = page.getByRole('navigation', { name: 'Places' });
+  await places.getByRole('link', { name: 'Trash' }).click();
+  await page.getByText('The trash is empty.').waitFor();
+  assert.equal(await page.title(), 'Trash – Files');
+  assert.equal(await places.getByRole('link', { name: 'Trash' }).getAttribute('aria-current'), 'page');
+  letGo();
+  await line('late.txt', 'done').waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'late.txt' }).waitFor();
+  assert.equal(await places.locator('[aria-current]').count(), 0);
+  await page.getByRole('link', { name: 'other' }).click();
+  await page.getByText('This folder is empty.').waitFor();
+  assert.equal(await page.locator('.queue li').count(), 2);
+  await page.locator('.queue').getByRole('button', { name: 'Close' }).click();
+  await page.locator('.queue').waitFor({ state: 'hidden' });
+});
 
-browserTest('the panel leaves the actions of the selection alone, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
+browserTest('the panel does not cover the actions of the selection, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
 
-browserTest('without a connection an upload waits for it, and nobody is asked to sign in', async (t) => {
+browserTest('without a connection an upload waits, and the page does not ask for a login', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
-  // The part that sends files comes ahead.
+  // The module that sends files must be loaded before the connection is cut.
   const isHere =
     "performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('/sending.js') && responseEnd > 0)";
   await until('the part is here', () => page.evaluate<boolean>(isHere));

@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
-browserTest('a file shows up when it is there, marked for a moment, while others are on their way', async (t) => {
+browserTest('a file appears when it has arrived, highlighted for a moment, while others are being uploaded', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   let letGo = () => {};
@@ -30,7 +30,7 @@ browserTest('a file shows up when it is there, marked for a moment, while others
   await page.locator('tr.fresh', { hasText: 'held.txt' }).waitFor();
 });
 
-browserTest('a file that the quota has no room for is not sent; from 90 % on the page shows how full it is', async (t) => {
+browserTest('a file that exceeds the quota is not sent; from 90 % on the page shows the used part', async (t) => {
   const server = await startServer(t, { group: { quota_size: 2_000_000 } });
   writeFileSync(join(server.home, 'old.bin'), Buffer.alloc(1_700_000));
   const page = await openFolder(t, server, { expectedErrors: /404/ });
@@ -53,7 +53,7 @@ browserTest('a file that the quota has no room for is not sent; from 90 % on the
   await page.locator('.quota').waitFor({ state: 'detached' });
 });
 
-browserTest('the question about a taken name shows what differs, and Enter keeps both', async (t) => {
+browserTest('the question about a taken name shows the differences, and Enter keeps both', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'older');
   utimesSync(join(server.home, 'a.txt'), 1_600_000_000, 1_600_000_000);
@@ -69,7 +69,7 @@ browserTest('the question about a taken name shows what differs, and Enter keeps
   await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
 });
 
-browserTest('on a phone the panel is one line, which opens and folds', async (t) => {
+browserTest('on a phone the panel is one line, which expands and collapses', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { viewport: { width: 360, height: 640 } });
   await page
@@ -87,20 +87,23 @@ browserTest('on a phone the panel is one line, which opens and folds', async (t)
   assert.equal(await panel.getByRole('listitem').count(), 0);
 });
 
-browserTest('with a trash, a file that even an empty trash leaves no room for is not sent, and one that fits then is', async (t) => {
-  const server = await startServer(t, { group: { quota_size: 2_000_000, trash: { days: 30 } } });
-  await server.put('/home/kept.bin', 'x'.repeat(1_000_000));
-  await server.put('/home/gone.bin', 'x'.repeat(600_000));
-  await server.send('DELETE', '/home/gone.bin');
-  const page = await openFolder(t, server, { expectedErrors: /404/ });
-  const field = page.locator('#tools input[type=file]').first();
-  const panel = page.locator('.queue');
-  const sent: string[] = [];
-  page.on('request', (request) => void (request.method() === 'PUT' && sent.push(request.url())));
-  await field.setInputFiles(file('large.bin', 1_200_000));
-  await panel.getByText('failed: it needs 1.2 MB, but only 1 MB are free').waitFor();
-  assert.equal(await panel.getByRole('button', { name: 'Try again' }).count(), 0);
-  assert.deepEqual(sent, []);
-  await field.setInputFiles(file('fits.bin', 800_000));
-  await panel.getByRole('listitem').filter({ hasText: 'fits.bin' }).getByText('done').waitFor();
-});
+browserTest(
+  'with a trash, a file that would not fit into the quota even with an empty trash is not sent; one that would fit is sent',
+  async (t) => {
+    const server = await startServer(t, { group: { quota_size: 2_000_000, trash: { days: 30 } } });
+    await server.put('/home/kept.bin', 'x'.repeat(1_000_000));
+    await server.put('/home/gone.bin', 'x'.repeat(600_000));
+    await server.send('DELETE', '/home/gone.bin');
+    const page = await openFolder(t, server, { expectedErrors: /404/ });
+    const field = page.locator('#tools input[type=file]').first();
+    const panel = page.locator('.queue');
+    const sent: string[] = [];
+    page.on('request', (request) => void (request.method() === 'PUT' && sent.push(request.url())));
+    await field.setInputFiles(file('large.bin', 1_200_000));
+    await panel.getByText('failed: it needs 1.2 MB, but only 1 MB are free').waitFor();
+    assert.equal(await panel.getByRole('button', { name: 'Try again' }).count(), 0);
+    assert.deepEqual(sent, []);
+    await field.setInputFiles(file('fits.bin', 800_000));
+    await panel.getByRole('listitem').filter({ hasText: 'fits.bin' }).getByText('done').waitFor();
+  },
+);

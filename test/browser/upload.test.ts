@@ -13,7 +13,7 @@ async function choose(page: Page, files: ReturnType<typeof file>[]): Promise<voi
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
 }
 
-browserTest('chosen files are uploaded with progress and show up in the listing', async (t) => {
+browserTest('chosen files are uploaded with progress and appear in the listing', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   await choose(page, [file('a.txt', 'A'), file('b #?&.txt', 'B'), file('empty.txt', '')]);
@@ -27,7 +27,7 @@ browserTest('chosen files are uploaded with progress and show up in the listing'
   assert.equal(await page.locator('.queue').isVisible(), false);
 });
 
-browserTest('dropped folders come whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
+browserTest('dropped folders arrive whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
 
 browserTest('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
   const server = await startServer(t);
@@ -60,7 +60,7 @@ browserTest('a taken name: skip, keep both, overwrite, and the same for all', as
   assert.equal(readFileSync(join(server.home, 'd.txt'), 'utf8'), 'old');
 });
 
-browserTest('a taken name is told of a file too whose refusal comes while it is on its way', async (t) => {
+browserTest('a taken name is also reported if the refusal arrives during the upload', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large.bin'), 'old');
   const page = await openFolder(t, server, { expectedErrors: /412|ERR_/ });
@@ -72,7 +72,7 @@ browserTest('a taken name is told of a file too whose refusal comes while it is 
   assert.equal(readFileSync(join(server.home, 'large.bin')).length, 8_000_000);
 });
 
-browserTest('a small upload tries again by itself; one that failed says why and can be tried again', async (t) => {
+browserTest('a small upload is retried automatically; a failed one shows the reason and can be retried', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_|404|507/ });
   let attempts = 0;
@@ -91,7 +91,7 @@ browserTest('a small upload tries again by itself; one that failed says why and 
   assert.deepEqual(readdirSync(server.home), ['flaky.txt', 'full.txt', 'good.txt']);
 });
 
-browserTest('a running upload can be cancelled, leaves nothing behind and can be begun again', async (t) => {
+browserTest('a running upload can be cancelled, leaves nothing behind and can be started again', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
   const session = await page.context().newCDPSession(page);
@@ -117,7 +117,7 @@ browserTest('a running upload can be cancelled, leaves nothing behind and can be
   assert.equal(readFileSync(join(server.home, 'big.bin')).length, 2_000_000);
 });
 
-browserTest('the session ends under way: the page asks for the password and goes on', async (t) => {
+browserTest('if the session ends during an upload, the page asks for the password and continues', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_/ });
   const cookies = await page.context().cookies();

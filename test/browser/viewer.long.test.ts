@@ -16,7 +16,7 @@ interface Box {
   height: number;
 }
 
-/** Where the picture and the stage around it are. */
+/** Returns the boxes of the picture and of the stage around it. */
 async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
   return page.evaluate(`(() => {
     const box = (selector) => { const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect(); return { x, y, width, height }; };
@@ -25,7 +25,7 @@ async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
 }
 
 browserTest(
-  'pictures one after the other: keys, buttons and swipes, a URL of its own, neighbours fetched, deleting goes on with the next',
+  'pictures by keys, buttons and swipes: each has a URL, neighbours are prefetched, deletion continues with the next',
   async (t) => {
     const server = await startServer(t);
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
@@ -153,7 +153,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await covers();
 });
 
-browserTest('names with markup, pictures that are none, gone or too large, and drawings with scripts', async (t) => {
+browserTest('names with markup, files that are not pictures, deleted or large ones, and drawings with scripts', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'bad'));
   const put = (name: string, content: Buffer | string) => writeFileSync(join(server.home, 'bad', name), content);

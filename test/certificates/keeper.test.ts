@@ -23,7 +23,7 @@ interface Told {
   data: Record<string, unknown>;
 }
 
-/** A clock that begins at the present, as certificates do. */
+/** Returns a manual clock that begins now, because the certificates are made now. */
 function presentClock(): ManualClock {
   const clock = new ManualClock();
   clock.advance(Date.now() - clock.nowMs());
@@ -36,7 +36,7 @@ interface Kept {
   path: string;
   keeper: CertificateKeeper;
   store: CertificateStore;
-  /** Lets time pass and waits for what is told then. */
+  /** Advances the clock and waits for the next report. */
   next(ms: number): Promise<Told>;
 }
 
@@ -68,7 +68,7 @@ async function keep(
   const next = async (ms: number) => {
     const before = told.length;
     clock.advance(ms);
-    // The loop may not have begun its pause before time passed.
+    // The loop may not have started its pause yet when the time was advanced.
     await until('it is told', () => {
       if (told.length > before) return true;
       clock.advance(50);
@@ -133,7 +133,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
   },
 };
 
-test('an authority that lies gets nothing into use, and one that does not is asked next', async (t) => {
+test('no certificate of a lying authority is used, and the next authority is asked', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const liar = await new TestAuthority(t).listen(t);
   const kept = await keep(t, [liar]);
@@ -155,7 +155,7 @@ test('an authority that lies gets nothing into use, and one that does not is ask
     Object.keys(lies).map((_, index) => index + 1),
   );
   await kept.keeper.stop();
-  // Its own certificate is not what the next one is trusted by.
+  // The liar's own certificate is not among the authorities that are trusted for the next one.
   liar.behaviour.lies = { order: { status: 500 } };
   const honest = await new TestAuthority(t).listen(t);
   writeFileSync(liar.caPath, readFileSync(honest.caPath, 'utf8') + readFileSync(liar.caPath, 'utf8'));
@@ -165,7 +165,7 @@ test('an authority that lies gets nothing into use, and one that does not is ask
   assert.equal(namesOf(readFileSync(both.path, 'utf8')), 'DNS:files.example.com');
 });
 
-test('failures are tried again ever later, and not before the authority wants it', async (t) => {
+test('failures are retried at growing intervals, and not earlier than the authority allows', async (t) => {
   const authority = await new TestAuthority(t).listen(t);
   const rateLimited = { type: 'urn:ietf:params:acme:error:rateLimited', detail: 'too many' };
   authority.behaviour.lies = { order: { status: 429, body: rateLimited } };
@@ -189,7 +189,7 @@ test('failures are tried again ever later, and not before the authority wants it
   assert.match(String(told.data.details), /refused the order with 429: rateLimited, too many/);
 });
 
-test('a certificate is renewed after two thirds of its life, and kept until the next one is there', async (t) => {
+test('a certificate is renewed after two thirds of its life, and used until the new one has arrived', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const authority = await new TestAuthority(t).listen(t);
   const folder = temporaryFolder(t);
@@ -221,7 +221,7 @@ test('a certificate is renewed after two thirds of its life, and kept until the 
   );
 });
 
-test('of two nodes one orders, and both have the certificate', async (t) => {
+test('one of two nodes orders, and both use the certificate', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const authority = await new TestAuthority(t).listen(t);
   const clock = presentClock();
@@ -243,7 +243,7 @@ test('of two nodes one orders, and both have the certificate', async (t) => {
   assert.deepEqual(two.told, []);
 });
 
-test('certificates that cannot be used are not taken: the checks one by one', () => {
+test('each check rejects a certificate that cannot be used', () => {
   const nowMs = Date.now();
   const pem = selfSignedCertificate(['files.example.com', 'b.example.com'], { nowMs, lastsDays: 90 });
   assert.equal(certificateFault(pem, ['files.example.com'], nowMs), 'it is self-signed');
@@ -270,7 +270,7 @@ test('domains and directories that cannot work are refused with a reason', () =>
   assert.match(refusal({ challenge: 'dns-01' }) ?? '', /http-01 or tls-alpn-01/);
 });
 
-test('the folder of certificates has a file of its own for each service, whatever it is called', () => {
+test('the certificate folder has a separate file for each service, whatever its name', () => {
   for (const uuid of ['..', '.', 'a b', '%2e', 'ü'])
     assert.ok(
       certificatePath('/data', uuid).startsWith(join('/data', '/')) && !certificatePath('/data', uuid).slice(6).includes('/'),

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const secret = 'the-same-text-on-all-nodes';
 
-test('a node answers the challenge of an order that another node made, and takes over its certificate', async (t) => {
+test('a node answers the challenge of an order that another node made, and uses its certificate', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const pebble = await startPebble(t);
   if (!pebble) return;
@@ -48,7 +48,7 @@ test('a node answers the challenge of an order that another node made, and takes
   );
 });
 
-test('a reload moves the port of challenges or leaves all as it was; days left are measured, of consoles too', async (t) => {
+test('a reload moves the port of challenges or changes nothing; the days left are measured, also for consoles', async (t) => {
   const [http, next, taken] = [await freePort(), await freePort(), await freePort()];
   const blocker = createServer().listen(taken, '127.0.0.1');
   t.after(() => blocker.close());

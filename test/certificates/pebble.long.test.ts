@@ -16,7 +16,7 @@ function servicesOf({ directory, caPath, httpPort, tlsPort }: Pebble, acme: obje
   return { web: { type: 'https', port: tlsPort, tls: { acme: options } } };
 }
 
-/** The certificate that a client gets that trusts a root alone; undefined while it trusts none. */
+/** Returns the certificate that a client gets if it trusts only the given root; undefined if it does not trust the service. */
 function trusted(
   url: string,
   ca: string,
@@ -69,7 +69,7 @@ for (const challenge of ['http-01', 'tls-alpn-01']) {
   });
 }
 
-test('port 80 sends people on to https, and answers no challenge that is not under way', async (t) => {
+test('port 80 redirects to https, and answers only current challenges', async (t) => {
   const pebble = await startPebble(t);
   if (!pebble) return;
   const { server } = await obtained(t, pebble, {});

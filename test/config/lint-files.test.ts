@@ -8,7 +8,7 @@ import { openssl, selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Codes and paths of what is found in a configuration of a folder. */
+/** Returns the codes and paths of the findings in a configuration in `folder`. */
 function check(folder: string, yaml: string, nowMs?: number): string[] {
   const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs === undefined ? {} : { nowMs });
   return findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`);
@@ -24,7 +24,7 @@ function certificateFolder(t: TestContext): string {
   return folder;
 }
 
-test('certificates: about to end, ended, not valid yet', (t) => {
+test('certificates that end soon, have ended or are not valid yet are found', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const dayMs = 86_400_000;
@@ -34,7 +34,7 @@ test('certificates: about to end, ended, not valid yet', (t) => {
   assert.deepEqual(check(folder, https, Date.now() - dayMs), [`warning tls-expired ${path}`]);
 });
 
-test('certificates that svc obtains: what hinders them', (t) => {
+test('obstacles to certificates that svc obtains are found', (t) => {
   const folder = temporaryFolder(t);
   const acme = (options = '') => `tls: {acme: {directory: "https://ca.example/dir", domains: a.example${options}}}`;
   const found = (services: string, more = '') => check(folder, `services: {${services}}\n${more}`);
@@ -61,7 +61,7 @@ test('certificates that svc obtains: what hinders them', (t) => {
   assert.ok(!found(web(), redis(', secret: x')).some((one) => one.includes('acme')));
 });
 
-test('keys: of another certificate, encrypted, too small, readable by all', (t) => {
+test('keys of another certificate, encrypted, too small or readable by all are found', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const soon = 'warning tls-expires-soon services.web.tls_certificate_path';
@@ -85,7 +85,7 @@ test('keys: of another certificate, encrypted, too small, readable by all', (t) 
   assert.ok(weak.includes('warning tls-weak services.web.tls_certificate_path'), weak.join('\n'));
 });
 
-test('several pairs in one file: each is checked', (t) => {
+test('each of several pairs in one file is checked', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const other = selfSigned(t);
@@ -103,7 +103,7 @@ test('several pairs in one file: each is checked', (t) => {
   assert.ok(withFiles(cert + other.cert, key).includes(`warning tls-chain ${certificatePath}`), 'one key, one chain');
 });
 
-test('certificates and authorities: not PEM, a key instead, cut off, in the wrong order', (t) => {
+test('certificate files that are not PEM, contain a key, are cut off or in the wrong order are found', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const path = 'services.web.tls_certificate_path';
@@ -123,7 +123,7 @@ test('certificates and authorities: not PEM, a key instead, cut off, in the wron
   assert.deepEqual(check(folder, `${handler} cert.pem}}`), ['warning tls-expires-soon event_handlers.h.ca_certificates_path']);
 });
 
-test('files with secrets that everybody can read', (t) => {
+test('files with secrets that everybody can read are found', (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'svc.config.yaml');
   const services = 'services: {web: {type: http}}\n';

@@ -24,7 +24,7 @@ async function findings(t: TestContext, out: object, more: { args?: string[]; we
 
 const url = 'https://host.example/{path}';
 
-test('svc validate tells of targets that do not tell files apart, of files that cannot be read, and of options without effect', async (t) => {
+test('svc validate reports forwarding targets that mix up files, unreadable files, and options without effect', async (t) => {
   assert.deepEqual(await findings(t, { url }), []);
   assert.deepEqual(await findings(t, { url: 'https://host.example/{account.name}' }), ['forward-same-name event_handlers.out.url']);
   assert.deepEqual(await findings(t, { url: 'http://host.example/{path}' }), ['plain-http event_handlers.out.url']);
@@ -35,7 +35,7 @@ test('svc validate tells of targets that do not tell files apart, of files that 
   assert.deepEqual(await findings(t, { url }, { web: { api_backend_uuid: 'out' } }), ['backend-type services.web.api_backend_uuid']);
 });
 
-test('svc validate --online asks each target: a bucket that answers, and hosts where nobody does', async (t) => {
+test('svc validate --online contacts each target: a bucket that answers, and hosts that do not', async (t) => {
   const storage = await startStorage(t);
   const s3 = { url: 's3://bucket/{path}', access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
   const online = { args: ['--online'] };

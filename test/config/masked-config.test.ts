@@ -13,7 +13,7 @@ function load(value: unknown, env: Record<string, string> = {}): LoadedConfig {
   return { config: parseConfig(source, env), file: source.file, source };
 }
 
-/** Options of which nothing but their form is shown. */
+/** Secret options: only the type of their value is shown. */
 const secretOptions = new Set([
   'account.password',
   'account.ssh_keys',
@@ -25,14 +25,14 @@ const secretOptions = new Set([
   'state.sentinel_password',
 ]);
 
-/** Another secret of the same form. */
+/** Returns another secret of the same type. */
 function otherSecret(value: unknown): unknown {
   if (typeof value === 'string' && value !== '') return value.startsWith('$scrypt') ? value.replace('B', 'C') : `${value}x`;
   if (Array.isArray(value)) return value.map(otherSecret);
   return value;
 }
 
-test('every option but headers is shown as it is, or is one of the secrets of which nothing is shown', async () => {
+test('every option is either shown as it is or masked as a secret; headers are the exception', async () => {
   const seen = new Set<string>();
   for (const [where, option, good] of table) {
     const key = `${where}.${option}`;
@@ -58,7 +58,7 @@ test('every option but headers is shown as it is, or is one of the secrets of wh
   for (const key of secretOptions) if (!key.startsWith('console')) assert.ok(seen.has(key), `${key} is in no table`);
 });
 
-test('what comes from a variable makes no difference to what is shown, whatever the option makes of it', () => {
+test('a value from a variable is masked whatever the option does with it', () => {
   let compared = 0;
   for (const [where, option, good] of table) {
     const byForm = new Map<string, Record<string, unknown>>();
@@ -79,7 +79,7 @@ test('what comes from a variable makes no difference to what is shown, whatever 
   assert.ok(compared > 100, `${compared} pairs`);
 });
 
-/** A value in which variables stand for all texts. */
+/** Returns a copy of a value in which references to variables replace all texts. */
 function referring(value: unknown, env: Record<string, string>): unknown {
   if (typeof value === 'string') {
     const name = `V${Object.keys(env).length}`;
@@ -92,14 +92,14 @@ function referring(value: unknown, env: Record<string, string>): unknown {
   return value;
 }
 
-test('an option that is named like a secret, and limits tokens, is shown', () => {
+test('an option that is named like a secret, but limits tokens, is shown', () => {
   const { accounts } = maskedConfig(load({ accounts: { a: { tokens: { services: ['web'] } } } })) as {
     accounts: { a: { tokens: unknown } };
   };
   assert.deepEqual((accounts.a.tokens as { services: unknown }).services, ['web']);
 });
 
-test('secrets are found in lists, maps, bodies, URLs and free members', async () => {
+test('secrets are masked in lists, maps, bodies, URLs and free members', async () => {
   const marker = 'Marker-1';
   const hash = await cheapHash(marker);
   const { config: _, ...loaded } = load(
@@ -138,7 +138,7 @@ test('secrets are found in lists, maps, bodies, URLs and free members', async ()
         env: { type: 'http', url: 'http://a/', http_content_type: 'custom', extra_data: '<x>${env:MARKER}</x>' },
         file: { type: 'http', url: ['', '${env:URL}', 'http://c/'], data_filter: { path: '${env:MARKER}' } },
       },
-      // The variables have defaults, which are as secret as what they stand for.
+      // The defaults of the variables are as secret as their values.
     } as object,
     { MARKER: marker, URL: `http://${marker}/` },
   );
@@ -158,7 +158,7 @@ test('secrets are found in lists, maps, bodies, URLs and free members', async ()
   assert.deepEqual([handlers?.file?.url, handlers?.file?.data_filter, handlers?.env?.custom_body], ['***', '***', '***']);
 });
 
-test('a change of a secret is told, the secret is not', () => {
+test('a changed secret is reported without its value', () => {
   const before = load({
     services: { web: { type: 'http', port: 1, headers: 'X: one' } },
     event_handlers: { h: { type: 'http', url: 'http://a/', password: 'two' } },

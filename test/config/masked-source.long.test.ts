@@ -19,16 +19,16 @@ function findingsOf(text: string, file = '/nowhere/svc.config.yaml'): readonly F
   }
 }
 
-/** All that `svc validate` says of a file, in each of its forms. */
+/** Returns all that `svc validate` prints about a file, in each output format. */
 function allSaid(text: string, file?: string): string {
   const findings = findingsOf(text, file);
   const excerpts = excerptLines(text);
   const texts = findings.map((finding) => findingText(finding, excerpts, { isTTY: false } as NodeJS.WriteStream));
-  // Each line as it would be shown if a finding were there.
+  // Every line is printed as if it had a finding.
   return [...texts, JSON.stringify(findings), JSON.stringify(sarifLog(findings)), maskedSource(text)].join('\n');
 }
 
-test('a password hash is masked to its end, under any key, and so is what looks like a key', async () => {
+test('a password hash is masked to its end under any key, and so is text that looks like a key', async () => {
   const hash = await cheapHash('x');
   const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.Sfl${'KxwRJSMeKKF2QT4fwpMeJf36POk6yJV'}_adQssw5c`;
   const pem = '-----BEGIN OPENSSH PRIVATE KEY-----';
@@ -43,7 +43,7 @@ test('a password hash is masked to its end, under any key, and so is what looks 
   }
 });
 
-test('what is no secret is shown, so that a finding can be understood', () => {
+test('values that are not secret are shown, so that a finding can be understood', () => {
   const said = checkedConfig(`# a note
 server:
   name: My files  # the name
@@ -58,7 +58,7 @@ services:
   assert.equal(masked, `${'*'.repeat(8)}\nserver:\n  name: My files  ${'*'.repeat(10)}\n`);
 });
 
-test('the rest of a secret that wants quotes is no option whose name is told', () => {
+test('the rest of a secret that needed quotes is not reported as the name of an option', () => {
   const said = allSaid('accounts:\n  alice: {password: plain, te$xt, group: x}\n');
   assert.equal(said.includes('te$xt'), false, said);
   assert.match(said, /accounts\.alice: unknown option, whose name is not shown/);
@@ -73,7 +73,7 @@ test('a package.json shows no more than other files', () => {
   assert.equal(said.includes('marker-1'), false, said);
 });
 
-/** Words that form the secrets; each of them is searched in the output. */
+/** Words that form the secrets. The test searches the output for each of them. */
 const words = ['Zq7hunter', 'Zq8sesame', 'Zq9swordfish', 'Zq5correct', 'Zq4battery'];
 const joints = [
   ', ',
@@ -110,12 +110,12 @@ const secretTexts = fc
   .array(fc.tuple(fc.constantFrom('', ...joints), fc.constantFrom(...words)), { minLength: 1, maxLength: 4 })
   .chain((parts) => fc.constantFrom('', ...joints).map((end) => parts.map(([joint, word]) => joint + word).join('') + end));
 
-/** A secret in its place. */
+/** Returns a secret in the form that its place needs. */
 const inPlace = (place: string, secret: string) => (place === 'headers as text' ? `X-Access: ${secret.replaceAll('\n', ' ')}` : secret);
 
 const indented = (text: string, by: string) => text.split('\n').join(`\n${by}`);
 
-/** Styles in which a scalar may be written; the plain ones may turn out as anything else. */
+/** Styles of writing a scalar. YAML may read a plain one as something else. */
 const styles: Record<string, (secret: string, by: string) => string> = {
   plain: (secret, by) => indented(secret, by),
   single: (secret, by) => `'${indented(secret.replaceAll("'", "''"), by)}'`,
@@ -135,7 +135,7 @@ const styles: Record<string, (secret: string, by: string) => string> = {
   'unquoted in a block of text': (secret, by) => `|x${words[3]}\n${by}${indented(secret, by)}`,
 };
 
-/** Configurations around a scalar. */
+/** Configurations that surround a scalar. */
 const places: Record<string, (scalar: (by: string) => string) => string> = {
   'a password of a block': (scalar) => `accounts:\n  alice:\n    password: ${scalar('      ')}\n    enabled: maybe\n`,
   'a mistyped password': (scalar) => `accounts:\n  alice:\n    passwrd: ${scalar('      ')}\n    enabled: maybe\n`,
@@ -150,7 +150,7 @@ const places: Record<string, (scalar: (by: string) => string) => string> = {
   'in JSON': (scalar) => `{"accounts": {"alice": {"password": ${scalar('  ')}, "enabled": "maybe"}}}`,
 };
 
-test('whatever a secret holds, and however it is written, no finding shows a part of it', () => {
+test('no finding shows any part of a secret, in any style and place', () => {
   fc.assert(
     fc.property(secretTexts, fc.constantFrom(...Object.keys(styles)), fc.constantFrom(...Object.keys(places)), (secret, style, place) => {
       const text = (places[place] as (scalar: (by: string) => string) => string)((by) =>
@@ -163,7 +163,7 @@ test('whatever a secret holds, and however it is written, no finding shows a par
   );
 });
 
-test('nor does one of a file that is broken somewhere', () => {
+test('no finding about a broken file shows any part of a secret', () => {
   const breaks = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true }),
     put: fc.constantFrom('"', "'", '{', '}', '[', ']', ':', '\t', '\n', '- ', '|', '#', '%', ''),
@@ -180,7 +180,7 @@ test('nor does one of a file that is broken somewhere', () => {
         );
         for (const { at, put } of faults) {
           const index = Math.floor(at * text.length);
-          // A word that is cut in two, or whose key is, is none any more that could be told from others.
+          // Leave words and keys whole: a part of a cut word cannot be recognised as a secret.
           const around = text.slice(Math.max(0, index - 12), index + 12);
           if (/\w/.test(text.charAt(index - 1)) && /\w/.test(text.charAt(index))) continue;
           if (around.includes('Zq') && /\w/.test(text.charAt(index))) continue;

@@ -11,9 +11,9 @@ import { assertLinear } from '../support/doubling.ts';
 import { configurations } from '../support/many-entries.ts';
 import { configWith, options as table } from '../support/option-table.ts';
 
-// Two of them; all are in the long run.
+// Only two of the cases; the long tests run all.
 for (const name of ['unknown options of services', 'one address for all services'])
-  test(`the work of a check grows no faster than the configuration: ${name}, in one line`, () =>
+  test(`the work of a check grows at most linearly with the configuration: ${name}, in one line`, () =>
     assertLinear(name, (count) => JSON.stringify(configurations[name]?.(count)), checkedConfig, 1000));
 
 function parse(text: string, env: Record<string, string> = {}): Config {
@@ -30,12 +30,12 @@ function findings(text: string, env: Record<string, string> = {}): readonly Find
   return [];
 }
 
-/** A file of one line with one option. @param value as YAML */
+/** Returns a configuration in one line with one option. @param value as YAML */
 function optionText(where: string, option: string, value: string): string {
   return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
-/** Options without a row of their own: entries of maps, and those that other rows already document. */
+/** Options without a row of their own: entries of maps, and those that another row documents. */
 const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy']);
 
 test('the table has every option of the schema', () => {
@@ -66,7 +66,7 @@ test('the table has every option of the schema', () => {
     handler: kinds('event_handlers')[0],
     forward: kinds('event_handlers')[1],
   };
-  // http and https share one definition; a row of either counts for both.
+  // http and https share one definition, so a row of either covers both.
   const covered = new Set(table.map(([where, option]) => `${where === 'https' ? 'http' : where}.${option}`));
   const missing = Object.entries(nodes).flatMap(([where, node]) =>
     Object.keys(node?.properties ?? {})
@@ -83,7 +83,7 @@ interface Node {
   anyOf?: Node[];
 }
 
-test('every option takes its good values in both spellings', () => {
+test('every option accepts its valid values in both spellings', () => {
   for (const [where, option, good] of table) {
     for (const value of good) {
       const text = optionText(where, option, value);
@@ -92,7 +92,7 @@ test('every option takes its good values in both spellings', () => {
   }
 });
 
-test('every option refuses bad values, and says where', () => {
+test('every option refuses invalid values and reports their place', () => {
   for (const [where, option, , bad] of table) {
     for (const value of bad) {
       const text = optionText(where, option, value);
@@ -106,7 +106,7 @@ test('every option refuses bad values, and says where', () => {
   }
 });
 
-test('both spellings mean the same', () => {
+test('both spellings of an option mean the same', () => {
   const handler = (option: string, value: string) => parse(optionText('handler', option, value)).event_handlers.h;
   assert.deepEqual(handler('target', '"40017, !40022"')?.target, { include: [40017], exclude: [40022] });
   assert.deepEqual(handler('target', '[40017, "!40022"]')?.target, { include: [40017], exclude: [40022] });
@@ -131,14 +131,14 @@ test('both spellings mean the same', () => {
   });
 });
 
-test('relative paths are relative to the file; ${USER} stays', () => {
+test('relative paths are relative to the configuration file; a reference to USER in them stays as it is', () => {
   const config = parse('server: {data_folder_path: ./d}\ngroups: {g: {home_folder_path: "./f/${USER}", virtual_folders: [[/a, ../x]]}}');
   assert.equal(config.server.data_folder_path, '/etc/svc/d');
   assert.equal(config.groups.g?.home_folder_path, '/etc/svc/f/${USER}');
   assert.deepEqual(config.groups.g?.virtual_folders, [['/a', '/etc/x']]);
 });
 
-test('interpolation: values, defaults, unset variables, and no secret in an error', () => {
+test('interpolation handles values, defaults and unset variables, and no error shows a secret', () => {
   const env = { PORT: '81', SECRET: 'hunter2', EMPTY: '' };
   assert.equal(parse('services: {s: {type: http, port: "${env:PORT}"}}', env).services.s?.port, 81);
   assert.equal(parse('server: {name: "${env:NOPE:-a}-${env:EMPTY:-b}"}', env).server.name, 'a-b');
@@ -159,7 +159,7 @@ test('interpolation: values, defaults, unset variables, and no secret in an erro
   assert.match(findings('server: {name: "${file:/does/not/exist}"}')[0]?.message ?? '', /cannot read the file/);
 });
 
-test('all problems at once, each in its place, with the nearest name', () => {
+test('all problems are reported at once, each with its place and the nearest valid name', () => {
   const found = findings(
     'services:\n  web:\n    type: http\n    prot: 1\n    address: 5\n  x: {type: ftp}\nsrever: {}\nevent_handlers:\n  h: {type: http}\n',
   );
@@ -175,7 +175,7 @@ test('all problems at once, each in its place, with the nearest name', () => {
   );
 });
 
-test('files that are no configurations get one clear finding', () => {
+test('a file that is not a configuration gets one clear finding', () => {
   const bomb = `a: &a [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 8 }, (_, index) => `${'bcdefghij'[index]}: &${'bcdefghij'[index]} [${Array(10).fill(`*${'abcdefghi'[index]}`).join(',')}]`).join('\n')}`;
   const cases: [string, RegExp][] = [
     ['server: {name: a}\nserver: {name: b}', /duplicate-key|unique/i],

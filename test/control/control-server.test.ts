@@ -12,7 +12,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Things that can be removed, with what happened to them. */
+/** A collection of removable things that records what was removed. */
 function things(...items: Item['shown'][]): Collection & { removed: string[] } {
   const removed: string[] = [];
   const kept = new Map(items.map((shown) => [shown.id, shown]));
@@ -43,7 +43,7 @@ async function open(t: TestContext, sessions: Collection, folder = temporaryFold
 
 const ids = (items: readonly { id: string }[]) => items.map(({ id }) => id);
 
-test('things are listed and removed by ID, account, address and range; all of it must hold', async (t) => {
+test('things are listed and removed by ID, account, address and range; all filters must match', async (t) => {
   const sessions = three();
   const folder = await open(t, sessions);
   const list = (selection: Parameters<typeof askService>[3]) => askService(folder, 'GET', 'sessions', selection);
@@ -67,7 +67,7 @@ test('things are listed and removed by ID, account, address and range; all of it
   await assert.rejects(list({ address: 'nonsense' }), { code: 'bad-request', message: /"nonsense" is neither/ });
 });
 
-test('a thousand IDs and a hundred thousand things go through', async (t) => {
+test('a thousand IDs and a hundred thousand things pass through', async (t) => {
   const many = Array.from({ length: 100_000 }, (_, index) => ({ id: `id-${index}`, account: 'ä\n"' }));
   const folder = await open(t, things(...many));
   const wanted = many.slice(0, 1000).map(({ id }) => id);
@@ -75,7 +75,7 @@ test('a thousand IDs and a hundred thousand things go through', async (t) => {
   assert.equal((await askService(folder, 'GET', 'sessions', { account: 'ä\n"' })).length, 99_000);
 });
 
-test('a fault of a store is an answer; one that nobody expected is told without its words', async (t) => {
+test('the fault of a store is reported; an unexpected error is reported without its message', async (t) => {
   let fault: Error = new ServiceError('unavailable', 'Redis is away.');
   const folder = await open(t, { list: () => Promise.reject(fault), remove: async () => {} });
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable', message: 'Redis is away.' });
@@ -99,12 +99,12 @@ test('only the account of the service may open the socket, whatever the umask', 
   }
 });
 
-test('the socket of a dead process is replaced, and goes away at the end; what is no socket stays', async (t) => {
+test('the socket of a dead process is replaced and removed at the end; another kind of file stays', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'control.sock');
   const dead = createServer();
   await new Promise<void>((resolve) => dead.listen(path, resolve));
-  // The name stays, as after SIGKILL, and nobody answers.
+  // The socket file is left over, as after SIGKILL, and nobody answers on it.
   const names = () => readdirSync(folder);
   const left = join(folder, 'left');
   linkSync(path, left);
@@ -131,7 +131,7 @@ test('the socket of a dead process is replaced, and goes away at the end; what i
   assert.deepEqual(names(), ['control.sock']);
 });
 
-test('a folder whose path is longer than the path of a socket may be works', async (t) => {
+test('a data folder works even if its path is longer than the path of a socket may be', async (t) => {
   const folder = join(temporaryFolder(t), 'x'.repeat(100), 'y'.repeat(200));
   mkdirSync(folder, { recursive: true });
   const before = readdirSync('/proc/self/fd').length;
@@ -148,7 +148,7 @@ test('a folder whose path is longer than the path of a socket may be works', asy
   await assert.rejects(askService(join(folder, 'missing'), 'GET', 'sessions', {}), { code: 'unavailable', message: /No service answers/ });
 });
 
-/** A connection that says something and listens. */
+/** Opens a connection, sends text, and collects the reply. */
 function say(t: TestContext, folder: string, text: string | Buffer): { socket: Socket; heard: () => string; isOver: () => boolean } {
   let heard = '';
   let isOver = false;
@@ -165,7 +165,7 @@ function say(t: TestContext, folder: string, text: string | Buffer): { socket: S
   return { socket, heard: () => heard, isOver: () => isOver };
 }
 
-test('half requests, garbage and endless heads end soon, and harm nobody', { timeout: 60_000 }, async (t) => {
+test('incomplete requests, garbage and endless heads are ended soon and do no harm', { timeout: 60_000 }, async (t) => {
   const folder = await open(t, three());
   const hostile = [
     '',
@@ -188,7 +188,7 @@ test('half requests, garbage and endless heads end soon, and harm nobody', { tim
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'a request that was not finished removed nothing');
 });
 
-test('more clients than there is room for are turned away, and there is room again', { timeout: 60_000 }, async (t) => {
+test('surplus clients are rejected, and later clients are accepted again', { timeout: 60_000 }, async (t) => {
   const folder = await open(t, three());
   const idle = Array.from({ length: 100 }, () => say(t, folder, 'GET /sess'));
   await until('most are turned away', () => idle.filter(({ isOver }) => isOver()).length >= 68);
@@ -197,7 +197,7 @@ test('more clients than there is room for are turned away, and there is room aga
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
 });
 
-test('methods and paths that are none are refused', async (t) => {
+test('unknown methods and paths are refused', async (t) => {
   const folder = await open(t, three());
   const status = (method: string, path: string) =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -222,7 +222,7 @@ test('methods and paths that are none are refused', async (t) => {
   );
 });
 
-test('the end does not wait for clients', async (t) => {
+test('the server ends without waiting for clients', async (t) => {
   const folder = temporaryFolder(t);
   const close = await openControlSocket(
     folder,

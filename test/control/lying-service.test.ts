@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** What stands in place of the service at the control socket, and what a command of root says then. */
+/** Lies of a process in place of the service at the control socket, and the expected output of a root user's command. */
 const lies: [string, string | ((socket: Socket) => void), RegExp][] = [
   ['no HTTP', 'nonsense\r\n\r\n', /No service is running/],
   ['no JSON', `${ok}nonsense\n`, /No service is running/],
@@ -20,7 +20,7 @@ const lies: [string, string | ((socket: Socket) => void), RegExp][] = [
   ['items with escapes', `${ok}{"id":"\\u001b[2J","account":"\\u202ea\\nb","address":"x","__proto__":{"id":"y"}}\n`, /./],
 ];
 
-test('a process that answers in place of the service makes a command neither fall nor write to the terminal as it likes', async (t) => {
+test('if another process answers for the service, a command neither crashes nor passes escape sequences to the terminal', async (t) => {
   for (const [what, reply, pattern] of lies) {
     const folder = temporaryFolder(t);
     const server = createServer((socket) => {
