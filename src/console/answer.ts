@@ -95,7 +95,7 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
 
 /**
  * Returns the challenge of a 401. A browser that gets the challenge `Basic` shows its own dialog instead of the login page. So only clients
- * that sent Basic credentials get it.
+ * that sent the header `Authorization` get it.
  */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';

@@ -27,7 +27,7 @@ export class Samples {
   #isAsking = false;
 
   /**
-   * @param figures returns counts since the start, and current values
+   * @param figures returns counts since the start of the server, and current values
    */
   constructor(figures: () => Promise<Counts & Levels>, dependencies: Dependencies) {
     this.#figures = figures;

@@ -78,7 +78,7 @@ export const commonOptions = {
 /** Options that every handler has: retries, and limits of requests. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
-  retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by the number of the retry.'),
+  retry_increase: number(0, 86_400).default(0).describe('Seconds from which the pause before a retry is calculated, see `retry_backoff`.'),
   retry_backoff: z
     .enum(['linear', 'exponential'], { error: 'must be linear or exponential' })
     .default('linear')

@@ -25,7 +25,7 @@ export interface Message {
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
-  /** Status and reason of the reply, or the reason why there was none. */
+  /** Status and reason phrase of the reply, or the reason why there was no reply. */
   details: string;
   status: number | undefined;
   /** Headers of a valid reply. */
@@ -182,8 +182,8 @@ export class Delivery {
   }
 
   /**
-   * Returns the time at which a retry is due; undefined if there is no retry, because `retry_for` has ended. A wait is shortened to the end
-   * of `retry_for`, unless the receiver requested the wait.
+   * Returns the time at which a retry is due; undefined if there is no retry: `retry_for` has ended, or the receiver requested a wait that
+   * ends later. Any other wait is shortened to the end of `retry_for`.
    */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();
@@ -225,7 +225,7 @@ export class Delivery {
   }
 }
 
-/** Waits for some work. @throws DeliveryInterrupted if the work fails because it was aborted */
+/** Waits for work that fails only if it is aborted. @throws DeliveryInterrupted if the work fails */
 function uninterrupted<T>(work: Promise<T>): Promise<T> {
   return work.catch((cause) => Promise.reject(new DeliveryInterrupted('the service stops', { cause })));
 }

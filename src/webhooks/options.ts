@@ -17,7 +17,7 @@ const httpHandlerOptions = () =>
     .strictObject({
       type: z.literal('http').describe('Sends events to URLs.'),
       ...commonOptions,
-      url: urlList().describe('URL that receives the events. Of several URLs, the next one is tried when one fails.'),
+      url: urlList().describe('URL that receives the events. If there are several URLs and one fails, the next one is tried.'),
       request_method: z
         .string()
         .toLowerCase()
@@ -62,7 +62,8 @@ const httpHandlerOptions = () =>
     .transform((options, context) => {
       const issue = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
       const ours = options.headers.find(([name]) => /^webhook-(id|timestamp|signature)$/i.test(name));
-      if (ours && options.signing_secret.length > 0) issue('headers', `"${ours[0]}" is set by the signature; remove it or signing_secret`);
+      if (ours && options.signing_secret.length > 0)
+        issue('headers', `"${ours[0]}" is set when requests are signed; remove it here, or remove signing_secret`);
       const { extra_data } = options;
       if (options.http_content_type === 'cloudevents' && !isEmptyExtra(extra_data))
         issue('extra_data', 'must be empty when http_content_type is cloudevents: a CloudEvent has no room for it');
@@ -72,7 +73,7 @@ const httpHandlerOptions = () =>
     });
 
 /**
- * An entry of `event_handlers`. The schema is created only when it is needed, because it is an eighth of all schemas, and most
+ * An entry of `event_handlers`. The schema is created only when it is needed, because it makes up an eighth of all schemas, and most
  * configurations have no handlers.
  */
 export const eventHandlerOptions = z.lazy(() =>

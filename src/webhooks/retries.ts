@@ -34,7 +34,7 @@ export type RetryOptions = Pick<
 /** Maximum wait that a receiver can request, in milliseconds. */
 export const longestWaitMs = 86_400_000;
 
-/** Minimum pause in seconds with `retry_for`. Without it, requests to a receiver that is down could follow each other without a pause. */
+/** Minimum pause in seconds with `retry_for`. Without this minimum, requests to a receiver that is down could follow without a pause. */
 const leastIncreaseS = 1;
 
 /**

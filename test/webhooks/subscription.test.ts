@@ -87,7 +87,7 @@ test('filters that cannot be are refused with a reason', () => {
     [{ data_filter: 'path' }, /member, expression/],
     [{ data_filter: 'path, e/(/' }, /does not parse/],
     [{ headers: 'Transfer-Encoding: chunked' }, /belongs to the connection/],
-    [{ headers: 'Webhook-Id: 1', signing_secret: 'whsec_AAAA' }, /set by the signature/],
+    [{ headers: 'Webhook-Id: 1', signing_secret: 'whsec_AAAA' }, /set when requests are signed/],
     [{ signing_secret: 'whsec_not base64' }, /must be base64/],
   ] as const) {
     const result = eventHandlerOptions.safeParse({ type: 'http', url: 'http://127.0.0.1/', ...filters });

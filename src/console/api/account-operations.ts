@@ -42,9 +42,9 @@ const revokedGrants = z.object({
 export const accountOperations: Record<string, Operation> = {
   'GET /api/accounts': {
     id: 'listAccounts',
-    summary: 'Accounts: those of the configuration and of accounts files, and those that an endpoint accepted.',
+    summary: 'Accounts: those of the configuration and of accounts files, and those that an authentication endpoint accepted.',
     description:
-      'By name, page by page. Accounts of endpoints are listed if sessions or the journal mention them. The usage of accounts with a quota is counted for at most 1.5 seconds per page.',
+      'Sorted by name. An account that only an authentication endpoint knows is listed if a session or the journal mentions it. The usage of accounts with a quota is counted for at most 1.5 seconds per page.',
     query: accountQuery,
     reply: ['A page.', accountPage],
     refusals: [400],
@@ -115,7 +115,7 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
       id: ofGrants('revoke'),
       summary: `Revoke ${name.toLowerCase()}; sessions and transfers that were opened with them end within a second.`,
       body: grantOrder,
-      reply: ['Those that ended.', revokedGrants],
+      reply: [`The ${name.toLowerCase()} that were revoked.`, revokedGrants],
       refusals: [400],
     },
   };
@@ -143,7 +143,7 @@ function itemOperations(name: keyof typeof shownItems, listed: string, removed?:
         id: ofItems('remove'),
         summary: removed,
         query: removedItems,
-        reply: ['How many there were.', removedCount],
+        reply: ['The number of removed items.', removedCount],
         refusals: [400],
       },
     }),

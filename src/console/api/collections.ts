@@ -61,7 +61,7 @@ export function answerFound(c: ConsoleContext, items: readonly object[]): Respon
   return answerJson(c, { items: found.slice(0, limit), total: found.length });
 }
 
-/** Answers `DELETE`: removes the selected items, or all with `all=1`. Emits `administratorAction` if there were any. */
+/** Answers `DELETE`: removes the selected items, or all with `all=1`. Emits `administratorAction` if any were removed. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const { name: by } = requireAdministrator(c);
@@ -71,7 +71,7 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-/** Maximum number of trash items in one request to restore them. A body with this many IDs is not too large. */
+/** Maximum number of trash items in one request to restore them. A body with this many IDs is below the size limit of bodies. */
 const maxRestored = 1000;
 
 export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
@@ -104,7 +104,7 @@ export async function restoreItems(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { results });
 }
 
-/** Returns a text for people that names up to 20 items, and says how many more there are. */
+/** Returns a text that names up to 20 items, and says how many more there are. */
 function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
@@ -113,7 +113,7 @@ function describeItems(items: readonly Item[]): string {
   return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
 }
 
-/** Maximum number of held uploads in one request. A body with this many IDs is not too large. */
+/** Maximum number of held uploads in one request. A body with this many IDs is below the size limit of bodies. */
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });

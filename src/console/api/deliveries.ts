@@ -95,7 +95,7 @@ export async function showReplay(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.replays.find(pathPart(c, 'id')));
 }
 
-/** Answers `GET /api/replays/{id}/results` with a line for each request sent so far. */
+/** Answers `GET /api/replays/{id}/results` with the results so far, one per line. */
 export async function showReplayResults(c: ConsoleContext): Promise<Response> {
   const results = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
   return answerText(c, results, { headers: { 'content-type': 'application/x-ndjson' } });

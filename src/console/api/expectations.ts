@@ -18,13 +18,13 @@ export async function listExpectations(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { expectations: await c.env.service.sources.expectations().list() });
 }
 
-/** Answers `GET /api/occurrences` with the occurrences of all expectations, usually from a day ago until a day from now. */
+/** Answers `GET /api/occurrences` with the occurrences of all expectations, by default from a day ago until a day from now. */
 export async function listDue(c: ConsoleContext): Promise<Response> {
   const parameters = Parameters.fromQuery(c.env.query, ['since', 'until']);
   const nowMs = c.env.service.clock.nowMs();
   const [sinceMs, untilMs] = [parameters.timeMs('since') ?? nowMs - dayMs, parameters.timeMs('until') ?? nowMs + dayMs];
   if (untilMs < sinceMs || untilMs - sinceMs > maxDays * dayMs)
-    throw new ServiceError('bad-request', `"until" must be at most ${maxDays} days after "since".`);
+    throw new ServiceError('bad-request', `"until" must not be before "since", or more than ${maxDays} days after it.`);
   const occurrences = await c.env.service.sources.expectations().between(sinceMs, untilMs);
   return answerJson(c, { occurrences: occurrences.slice(-maxShown), total: occurrences.length });
 }

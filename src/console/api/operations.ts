@@ -40,13 +40,13 @@ const dueList = z.object({
   total: z.int().min(0),
 });
 /**
- * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. There it must be nullable,
- * but a `$ref` of OpenAPI 3.0 cannot be.
+ * A copy of `toldOccurrence`. If the original were itself a reply, other replies would refer to it by `$ref`. In some of them, the
+ * occurrence can be null, and OpenAPI 3.0 has no nullable `$ref`.
  */
 const decidedOccurrence = z.object(toldOccurrence.shape);
 const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
 const excuseRequest = whichOccurrence.extend({ reason: z.string() });
-const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('Time from which the files are late or missing.') });
+const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('New deadline: after it, the files are late or missing.') });
 
 /** The operations on expectations, by method and path. */
 const expectationOperations = {
@@ -78,7 +78,7 @@ const expectationOperations = {
   },
   'POST /api/expectations/{uuid}/expect-again': {
     id: 'expectOccurrenceAgain',
-    summary: 'Expect the files of an occurrence once more: earlier files do not count.',
+    summary: 'Expect the files of an occurrence again: files that have arrived so far do not count.',
     body: expectAgainRequest,
     reply: ['The occurrence.', decidedOccurrence],
     refusals: [404, 409],
@@ -273,7 +273,8 @@ export const operations: Record<string, Operation> = {
   ...expectationOperations,
   'POST /api/explain': {
     id: 'explainDecision',
-    summary: 'How the running configuration decides about a request or a login, as `svc explain --json` prints it. No endpoint is asked.',
+    summary:
+      'How the running configuration decides about a request or a login, like `svc explain --json`. No authentication endpoint is asked.',
     body: explainRequest,
     reply: ['The decision, step by step.', decision],
   },
@@ -290,7 +291,7 @@ export const operations: Record<string, Operation> = {
     id: 'showConfiguration',
     summary: 'The running configuration, with secrets masked.',
     description:
-      'These are masked: passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
+      'These are masked: passwords, hashes, keys, values of headers, everything that comes from a variable or a file, and in URLs the user name and the query.',
     reply: ['The options in force, including defaults; `file` is null without a configuration file.', runningConfiguration],
   },
   'GET /api/configuration/findings': {
@@ -308,7 +309,7 @@ export const operations: Record<string, Operation> = {
   'POST /api/configuration/reload': {
     id: 'reloadConfiguration',
     summary: 'Reload the configuration file on each node, as `svc reload --json` does.',
-    reply: ['The result; a file that is refused changes nothing at its node.', reloadOfAll],
+    reply: ['The result. A node that refuses its configuration file keeps its configuration.', reloadOfAll],
   },
 };
 

@@ -51,7 +51,7 @@ export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
-  // Clients know URLs only without their secrets, so the URL of a request can stand for several suspended URLs.
+  // Clients know URLs only without their secrets, so the URL in a request can stand for several suspended URLs.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);

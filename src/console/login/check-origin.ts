@@ -8,7 +8,7 @@ import type { ConsoleExchange, ConsoleMiddleware } from '../environment.ts';
 /** Name of the session cookie. */
 export const sessionCookie = 'svc_console';
 
-/** Returns whether a request changes nothing (RFC 9110 §9.2.1). */
+/** Returns whether a request only reads: its method is GET or HEAD (safe methods, RFC 9110 §9.2.1). */
 export function isReading({ method }: ConsoleExchange): boolean {
   return method === 'GET' || method === 'HEAD';
 }

@@ -40,7 +40,7 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   return next();
 };
 
-/** Returns the valid session of a request's cookie. */
+/** Returns the session that the cookie of a request names; undefined if there is no such session. */
 function findSession({ incoming, service }: ConsoleExchange) {
   const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
   const session = id === undefined ? undefined : service.sessions.find(id);

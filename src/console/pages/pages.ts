@@ -82,7 +82,7 @@ const shellHeaders = {
   vary: 'accept-language, cookie',
 };
 
-/** Answers `GET /` with the frame of the only page, which contains no data. Other addresses get it with status 404. */
+/** Answers `GET /` with the frame of the only page, which contains no data. Other paths get the frame with status 404. */
 export function showShell(c: ConsoleContext, status = 200): Response {
   const body = shell({ language: readLanguage(c.env), theme: readTheme(c.env) });
   return new Response(body, { status, headers: { ...replyHeaders(c), ...shellHeaders } });

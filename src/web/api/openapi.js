@@ -1,7 +1,7 @@
 // Starts Swagger UI with this service's own API description. It loads nothing from other origins: no validator badge, no remote documents.
 const darkSystem = matchMedia('(prefers-color-scheme: dark)');
 
-/** Shows the colours of the page frame, which follow the reader's choice or the system. */
+/** Gives Swagger UI the colours of the page frame, which follow the reader's choice or the system. */
 function showColours() {
   const { classList, dataset } = document.documentElement;
   classList.toggle('dark-mode', dataset.theme === undefined ? darkSystem.matches : dataset.theme === 'dark');

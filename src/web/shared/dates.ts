@@ -79,7 +79,7 @@ export function showDate(place: HTMLElement): void {
   place.replaceChildren(make('time', capitalised(shown)), make('span.hidden', ` (${rest})`));
 }
 
-/** Like `showDate`, but for a time within a phrase. A future time is a time of today or tomorrow, or a date with the time of day. */
+/** Like `showDate`, but for a time within a phrase. A future time is shown as today, tomorrow or a date, with the time of day. */
 export function showDateInPhrase(place: HTMLElement): void {
   const [timeMs, nowMs] = [elementTime(place), Date.now()];
   if (timeMs - nowMs > minuteMs) {

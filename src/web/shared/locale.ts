@@ -22,7 +22,7 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
-/** Creates the text function of a part that contains its texts in all languages. */
+/** Creates the text function of a part of the script that contains its own texts in all languages. */
 export function partTexts<Name extends string>(
   all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
 ) {

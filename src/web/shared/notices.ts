@@ -38,7 +38,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   return remove;
 }
 
-/** Shows the message that the service wrote into the page after a form. */
+/** Shows the message that the service wrote into the page after a form was sent. */
 export function startNotices(): void {
   for (const told of byId('notices').querySelectorAll('p')) {
     told.remove();

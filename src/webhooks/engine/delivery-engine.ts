@@ -56,7 +56,7 @@ export interface EngineDependencies {
   log: Log;
 }
 
-/** The suspensions and the request rate of a handler. They are kept if the options of the handler change. */
+/** The suspended URLs and the request rate of a handler. Both are kept when the options of the handler change. */
 interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;

@@ -43,8 +43,8 @@ export interface NodeShare {
 }
 
 /**
- * The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made. If that is not known yet, `willBeMade`
- * resolves to it.
+ * The outcome of a delivery for which an upload waits. `isMade` says whether the delivery was made. If that is not known yet, the promise
+ * `willBeMade` resolves to the same answer.
  */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
@@ -95,7 +95,7 @@ export interface DeliveryStore {
   declare(handlers: readonly string[], known: readonly string[]): Promise<void>;
   /** @returns undefined while another node owns the handler. @throws ServiceError `unavailable` */
   acquire(handler: WebhookHandler, share: NodeShare): Promise<Ownership | undefined>;
-  /** Returns an operator's request for a handler, as the last `refresh` read it. */
+  /** Returns the newest request of an operator for a handler, as the last `refresh` read it; undefined if there is none. */
   order(handler: string): HandlerOrder | undefined;
   /** Reads the requests for all handlers again. @throws ServiceError `unavailable` */
   refresh(): Promise<void>;

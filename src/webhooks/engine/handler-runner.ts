@@ -25,7 +25,8 @@ const readAgainMs = 1000;
 const forgottenAfterMs = 31 * 86_400_000;
 
 /**
- * A running request, made by this runner or by an upload that waits for the handler. The handler's position stays before the oldest one.
+ * A running request, made by this runner or by an upload that waits for the handler. The handler's position stays before the oldest running
+ * request.
  */
 interface Flight {
   from: LogPosition;
@@ -67,7 +68,7 @@ export class HandlerRunner {
     this.status = status;
     this.#cursor = from;
     this.#dependencies = dependencies;
-    // Each running request adds a listener, and the number of uploads is unlimited.
+    // Each running request adds a listener, and any number of uploads can wait. Node.js must not warn about many listeners.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
@@ -198,7 +199,7 @@ export class HandlerRunner {
       try {
         return await reader.next(this.#cursor);
       } catch (error) {
-        this.#dependencies.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
+        this.#dependencies.log.error('the journal could not be read; this is tried again', { handler: this.handler.uuid, reason: error });
         const { signal } = this.#draining;
         await this.#dependencies.clock.sleep(readAgainMs, signal).catch(() => {});
         if (signal.aborted) return { events: [], next: this.#cursor };
@@ -220,7 +221,8 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // Until the outcome of a delivery for an upload is known, the position stays before the event, so that a restart repeats the delivery.
+  // Whether the event was already delivered while an upload waited. Until that is known, the position stays before the event, so that a
+  // restart repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -256,7 +258,7 @@ export class HandlerRunner {
         return;
       }
       this.#dependencies.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
-      delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
+      delivered = notDelivered(batch, `the request could not be rendered or sent: ${(error as Error).message}`);
     }
     for (const sent of batch) this.#waiting.delete(sent.event.uuid);
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';

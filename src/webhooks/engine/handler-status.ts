@@ -6,7 +6,7 @@ import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
-/** Maximum number of events of a batch in one log line. The delivery record has all of them. */
+/** Maximum number of event UUIDs in one log line. The delivery record has the UUIDs of all events of the request. */
 const maxUuidsInLog = 100;
 
 /** Reports the outcomes of a handler's deliveries as events and in the log. Stops the handler after too many failures. */
@@ -54,7 +54,7 @@ export class HandlerStatus {
   /** Reports that an internal error stopped the handler (`componentStopped`). */
   broke(error: unknown): void {
     this.#state = 'stopped';
-    this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
+    this.#log.error('an internal error stopped an event handler', { handler: this.handler.uuid, reason: error });
     this.#stop('an internal error, see the log');
   }
 

@@ -113,7 +113,7 @@ export class LocalHandler implements BlockingHandler {
     this.#wake.abort();
   }
 
-  /** Stops deliveries for uploads. */
+  /** Makes uploads no longer wait for this handler. */
   unregister(): void {
     this.#unregister?.();
     this.#unregister = undefined;
@@ -135,7 +135,10 @@ export class LocalHandler implements BlockingHandler {
     this.#status.handler.close();
   }
 
-  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Does nothing if the handler has stopped. */
+  /**
+   * Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Sends nothing if the handler does not want the event,
+   * or does not run.
+   */
   async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
     const status = this.#status;
     const { handler } = status;
@@ -233,7 +236,7 @@ export class LocalHandler implements BlockingHandler {
     try {
       if (this.#status.state !== 'running') this.renew();
     } catch (error) {
-      log.error('an event handler cannot continue; it is tried again', { handler: this.#uuid, reason: error });
+      log.error('an event handler cannot start; this is tried again', { handler: this.#uuid, reason: error });
       return undefined;
     }
     const runner: HandlerRunner = new HandlerRunner(this.#status, owned.position, {
@@ -255,10 +258,13 @@ export class LocalHandler implements BlockingHandler {
     return runner;
   }
 
-  /** Keeps the handler until it is ended, its runner ends, another node should take it over, or the ownership is lost. */
+  /**
+   * Keeps the handler until one of these happens: `end` is called, the runner ends, an operator pauses the handler or starts it again after
+   * it stopped, this node owns too many handlers, or the ownership is lost.
+   */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Time of the newest operator's request before the handler stopped. Only a later request starts the handler again.
+    // Time of the last request that an operator made before the handler stopped. Only a later request starts the handler again.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {

@@ -3,9 +3,9 @@ import { eventVariable, isKnownVariable } from '../../events/variables.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
 
-/** The parts of a URL in the configuration to which files are sent. */
+/** The parts of a configured URL to which files are sent. */
 export interface TargetUrl {
-  /** The text of the configuration. */
+  /** The URL as it is in the configuration. */
   text: string;
   kind: 'put' | 's3' | 'sftp';
   /** The part before the path: `https://host:8443`, `s3://bucket` or `sftp://user@host`. */
@@ -57,7 +57,7 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * Returns the path of a file at the target, as segments that are not encoded. Only a variable with a path can add segments.
+ * Returns the path of a file at the target, as segments that are not encoded. Only the values of `pathVariables` can add segments.
  *
  * @throws ServiceError `name-invalid` for a value that would lead out of the folder of the URL, or that is not a valid name at the target
  */

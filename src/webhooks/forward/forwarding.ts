@@ -121,7 +121,7 @@ export class Forwarding implements Sender {
   }
 
   /**
-   * Opens the file of an event. A replay also looks for it at the path to which it was moved.
+   * Opens the file of an event. A replay also looks for the file at the path to which an earlier delivery moved it.
    *
    * @returns undefined if the file is gone because it was sent before
    * @throws ServiceError `not-found` if the file is gone for another reason

@@ -39,7 +39,7 @@ export interface ForwardRecords {
   /**
    * Deletes or moves the file, unless it was changed or replaced after it was opened.
    *
-   * @throws ServiceError if the file could not be moved or deleted; the event about that was emitted before
+   * @throws ServiceError if the file could not be moved or deleted, after an event has reported this
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -88,11 +88,11 @@ export interface ForwardMeans {
   open(event: ServiceEvent, movedTo?: readonly string[]): ForwardedFile;
   /** @throws Error with the reason why there is no connection */
   connectSftp(login: SftpLogin): Promise<SftpConnection>;
-  /** Undefined in commands, because they cannot write to the journal. */
+  /** Undefined in a command of svc, which cannot write to the journal. */
   records?: ForwardRecords | undefined;
 }
 
-/** Thrown if the file changed while it was sent. The target has no file with the final name, or still has the previous one. */
+/** Thrown if the file changed while it was sent. The target has no file with the final name, or still has the previous file. */
 export class FileChanged extends Error {}
 
 /** Thrown if the target did not accept the file. */

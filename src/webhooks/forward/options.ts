@@ -19,14 +19,14 @@ const afterSending = z
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}; otherwise all files would get the same name' });
   });
 
-/** The options of a `forward` entry before defaults and fixed values are added. */
+/** The options of a `forward` entry, without the checks and fixed values that `forwardOptions` adds. */
 const forwardShape = () =>
   z
     .strictObject({
       type: z.literal('forward').describe('Sends the files themselves: to an HTTPS server, to S3 or to an SFTP server.'),
       ...commonOptions,
       url: textList().describe(
-        'URL to which files are sent: `https://host/folder/{path}`, `s3://bucket/folder/{path}` or `sftp://user@host/folder/{path}`, with variables of events. Of several URLs, the next one is tried when one fails.',
+        'URL to which files are sent: `https://host/folder/{path}`, `s3://bucket/folder/{path}` or `sftp://user@host/folder/{path}`, with variables of events. If there are several URLs and one fails, the next one is tried.',
       ),
       headers: requestHeaderLines().default([]).describe('Headers sent with every PUT, `Name: value`.'),
       username: optionalText().default('').describe('User name for HTTP Basic.'),

@@ -10,7 +10,7 @@ import type { ForwardOptions } from './options.ts';
 
 const largestReplyBytes = 1024 * 1024;
 
-/** Creates the endpoint of a target. @param options options of the handler */
+/** Creates the HTTP client for a target. @param options options of the handler */
 export function targetEndpoint(
   { headers, username, password, timeout }: Pick<ForwardOptions, 'headers' | 'username' | 'password' | 'timeout'>,
   { clock, caPem }: { clock: Clock; caPem: string | undefined },
@@ -73,7 +73,7 @@ export class PutTarget implements Target {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];
     if (has !== undefined && has !== digest.toString('base64'))
-      throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest differs`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but the Repr-Digest of the target differs`, recordReply(reply));
   }
 
   // The test uses OPTIONS, because such a request sends no file. Any status shows that the target answers.

@@ -73,7 +73,7 @@ export class S3Target implements Target {
     return { digest: digest.toString('hex'), status, reason };
   }
 
-  /** Sends a part of a file with PUT. @returns the reply @throws the errors of `Target.send` */
+  /** Sends a file, or a part of a file, with PUT. @returns the reply @throws the errors of `Target.send` */
   async #put(
     path: string,
     query: Query,
@@ -98,7 +98,7 @@ export class S3Target implements Target {
     const reply = this.#taken(result);
     const told = reply.headers.find(([name]) => name === 'x-amz-checksum-sha256')?.[1];
     if (told !== undefined && told !== digest.toString('base64'))
-      throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));
     return reply;
   }
 
@@ -134,7 +134,7 @@ export class S3Target implements Target {
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
     // A checksum without the number of parts covers the whole file, and cannot be compared with the checksums of the parts.
     if (told?.includes('-') && told !== together)
-      throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but the storage reports a different checksum`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
   }
 
@@ -251,7 +251,10 @@ function splitParts(sizeBytes: number): Part[] {
   });
 }
 
-/** Whether a stored part has the same content. Compares the checksums. If there is none, compares the ETag, which is usually the MD5. */
+/**
+ * Whether a stored part has the same content as the part of the file. Compares the checksums. If the storage has no checksum, compares the
+ * ETag, which is usually the MD5.
+ */
 function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
   if (sizeBytes !== end - begin) return false;
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');

@@ -47,7 +47,7 @@ export class SftpTarget implements Target {
 
   close(): void {}
 
-  /** Runs `work` with a connection. After the timeout, aborts it. */
+  /** Runs `work` with a connection. After the timeout, aborts the work. */
   async #connected<T>(signal: AbortSignal | undefined, work: (connection: SftpConnection, ended: AbortSignal) => Promise<T>): Promise<T> {
     const { timeout, password, key_path, known_hosts_path } = this.#options;
     const over = new AbortController();

@@ -22,7 +22,7 @@ export function parseWindow(text: string, timeZone: string): SendingWindow | und
   return toMinute > dayMinutes || fromMinute === toMinute % dayMinutes ? undefined : { fromMinute, toMinute, timeZone };
 }
 
-/** Returns the milliseconds until the window opens, if no change to or from daylight saving time comes first; 0 while it is open. */
+/** Returns the milliseconds until the window opens, provided that daylight saving time does not begin or end before; 0 while it is open. */
 export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
   const wallMs = wallClock(nowMs, timeZone) % (dayMinutes * minuteMs);
   const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];

@@ -45,7 +45,7 @@ interface ExtraData {
 /** Names of members whose values are treated as secrets. */
 export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
-/** Replaces a secret in records and displays. */
+/** The text that replaces a secret in records and displays. */
 export const mask = '***';
 
 /** Masks the secrets in `extra_data`, for records and displays. */

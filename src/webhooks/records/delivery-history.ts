@@ -31,7 +31,7 @@ export class DeliveryHistory {
   /**
    * Reads all records. This takes about 40 bytes of memory for each event and handler, and three times as much with UUIDs.
    *
-   * @param byUuid whether events without a position in the journal must be found
+   * @param byUuid whether the caller looks for events without a position in the journal, such as events from a file
    * @throws ServiceError `too-large` if `maxEvents` is exceeded
    */
   static async read(

@@ -35,7 +35,7 @@ export class DeliveryLog {
     this.#segments = new SegmentChain({ ...options, ...segments });
   }
 
-  /** Opens the record of the service. Only one process writes it. Its retention also removes the records of manual deliveries. */
+  /** Opens the service's record of deliveries, which only one process writes. Its retention also removes records of manual deliveries. */
   static open(options: DeliveryLogOptions): DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }

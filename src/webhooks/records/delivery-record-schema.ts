@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text, or as the texts
- * before and after the lines of the journal.
+ * The body or query of a request in its record, from which the same bytes can be sent again. A body is kept as a text. A JSON body is kept
+ * as the texts before and after the events, because the events are in the journal.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -50,7 +50,7 @@ export const recordedFile = z.strictObject({
   path: z.string().describe('Path of the account.'),
   size: z.number().describe('Bytes.'),
   digest: z.string().describe('SHA-256, in hexadecimal.'),
-  after: z.string().exactOptional().describe('Why it was not moved or deleted afterwards.'),
+  after: z.string().exactOptional().describe('The reason why the file was not moved or deleted after it was sent.'),
 });
 export type RecordedFile = z.infer<typeof recordedFile>;
 
@@ -109,7 +109,9 @@ const dryResult = z.strictObject({
   delivery: z
     .string()
     .nullable()
-    .describe('The newest delivery that begins with the same event; null if there is none, or if its request is no longer known.'),
+    .describe(
+      'ID of the newest delivery to this handler with the same first event; null if there is none, or if its request is no longer known.',
+    ),
   differences: z
     .array(z.string())
     .nullable()

@@ -64,7 +64,7 @@ async function* deliveredEvents(
       const events = handler && (await readRecordedEvents(delivery.record, lines));
       if (!delivery) bad.missing(id, 'the delivery is no longer recorded');
       else if (!handler) bad.missing(id, `the event handler "${delivery.record.handler}" is not configured, or was not chosen`);
-      else if (!events) bad.missing(id, 'the journal does not have its events any more');
+      else if (!events) bad.missing(id, 'the journal no longer has the events of this delivery');
       for (const sent of events ?? []) {
         const key = `${handler?.uuid} ${sent.event.uuid}`;
         if (!handler || yielded.has(key)) continue;
@@ -147,7 +147,7 @@ export class ReplayJob {
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
-    // Only earlier events are sent. Later events include those about the outcomes of this job.
+    // Only events before the current end of the journal are sent, because later ones include events about the outcomes of this job.
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }
 

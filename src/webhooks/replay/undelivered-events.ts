@@ -19,7 +19,7 @@ export interface ReplayedJournal extends SearchedJournal {
 export interface UndeliveredEvents {
   /** Whether a handler that wants the event did not receive it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether a configured handler that wants the event did not receive it, or a removed handler failed to deliver it. */
+  /** Whether an enabled handler that wants the event did not receive it, or any handler, even a removed one, failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
 }
 

@@ -6,20 +6,20 @@ import type { Operation } from './operation.ts';
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
   400: ['BadRequest', 'The request is malformed.'],
   401: ['Unauthorized', 'Nobody is logged in, or the name or password is not correct.', 'WWW-Authenticate'],
-  403: ['Forbidden', 'The role does not allow it, or the request comes from a page of another origin.'],
+  403: ['Forbidden', 'The role does not allow the request, or the request comes from a page of another origin.'],
   404: ['NotFound', 'Nothing exists at this path.'],
-  409: ['Conflict', 'The current state does not allow it.'],
+  409: ['Conflict', 'The current state does not allow the request.'],
   413: ['TooLarge', 'The body is too large.'],
   415: ['MediaTypeUnsupported', 'The body is not application/json.'],
   429: ['TooManyRequests', 'The address is banned at present, or too many requests are waiting.', 'Retry-After'],
-  503: ['Unavailable', 'It cannot be done at present; the message says why.', 'Retry-After'],
+  503: ['Unavailable', 'The request cannot be answered at present; the message says why.', 'Retry-After'],
   507: ['StorageFull', 'The journal cannot record the change, so it was not made.'],
 };
 
 const headers = {
   'Set-Cookie': { description: 'The session, `svc_console`.', schema: { type: 'string' } },
-  'WWW-Authenticate': { description: '`Basic` for requests that sent it, else `session`.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': { description: '`Basic` for requests with `Authorization`, otherwise `session`.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } },
   'Content-Disposition': { description: '`attachment` with the name of the file.', schema: { type: 'string' } },
   Location: { description: 'URL of the new replay.', schema: { type: 'string' } },
 };

@@ -7,12 +7,14 @@ export const accountView = z.object({
   name: text,
   source: z
     .enum(['configuration', 'accounts_file', 'login'])
-    .describe('How svc knows the account. `login`: an authentication endpoint accepted it, and the journal or a session mentions it.'),
-  method: text.describe('UUID of its authentication method; empty if it is not known.'),
+    .describe(
+      'How svc knows the account. `login`: an authentication endpoint accepted a login of the account, and the journal or a session mentions the account.',
+    ),
+  method: text.describe('UUID of the authentication method of the account; empty if it is not known.'),
   enabled: z.boolean().describe('False if the account or its group is disabled.'),
   problem: text.describe('Why nobody can log in to the account as it is configured; empty if there is no such reason.'),
-  group: text.describe('UUID of its group; empty if it is not known.'),
-  home: text.describe('Home folder on disk; empty if only the endpoint knows it.'),
+  group: text.describe('UUID of the group of the account; empty if it is not known.'),
+  home: text.describe('Home folder on disk; empty if only the authentication endpoint knows it.'),
   quota_bytes: count.nullable().describe('Null without a quota.'),
   used_bytes: count.nullable().describe('Bytes that count towards the quota; null without a quota, and until they are counted.'),
   last_login: z
@@ -21,7 +23,7 @@ export const accountView = z.object({
     .describe('The newest login in the journal. Null if none was found; while `logins_complete` is false, one may still be found.'),
   sessions: z
     .array(z.object({ service: text.describe('UUID.'), count, last_used: time }))
-    .describe('Its sessions at each service where it has any.'),
+    .describe('The sessions of the account, one item for each service where it has any.'),
 });
 export type AccountView = z.infer<typeof accountView>;
 

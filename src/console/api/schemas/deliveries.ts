@@ -28,7 +28,7 @@ export const deliveryQuery = z.object({
   kind: text.describe('`deliveries` (made by the service) or `replays` (made by hand).'),
   since: time.describe('Earliest time.'),
   until: time.describe('End of the time range, excluded.'),
-  event_id: text.describe(`Such as ${eventIds.fileUploaded}.`),
+  event_id: text.describe(`ID of a kind of event, such as ${eventIds.fileUploaded}.`),
   event_uuid: text.describe('UUID of an event.'),
   limit: z.int().min(1).max(500).default(50).describe('Maximum number of items on a page.'),
   cursor: text.describe('`next` of the previous page.'),

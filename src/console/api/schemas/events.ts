@@ -48,7 +48,7 @@ export const eventPageQuery = eventQuery.extend({
 /** The reply to `GET /api/events`. */
 export const eventPage = z.object({
   events: z.array(eventView),
-  begin: text.describe('Position of the first event of the page; a live stream from here has all later events.'),
+  begin: text.describe('Position in the journal at which the page begins; a live stream from here has all later events.'),
   next: text.nullable(),
   searched: z.object({ files: count, bytes: count }),
   is_complete: z.boolean(),

@@ -4,7 +4,7 @@ import { count, counts, failure, method, service, text, time, transfer } from '.
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
 /** Member `incomplete` of replies that cover all nodes. */
-export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are.');
+export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are shown.');
 
 /** An event handler. */
 export const handlerView = z.object({
@@ -12,16 +12,16 @@ export const handlerView = z.object({
   name: text,
   enabled: z.boolean(),
   state: z.enum(['running', 'stopped', 'paused', 'disabled']),
-  reason: text.describe('Reason why it does not run; empty if it runs.'),
+  reason: text.describe('Reason why the handler does not run; empty if it runs.'),
   waiting_events: count,
   oldest_waiting_seconds: z.number().nonnegative(),
   rate_per_minute: z.number().nonnegative(),
   suspended_urls: z.array(z.object({ url: text, until: time })),
   urls: z.array(text).describe('URLs of the configuration, without their queries.'),
-  is_failing: z.boolean().describe('Whether all deliveries of the last hour failed, or the last three.'),
+  is_failing: z.boolean().describe('Whether the last three deliveries failed, or all deliveries of the last hour.'),
   last_hour: z
     .array(z.object({ delivered: count, failed: count.describe('Failed or discarded.') }))
-    .describe('Requests made by the service, without retries, in each five minutes of the last hour; the newest last.'),
+    .describe('Number of requests that the service made, not counting retries, in each five minutes of the last hour; the newest last.'),
   last_error: text.describe('Reason of the latest failure in the last hour; empty if there was none.'),
   last_error_time: time.nullable(),
   node: text.describe('Node that runs the handler; empty while none does.'),
@@ -34,7 +34,7 @@ export type HandlerList = z.infer<typeof handlerList>;
 
 /** A server of the installation. */
 export const nodeView = z.object({
-  node: text.describe('`server.name`, or the host name; with a suffix if several nodes have the same.'),
+  node: text.describe('`server.name`, or the host name; with a suffix if several nodes have the same name.'),
   uuid: text.describe('UUID of the data folder.'),
   phase: z
     .enum(['starting', 'ready', 'stopping', 'gone'])

@@ -23,25 +23,32 @@ export const eventFilter = z.strictObject({
 /** The body of `POST /api/replays`. */
 export const replayRequest = z
   .strictObject({
-    deliveries: texts.optional().describe('IDs of deliveries. Their events go to the same handlers, regardless of present filters.'),
+    deliveries: texts.optional().describe('IDs of deliveries. Their events go to the same handlers, regardless of the current filters.'),
     events: texts.optional().describe('UUIDs of events.'),
     filter: eventFilter.optional(),
-    failed: z.boolean().optional().describe('Only events that failed, were discarded or were never sent, and are not still waiting.'),
-    force: z.boolean().optional().describe('Also send what the filters of a handler exclude.'),
+    failed: z
+      .boolean()
+      .optional()
+      .describe(
+        'Only events whose delivery failed, was discarded or was never tried, and that no running or paused handler will still send.',
+      ),
+    force: z.boolean().optional().describe('Also send events that the filters of a handler exclude.'),
     handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
     stop_after_failures: z
       .int()
       .min(0)
       .max(10_000)
       .optional()
-      .describe('Stop after this number of failed requests in a row; 0 (the default) never.'),
+      .describe('Stop after this number of failed requests in a row; 0 (the default) means never.'),
     dry_run: z.boolean().optional().describe('Send nothing, but show what would be sent.'),
   })
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;
 
 /** The reply to `GET /api/replays/{id}`. */
-export const replayView = replay.extend({ node: text.describe('Node that runs it; other nodes know its progress two seconds later.') });
+export const replayView = replay.extend({
+  node: text.describe('Node that runs the replay; other nodes know its progress two seconds later.'),
+});
 export type ReplayView = z.infer<typeof replayView>;
 
 /** The reply to `GET /api/replays`. */
