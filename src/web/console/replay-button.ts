@@ -13,8 +13,8 @@ import { mayChange } from './session.ts';
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
 /**
- * Returns the request with which this window started a replay, even after a reload. With it, the page of a dry run can start the real
- * replay.
+ * Returns the request with which this browser tab started a replay, even after the page was reloaded. With this request, the page of a dry
+ * run can start the real replay.
  */
 export function askedReplay(id: string): ReplayRequest | undefined {
   const asked = sessionStorage.getItem(`replay ${id}`);

@@ -48,7 +48,7 @@ const columns: readonly Column<AccountView>[] = [
   { title: text('sessions_title'), cell: sessionsText, className: 'third-line' },
 ];
 
-/** Shows the accounts by name, page by page. */
+/** Shows the accounts, sorted by name, page by page. */
 export function accountList(signal: AbortSignal): SearchedPanel {
   let search = '';
   const table = makeTable<AccountView>(text('accounts'), text('accountsNone'), columns, ({ name }) => name);

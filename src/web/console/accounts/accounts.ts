@@ -38,7 +38,7 @@ export function showAccounts({ main, route: { query }, signal }: Stage): void {
   const load = showPanels(main, [accountList(signal), ...collections.map((collection) => collectionPanel(collection, signal))], signal);
 }
 
-/** Shows panels below buttons that lead to them. @returns a function that loads the items that contain a text into all of them */
+/** Shows panels below buttons that lead to them. @returns a function that makes each panel show its items that contain a text */
 function showPanels(main: HTMLElement, panels: readonly SearchedPanel[], signal: AbortSignal): (search: string) => Promise<void> {
   const counts = panels.map(() => make('span.count'));
   const leads = panels.map(({ title, element }, index) => {

@@ -14,7 +14,7 @@ import {
   statusNames,
 } from './query.ts';
 
-/** A suggestion for the bar. */
+/** A suggestion of the search bar. */
 interface Offer {
   /** Text that replaces the last word. If the text ends in `:`, the user continues with the value. */
   inserted: string;
@@ -31,7 +31,7 @@ export type SeenValues = (key: QueryKey) => Iterable<string>;
  * become chips when the search starts.
  *
  * @param search called with the new conditions
- * @param onProblem called after each check of the content. `isBad` says that it cannot be searched for
+ * @param onProblem called after each check of the content. `isBad` is true if a condition is not valid, so that no search is possible
  */
 export function queryBar(
   query: URLSearchParams,

@@ -109,7 +109,7 @@ const dueDay = ({ due }: ToldOccurrence): string => due.slice(0, 10);
 
 /**
  * Shows the days of occurrences as months, with the state of each day.
- * @param sinceMs time from which the expectation is active. What was missing before is no failure; NaN: nothing is known
+ * @param sinceMs time since which the expectation is active. Files that were missing before are no failure. NaN if the time is unknown
  */
 export function calendar(occurrences: readonly ToldOccurrence[], sinceMs: number): HTMLElement {
   const byDay = grouped(occurrences, dueDay);

@@ -58,7 +58,7 @@ export const nameColumn: Column<ToldOccurrence> = {
   cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
 };
 
-/** Returns the columns for the state and the files; operators also get one for their actions. @param reload called after an action */
+/** Returns the columns for the state and the files and, for operators, a column of actions. @param reload called after an action */
 export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
   const shown: Column<ToldOccurrence>[] = [
     { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), stateKinds[state]), className: 'narrow' },

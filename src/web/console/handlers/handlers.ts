@@ -115,7 +115,7 @@ const maxLooks = 12;
 /**
  * Waits up to three seconds until a started handler has delivered all waiting events.
  *
- * @returns the reason if it stopped again; otherwise undefined
+ * @returns the reason if the handler stopped again; otherwise undefined
  */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   let hasStarted = false;
