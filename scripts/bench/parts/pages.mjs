@@ -17,7 +17,7 @@ const executablePath = '/usr/bin/chromium';
 const figures = {
   rows: 'the first rows appear',
   complete: 'the whole page has arrived',
-  interactive: 'it is usable: the script has started, and no task takes more than 50 ms',
+  interactive: 'the page is usable (script started, no task above 50 ms)',
   scroll: 'longest task, scrolling through 400 rows a second',
   jump: 'longest task, to the end and back',
   filter: 'longest task, filtering',
@@ -199,7 +199,7 @@ export default async function pages({ isSmoke, home, group, builds }) {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...quiet] });
   return {
     load: `Chromium ${browser.version()}, slowed ${slowedTimes} times`,
-    each: `times from the press on the link of a folder of ${entries.toLocaleString('en')} files`,
+    each: `times counted from the click on a folder of ${entries.toLocaleString('en')} files`,
     rounds: 5,
     fill() {
       mkdirSync(join(home, 'list'));
