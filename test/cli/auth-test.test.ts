@@ -66,7 +66,7 @@ test('every outcome has its exit code, against the mock that produces it', async
   assert.deepEqual([refused.code, /no reply: the connection was refused/.test(refused.stdout)], [12, true]);
 });
 
-test('the account of the reply, as JSON and as text; the request with secrets masked', async (t) => {
+test('the account of the reply as JSON and as text; the request with masked secrets', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'account.json'), '{"home_folder_path":"/srv/a","permissions":[["allow-read"]]}');
   const { url, stdout } = await startMock(t, ['auth', '--accept', 'alice:marker-secret=account.json'], cwd);
@@ -104,7 +104,7 @@ test('the account of the reply, as JSON and as text; the request with secrets ma
   assert.equal(/marker/.test(shown.stdout + stdout()), false, 'no secret here, nor in what the mock prints');
 });
 
-test('--show-request --json has the masked request as a member', async (t) => {
+test('--show-request --json adds the masked request as a member', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'svc.config.json'),
@@ -144,7 +144,7 @@ test('--show-request --json has the masked request as a member', async (t) => {
   assert.equal('request' in JSON.parse(without.stdout), false);
 });
 
-test('reason texts in UTF-8 are shown as such, and cannot play tricks on a terminal', async (t) => {
+test('reason texts in UTF-8 are printed without control sequences for the terminal', async (t) => {
   const cwd = temporaryFolder(t);
   let reason = 'Gesperrt für Gäste – 停止';
   const server = createServer((socket) => {
@@ -241,7 +241,7 @@ test('the example: a suite in CI with a JUnit report', async (t) => {
   assert.deepEqual([bad.code, /case 1: expect/.test(bad.stderr)], [2, true]);
 });
 
-test('over SSH the group decides what is enough: a first of two is partial, a wrong kind is refused, a key and a password go together', async (t) => {
+test('over SSH the group decides: one factor of two is partial, a wrong type is refused, key and password together pass', async (t) => {
   const cwd = temporaryFolder(t);
   const key = makeKey(cwd, 'id');
   const ssh_keys = [publicKey(key)];

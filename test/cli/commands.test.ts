@@ -7,7 +7,7 @@ import { verifyPassword } from '../../src/accounts/passwords.ts';
 import { program, run, start } from '../support/child.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('init writes a configuration that validates, and never overwrites', async (t) => {
+test('init writes a valid configuration and never overwrites a file', async (t) => {
   const folder = temporaryFolder(t);
   const init = await run(t, ['init'], { cwd: folder });
   assert.equal(init.code, 0);
@@ -21,7 +21,7 @@ test('init writes a configuration that validates, and never overwrites', async (
   assert.match(again.stderr, /svc\.config\.yaml exists/);
 });
 
-test("init: a path that cannot be looked up is the caller's fault, not that of the program", async (t) => {
+test('init: a path that cannot be read is the fault of the caller, not of the program', async (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync('loop', join(cwd, 'loop'));
   for (const file of ['loop/svc.config.yaml', `${'a'.repeat(300)}.yaml`]) {
@@ -36,7 +36,7 @@ test("init: a path that cannot be looked up is the caller's fault, not that of t
   assert.match(dangling.stderr, /dangling\.yaml exists and is not overwritten/);
 });
 
-test('validate: 0, 1 and 2; --json on stdout alone; the alias', async (t) => {
+test('validate: exit codes 0, 1 and 2; --json alone on stdout; the alias', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'bad.yaml'), 'services:\n  web: {type: http, port: 99999}\n  w2: {type: ftp}\n');
   const bad = await run(t, ['validate', 'bad.yaml'], { cwd: folder });
@@ -78,7 +78,7 @@ test('the configuration is found under every name, and SVC_CONFIG names one', as
   }
   const js = temporaryFolder(t);
   writeFileSync(join(js, 'svc.config.js'), 'console.log("ran"); module.exports = {}');
-  // Where cosmiconfig would look for a configuration of its own.
+  // cosmiconfig reads its own configuration from this folder.
   mkdirSync(join(js, '.config'));
   writeFileSync(join(js, '.config/config.js'), 'console.log("ran"); module.exports = {}');
   writeFileSync(join(js, '.config/config.mjs'), 'console.log("ran"); export default {}');
@@ -112,7 +112,7 @@ test('schema describes both spellings of every option', async (t) => {
   assert.match(stdout, /Seconds without activity/);
 });
 
-test('help and version; a reader that goes away is no error', async (t) => {
+test('help and version; a reader that closes the pipe causes no error', async (t) => {
   const folder = temporaryFolder(t);
   const { version } = JSON.parse(readFileSync(join(process.env.SVC_ROOT ?? '.', 'package.json'), 'utf8'));
   const shown = (await start(t, ['--version'], { cwd: folder }).ended).stdout;
@@ -148,7 +148,7 @@ test('errors of options are one line that names the option and says what to do',
   }
 });
 
-test('the licences of svc and of all that is in it', async (t) => {
+test('svc prints its licence and those of all bundled packages', async (t) => {
   const { stdout, code } = await start(t, ['--licenses'], { cwd: temporaryFolder(t) }).ended;
   assert.equal(code, 0);
   for (const line of [/^svc [\d.]+: MIT$/m, /^hono [\d.]+: MIT$/m, /^ssh2 [\d.]+: MIT$/m, /^Permission is hereby granted/m])
@@ -156,7 +156,7 @@ test('the licences of svc and of all that is in it', async (t) => {
   assert.equal(/^Node\.js [\d.]+:/m.test(stdout), program.length === 1);
 });
 
-test('the one file works alone in an empty folder', async (t) => {
+test('the executable file works alone in an empty folder', async (t) => {
   const folder = temporaryFolder(t);
   copyFileSync(program.at(-1) as string, join(folder, 'svc'));
   const { NODE_PATH: _, ...env } = process.env;

@@ -21,7 +21,7 @@ function folder(t: TestContext): string {
   return cwd;
 }
 
-test('__complete knows commands, options, choices, UUIDs, accounts and event IDs, even of a configuration with errors', async (t) => {
+test('__complete knows commands, options, choices, UUIDs, accounts and event IDs, even with an invalid configuration', async (t) => {
   const cwd = folder(t);
   writeFileSync(join(cwd, 'other.yaml'), 'authentications: {elsewhere: {type: application}}');
   const cases: [string[], string[]][] = [
@@ -104,7 +104,7 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
   assert.deepEqual(complete('svc', 'hash'), ['hash-password']);
 });
 
-test('the fish script completes in a real fish, and zsh reads its own', async (t) => {
+test('the fish script completes in a real fish, and zsh accepts its script', async (t) => {
   if (!hasProgram(t, 'fish') || !hasProgram(t, 'zsh')) return;
   const cwd = folder(t);
   symlinkSync(program.at(-1) as string, join(cwd, 'svc'));
@@ -132,7 +132,7 @@ test('the fish script completes in a real fish, and zsh reads its own', async (t
   assert.deepEqual([zsh.status, zsh.stderr], [0, '']);
 });
 
-test('completion scripts of all shells; another shell is wrong use', async (t) => {
+test('completion scripts exist for all shells; an unknown shell is a usage error', async (t) => {
   const cwd = temporaryFolder(t);
   for (const shell of ['bash', 'zsh', 'fish']) {
     const end = await run(t, ['completion', shell], { cwd });
@@ -145,7 +145,7 @@ test('completion scripts of all shells; another shell is wrong use', async (t) =
   assert.equal((await run(t, ['completion', 'csh'], { cwd })).code, 2);
 });
 
-test('the manual page is free of roff errors and names every command and option', async (t) => {
+test('the manual page has no roff errors and names every command and option', async (t) => {
   const cwd = temporaryFolder(t);
   const page = (await run(t, ['man'], { cwd })).stdout;
   for (const command of ['serve', 'reload', 'validate', 'test', 'explain', 'init', 'events', 'mock auth', 'completion'])
@@ -177,7 +177,7 @@ test('every command has help with its exit codes or examples, within 80 columns'
   }
 });
 
-test('SIGINT and SIGTERM end a command with their codes, without a word', async (t) => {
+test('SIGINT and SIGTERM end a command silently with their exit codes', async (t) => {
   const cwd = temporaryFolder(t);
   for (const [signal, code] of [
     ['SIGINT', 130],
@@ -193,7 +193,7 @@ test('SIGINT and SIGTERM end a command with their codes, without a word', async 
   }
 });
 
-test('NO_COLOR, no colours off a terminal; SVC_DEBUG shows stacks; SVC_LOG_LEVEL and SVC_LOG_FORMAT', async (t) => {
+test('NO_COLOR, no colours without a terminal; SVC_DEBUG shows stacks; SVC_LOG_LEVEL and SVC_LOG_FORMAT', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'bad.yaml'), 'services: {web: {type: ftp}}');
   const plain = await run(t, ['validate', 'bad.yaml'], { cwd, env: { FORCE_COLOR: '1' } });

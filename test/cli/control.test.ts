@@ -10,7 +10,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A server whose accounts are alice and bob, with the sessions of both. */
+/** Starts a server with the accounts alice and bob, and logs both in. */
 async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder: string; alice: string; bob: string }> {
   const home = { home_folder_path: join(temporaryFolder(t), 'bob'), permissions: [['allow-full-control']] };
   mkdirSync(home.home_folder_path);
@@ -25,7 +25,7 @@ async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder
   return { server, folder: join(server.folder, 'data'), alice, bob };
 }
 
-test('sessions are listed without their IDs, and one that is removed is over at once', async (t) => {
+test('sessions are listed without their IDs; a removed one ends at once', async (t) => {
   const { server, folder, alice, bob } = await twoAccounts(t);
   const all = await listed(t, folder, 'sessions');
   assert.deepEqual(all.map(({ service, account, address }) => [service, account, address]).sort(), [
@@ -59,7 +59,7 @@ test('sessions are listed without their IDs, and one that is removed is over at 
   );
 });
 
-test('locks are listed with account, address and owner, and one that is removed is in nobody’s way', async (t) => {
+test('locks are listed with account, address and owner; a removed one blocks nobody', async (t) => {
   const { server, folder } = await twoAccounts(t);
   const body =
     '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>Desk &amp; Chair</D:owner></D:lockinfo>';
@@ -81,7 +81,7 @@ test('locks are listed with account, address and owner, and one that is removed 
   assert.equal((await control(t, folder, 'locks', 'remove', '--all')).stdout, 'removed 0 locks\n');
 });
 
-test('bans are listed, and one that is removed is over at once', async (t) => {
+test('bans are listed; a removed one ends at once', async (t) => {
   const server = await startServer(t, {
     server: { security_policy: { ban_after_failures: 2, ban_seconds: 600 } },
     service: { client_forwarded_header: 'X-Forwarded-For' },
@@ -105,7 +105,7 @@ test('bans are listed, and one that is removed is over at once', async (t) => {
   assert.equal((await from('2001:db8::9')).status, 200);
 });
 
-test('limits of names are listed and removed like bans, and refuse with words and an event of their own', async (t) => {
+test('limits of names are listed and removed like bans, and have their own message and event', async (t) => {
   const server = await startServer(t, {
     server: { security_policy: { ban_after_failures: 20 } },
     service: { client_forwarded_header: 'X-Forwarded-For' },
@@ -144,7 +144,7 @@ test('limits of names are listed and removed like bans, and refuse with words an
   }
 });
 
-test('the service is found by its configuration, its data folder or this folder; without an answer the end is 3', async (t) => {
+test('the service is found by its configuration, its data folder or this folder; without a reply the exit code is 3', async (t) => {
   const cwd = temporaryFolder(t);
   for (const args of [
     ['sessions', 'list'],
@@ -177,7 +177,7 @@ test('the service is found by its configuration, its data folder or this folder;
   assert.equal(existsSync(socket), false);
 });
 
-test('wrong use is exit 2 with one line', async (t) => {
+test('a usage error gives one line and exit code 2', async (t) => {
   const { folder } = await twoAccounts(t);
   const cases: [string[], RegExp][] = [
     [['sessions', 'remove'], /^svc: Name the sessions to remove: by ID, with --account or --address, or with --all\.\n$/],
@@ -195,7 +195,7 @@ test('wrong use is exit 2 with one line', async (t) => {
   assert.equal((await listed(t, folder, 'sessions')).length, 2, 'nothing was removed');
 });
 
-test('a folder that can have no socket does not keep the service from serving', async (t) => {
+test('a folder where no socket can be created does not prevent the service from serving', async (t) => {
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'svc-data/control.sock'), { recursive: true, mode: 0o700 });
   chmodSync(join(cwd, 'svc-data'), 0o700);

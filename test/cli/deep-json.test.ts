@@ -9,14 +9,14 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const lists = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
-/** A line of an event with `levels` of lists in its data. */
+/** Returns a journal line of an event with `levels` nested lists in its data. */
 function lineOf(uuid: string, levels: number): string {
   const event = testEvent();
   const line = JSON.stringify({ ...event, uuid, data: { ...event.data, response: 'HERE' } });
   return `${line.replace('"HERE"', levels === 0 ? 'null' : lists(levels))}\n`;
 }
 
-/** A data folder whose journal has what a reply of 64 levels comes to, one that nobody writes, and an ordinary event. */
+/** Creates a data folder with a journal of three events: one as nested as a reply of 64 levels, one nested deeper, and an ordinary one. */
 function journal(t: TestContext): string {
   const folder = join(temporaryFolder(t), 'data');
   mkdirSync(join(folder, 'journal'), { recursive: true });
@@ -24,7 +24,7 @@ function journal(t: TestContext): string {
   return folder;
 }
 
-test('a journal line that nests too deep is told of and passed over', async (t) => {
+test('a journal line that is nested too deeply is reported and skipped', async (t) => {
   const folder = journal(t);
   const end = await run(t, ['events', '--json', '--data-folder', folder], { cwd: temporaryFolder(t) });
   const uuids = end.stdout
@@ -36,7 +36,7 @@ test('a journal line that nests too deep is told of and passed over', async (t) 
   assert.doesNotMatch(end.stderr, /should not happen/);
 });
 
-test('webhook-replay takes a file whose events nest as deep as those of the journal, and no deeper', async (t) => {
+test('webhook-replay accepts a file with events as deeply nested as those of the journal, and no deeper', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = temporaryFolder(t);
   for (const [name, content, hasBadLine, sent] of [
@@ -53,7 +53,7 @@ test('webhook-replay takes a file whose events nest as deep as those of the jour
   }
 });
 
-test('the mock of a receiver and that of an authentication endpoint live with requests of 100,000 levels', async (t) => {
+test('the mocks of a receiver and of an authentication endpoint survive requests of 100,000 levels', async (t) => {
   const cwd = temporaryFolder(t);
   for (const [kind, ...args] of [
     ['webhook', '--record', join(cwd, 'record.ndjson')],

@@ -57,7 +57,7 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   assert.match(elsewhere.stdout, /\t20001\t/);
 });
 
-test('svc events of a named data folder needs no valid configuration, but for --failed, which asks its handlers', async (t) => {
+test('svc events of a given data folder needs no valid configuration, except with --failed, which reads the handlers', async (t) => {
   const cwd = project(t, crm('http://127.0.0.1:9/'));
   const server = start(t, ['serve'], { cwd });
   await server.line(/listening/);
@@ -81,7 +81,7 @@ test('svc events of a named data folder needs no valid configuration, but for --
   assert.equal((await run(t, ['events'], { cwd })).code, 1);
 });
 
-test('no name turns the text around it, or gives the terminal an order; in JSON it means the same', async (t) => {
+test('no name reverses the text around it or sends a command to the terminal; in JSON it is unchanged', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const cwd = project(t, crm(receiver.url));
   const name = 'a\u202egpj.exe\u2066\u200f\u061c\u009b31m';

@@ -10,10 +10,10 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { project } from '../support/webhook-project.ts';
 
-// Due once in the last day, whatever the time is.
+// Due exactly once in the last day, at any time of the test run.
 const daily = { every: '1d', from: '00:00' };
 
-test('svc expectations: check before they are in force, list, history, excuse at a running service', async (t) => {
+test('svc expectations: check before a reload, list, history, and excuse at a running service', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, `crm: {type: http, url: "${receiver.url}", target: "40017, ${eventIds.expectationExcused}"}`);
   const server = start(t, ['serve'], { cwd });
@@ -86,7 +86,7 @@ test('svc expectations: check before they are in force, list, history, excuse at
   }
 });
 
-test('svc validate: expectations that nothing can meet', async (t) => {
+test('svc validate reports expectations that no file can meet', async (t) => {
   const cwd = temporaryFolder(t);
   const dropper = { password: 'x'.repeat(20), permissions: [['allow-read'], ['/in/*', 'allow-create-file']] };
   const base = { accounts: { acme: { password: 'x'.repeat(20) }, dropper }, services: { web: { type: 'http', port: 0 } } };

@@ -9,10 +9,10 @@ import { run, start } from '../support/child.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Statuses by which the service says that it would have done it, had the file been there. */
+/** Statuses that mean: permitted, although the file may be missing. */
 const notRefused = new Set([200, 201, 204, 302, 404]);
 
-test('the running service refuses what svc explain says it refuses, with that status, and nothing else', async (t) => {
+test('the running service refuses exactly the requests that svc explain calls refused, with the same status', async (t) => {
   const cwd = temporaryFolder(t);
   const hash = (await run(t, ['hash-password'], { cwd, input: testPassword })).stdout.trim();
   const configuration = `
@@ -71,7 +71,7 @@ services: {web: {type: http, port: 0}}
         });
         await reply.arrayBuffer();
         const what = `${user} ${method} ${path}: ${reply.status}, explained: ${JSON.stringify(decision.reason)}`;
-        // What is there or not is no matter of the configuration: a folder made twice, a parent that is missing.
+        // The configuration does not decide whether a file exists: a folder made twice, a missing parent.
         const isOfDisk = reply.status === 409 && decision.status !== 409;
         if (decision.allowed) assert.ok(notRefused.has(reply.status) || isOfDisk, what);
         else assert.equal(reply.status, decision.status, what);

@@ -87,7 +87,7 @@ goldenTests('config-test', (input) => {
   }
 });
 
-test('what explain says is what Permissions decides, on every method and path', () => {
+test('svc explain decides like Permissions, for every method and path', () => {
   const config = configOf();
   const byHand: [string, string, string, boolean][] = [
     ['bob', 'PUT', '/home/inbox/a.csv', true],
@@ -105,7 +105,7 @@ test('what explain says is what Permissions decides, on every method and path', 
   }
 });
 
-test('svc explain says of a new file what becomes of a taken name, and for how long it is retained', () => {
+test('svc explain says what happens to a new file with a taken name, and how long the file is retained', () => {
   const source = `
 groups:
   DEFAULT_GROUP: {home_folder_path: /srv}
@@ -149,7 +149,7 @@ accounts:
 services: {web: {type: http}}
 `;
 
-test('svc explain names the inspections that a change meets', () => {
+test('svc explain names the inspections that apply to a change', () => {
   const config = parseConfig(parseSource('/nowhere/svc.config.yaml', inspecting), {});
   const judged = (method: string, path: string, destination?: string) => {
     const { steps, inspections } = decide(config, { user: 'alice', method, path, destination });
@@ -172,7 +172,7 @@ test('svc explain names the inspections that a change meets', () => {
   assert.equal(decide(config, { user: 'free', method: 'PUT', path: '/home/a' }).inspections, undefined);
 });
 
-test('cases of svc test have the verdicts of inspections mocked', () => {
+test('cases of svc test can contain verdicts of inspections', () => {
   const config = parseConfig(parseSource('/nowhere/svc.config.yaml', inspecting), {});
   const problems = (text: string) => {
     const [item] = readCases(`- {account: alice, request: PUT /home/in/a.csv, ${text}}`, 'cases.yaml').cases;
@@ -215,7 +215,7 @@ test('svc explain: exit codes, --json, errors', async (t) => {
   }
 });
 
-test('svc test: passes, fails, --json, --junit, golden files, stdin', async (t) => {
+test('svc test: passes, failures, --json, --junit, golden files, stdin', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), configuration);
   const cases = (status: number) => `
@@ -257,7 +257,7 @@ cases:
   }
 });
 
-test('environment variables of the cases fill the configuration; the callout example is tested by its cases', async (t) => {
+test('cases can set environment variables for the configuration; the callout example passes its cases', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'svc.config.yaml'),

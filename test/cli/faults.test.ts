@@ -16,15 +16,15 @@ interface Planted {
   client: Client;
   folder: string;
   pid: number;
-  /** What the monitor says of a counter. */
+  /** Returns the monitor's counter of internal errors. */
   internalErrors(): Promise<number>;
-  /** The log line of a fault. */
+  /** Returns the log line of a fault. */
   logged(reason: string): Record<string, unknown> | undefined;
-  /** Text of the journal. */
+  /** Returns the text of the journal. */
   journal(): string;
 }
 
-/** A server in a process of its own, with faults planted in it (test/support/planted-faults.cjs). */
+/** Starts a server as a separate process with injected faults (test/support/planted-faults.cjs). */
 async function startPlanted(t: TestContext, env: Record<string, string> = {}, args: string[] = []): Promise<Planted> {
   const folder = temporaryFolder(t);
   await writeConfig(folder, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
@@ -58,7 +58,7 @@ async function startPlanted(t: TestContext, env: Record<string, string> = {}, ar
   };
 }
 
-test('a fault of the program in one request ends that request: 500 with a reference, or a cut; the process goes on', async (t) => {
+test('a program fault in a request ends only this request, with 500 and a reference or with a cut', async (t) => {
   const { client, running, pid, internalErrors, logged, journal, folder } = await startPlanted(t);
   assert.equal(await internalErrors(), 0);
   const body = 'planted-chunk';
@@ -87,10 +87,10 @@ test('a fault of the program in one request ends that request: 500 with a refere
   assert.equal((await running.ended).code, 0);
 });
 
-test('a fault that belongs to no request ends the process with 70; what was answered is in the journal', async (t) => {
+test('a fault outside requests ends the process with 70; answered changes are in the journal', async (t) => {
   for (const kind of ['signal', 'rejection']) {
     const { client, running, journal, logged } = await startPlanted(t, { PLANTED: kind });
-    // Once alone: each first login computes a hash.
+    // The first login is done alone, because it computes a hash.
     await client.get('/home/');
     await Promise.all(Array.from({ length: 20 }, (_, index) => client.put(`/home/${index}`, 'x')));
     running.child.kill('SIGUSR2');
@@ -100,7 +100,7 @@ test('a fault that belongs to no request ends the process with 70; what was answ
   }
 });
 
-test('a fault in the journal writer ends the process with 70, though it comes up in a request', async (t) => {
+test('a fault in the journal writer ends the process with 70, even if it appears in a request', async (t) => {
   const { client, running, logged } = await startPlanted(t);
   assert.equal((await client.put('/home/a', 'x')).status, 201);
   await client.put('/home/planted-journal', 'x', { mayFail: true }).catch(() => {});

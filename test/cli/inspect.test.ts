@@ -17,7 +17,7 @@ async function project(t: TestContext, url: string): Promise<string> {
   return folder;
 }
 
-test('svc inspect asks the inspections of a path about a local file, and its exit code is the verdict', async (t) => {
+test('svc inspect asks the inspections of a path about a local file; the exit code is the verdict', async (t) => {
   const { url } = await startInspector(t);
   const cwd = await project(t, url);
   for (const [content, code, outcome, verdict] of [
@@ -42,7 +42,7 @@ test('svc inspect asks the inspections of a path about a local file, and its exi
   assert.equal((await run(t, ['inspect', 'none', '--account', 'alice', '--path', '/x'], { cwd })).code, 2);
 });
 
-test('svc mock inspection answers as it is told, and records what it got', async (t) => {
+test('svc mock inspection gives the configured replies, and records its requests', async (t) => {
   const cwd = temporaryFolder(t);
   const args = [
     'mock',

@@ -10,7 +10,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { crm, project } from '../support/webhook-project.ts';
 
-/** A service that took some uploads. */
+/** Starts a service and uploads some files. */
 async function served(t: TestContext): Promise<{ cwd: string; server: ReturnType<typeof start>; client: Client }> {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
@@ -25,7 +25,7 @@ const journalOf = (cwd: string) => {
   return { data: join(cwd, data), journal: join(cwd, data, 'journal') };
 };
 
-test('svc journal verify: whole after a stop, undecided after a kill, whole again; a changed byte is found', async (t) => {
+test('svc journal verify: whole after a stop, undecided after a kill, then whole again; a changed byte is found', async (t) => {
   const { cwd, server } = await served(t);
   server.child.kill('SIGTERM');
   assert.equal((await server.ended).code, 0);
@@ -59,7 +59,7 @@ test('svc journal verify: whole after a stop, undecided after a kill, whole agai
   assert.equal((await run(t, ['journal', 'verify', '--since', '2099-01-01'], { cwd })).code, 0, 'older parts are left out');
 });
 
-test('svc journal export: an account, as NDJSON and CSV, checked elsewhere; a change of any part is found', async (t) => {
+test('svc journal export: one account as NDJSON and CSV, verified elsewhere; a change in any part is found', async (t) => {
   const { cwd, server, client } = await served(t);
   await client.put(`/home/${encodeURIComponent('=1+1, "x"')}`, 'x', { user: null });
   server.child.kill('SIGTERM');
@@ -90,7 +90,7 @@ test('svc journal export: an account, as NDJSON and CSV, checked elsewhere; a ch
   }
 });
 
-test('svc journal key: a new key is announced; a witness of events; wrong use', async (t) => {
+test('svc journal key: a new key is announced; an event can be witnessed; usage errors', async (t) => {
   const { cwd, server } = await served(t);
   const old = await run(t, ['journal', 'key', 'show'], { cwd });
   assert.match(old.stdout, /^-----BEGIN PUBLIC KEY-----\n/);
@@ -131,7 +131,7 @@ test('svc journal key: a new key is announced; a witness of events; wrong use', 
   }
 });
 
-test('svc receipt: the Event-Id of an upload is in the journal and in an export, proved, not yet covered, missing, or in one that was changed', async (t) => {
+test('svc receipt: the Event-Id of an upload in the journal and an export is proved, not yet covered, missing, or changed', async (t) => {
   const { cwd, server, client } = await served(t);
   const stored = await client.put('/home/c', 'receipt', { user: null });
   const id = String(stored.headers['event-id']);

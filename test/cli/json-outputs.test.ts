@@ -28,7 +28,7 @@ async function server(t: TestContext) {
   return { cwd, url };
 }
 
-test('what --json prints is what svc schema says, and nothing else is on stdout', async (t) => {
+test('the output of --json conforms to svc schema, and stdout has nothing else', async (t) => {
   const { cwd, url } = await server(t);
   const auth = ['auth-test', '--url', url, '--password', 'x', '--json', '--username'];
   const outputs: [keyof typeof jsonOutputs, string[]][] = [
@@ -54,7 +54,7 @@ test('what --json prints is what svc schema says, and nothing else is on stdout'
   assert.equal((await run(t, ['schema', 'nonsense'], { cwd })).code, 2);
 });
 
-test('every example of the JSON Schema is a good value', () => {
+test('every example of the JSON Schema is a valid value', () => {
   const hostOf: Record<string, (option: string, value: unknown) => unknown[]> = {
     server: (option, value) => [{ server: { [option]: value } }],
     authentications: (option, value) =>
@@ -79,7 +79,7 @@ test('every example of the JSON Schema is a good value', () => {
   }
 });
 
-test('init names the schema that it writes, with examples; a foreign file of that name stays', async (t) => {
+test('init refers to the schema that it writes, with examples; an existing file of that name stays', async (t) => {
   const cwd = temporaryFolder(t);
   assert.equal((await run(t, ['init'], { cwd })).code, 0);
   assert.match(readFileSync(join(cwd, 'svc.config.yaml'), 'utf8'), /^# yaml-language-server: \$schema=\.\/svc\.schema\.json\n/);

@@ -6,7 +6,7 @@ import { run, startMock } from '../support/child.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { crm, project } from '../support/webhook-project.ts';
 
-test('what a mock recorded is sent again as it stands, though validate --online asked it before', async (t) => {
+test('requests that a mock recorded are replayed unchanged; the request of validate --online is not among them', async (t) => {
   const folder = temporaryFolder(t);
   const { url } = await startMock(t, ['webhook', '--record', 'got.ndjson'], folder);
   const cwd = project(t, crm(url));
@@ -28,7 +28,7 @@ test('what a mock recorded is sent again as it stands, though validate --online 
       .map((line) => JSON.parse(line)),
     [event],
   );
-  // The mock records what the replay sends, in the file that it would read.
+  // The mock's recording is also the input of the replay.
   writeFileSync(join(cwd, 'copy.ndjson'), recorded);
   const replay = await run(t, ['webhook-replay', 'copy.ndjson', '--url', url], { cwd });
   assert.equal(replay.code, 0, replay.stderr);

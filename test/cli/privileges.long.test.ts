@@ -35,7 +35,7 @@ async function configure(t: TestContext, server: Record<string, unknown>, addres
 
 const listening = /listening on (http:\S+)\/\n/;
 
-test('user, group and umask: root binds, then another account serves, and its files are its own', async (t) => {
+test('user, group and umask: root binds the ports, then another account serves and owns the files', async (t) => {
   if (!isRoot(t)) return;
   const folder = await configure(t, { user: 'nobody', umask: '027' });
   for (let round = 0; round < 2; round++) {
@@ -56,7 +56,7 @@ test('user, group and umask: root binds, then another account serves, and its fi
   assert.equal(statSync(join(folder, 'data/journal/events-00000001.ndjson')).uid, nobody);
 });
 
-test('root is refused where other machines can reach the service, unless it is said', async (t) => {
+test('root is refused if other machines can reach the service, unless the configuration allows it', async (t) => {
   if (!isRoot(t)) return;
   const refused = await run(t, ['serve'], { cwd: await configure(t, {}, '0.0.0.0'), env: { SVC_ALLOW_ROOT: '' } });
   assert.equal(refused.code, 3);
@@ -75,7 +75,7 @@ test('root is refused where other machines can reach the service, unless it is s
   assert.match(missing.stderr, /no-such-account/);
 });
 
-test('who is not root cannot become somebody else', async (t) => {
+test('an ordinary user cannot switch to another user', async (t) => {
   if (!isRoot(t)) return;
   const folder = await configure(t, { user: 'root' });
   chownSync(folder, nobody, nobody);
@@ -84,7 +84,7 @@ test('who is not root cannot become somebody else', async (t) => {
   assert.match(refused.stderr, /only root can become/);
 });
 
-test('under the permission model of Node.js: checking needs to read one file; serving is refused, as it could not sync', async (t) => {
+test('with the permission model of Node.js, a check needs to read one file only; serving is refused for lack of sync', async (t) => {
   const folder = await configure(t, {});
   const reads = [folder, executable].map((path) => `--allow-fs-read=${path}`);
   const isKnown = isBinary || process.allowedNodeEnvironmentFlags.has('--permission');

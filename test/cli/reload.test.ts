@@ -31,7 +31,7 @@ async function serve(t: TestContext, services: string) {
   return { cwd, write, server, url };
 }
 
-test('reload: what changed, nothing changed, refused with the findings, --json', async (t) => {
+test('reload: changes, no changes, a refusal with its findings, --json', async (t) => {
   const { cwd, write, url } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
   const nothing = await run(t, ['reload'], { cwd });
   assert.deepEqual([nothing.code, nothing.stdout, nothing.stderr], [0, 'reloaded: nothing changed\n', '']);
@@ -56,7 +56,7 @@ test('reload: what changed, nothing changed, refused with the findings, --json',
   );
 });
 
-test('reload without a service is 3; a service without a configuration says so', async (t) => {
+test('reload without a service exits with 3; a service without a configuration says so', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), `${base}services: {web: {type: http, port: 0}}\n`);
   const none = await run(t, ['reload'], { cwd });
@@ -69,7 +69,7 @@ test('reload without a service is 3; a service without a configuration says so',
   assert.deepEqual([refused.code, /no configuration file to reload/.test(refused.stderr)], [1, true], refused.stderr);
 });
 
-test('a pipe in place of the configuration is refused, and nobody waits for its writer', async (t) => {
+test('a pipe in place of the configuration is refused without waiting for a writer', async (t) => {
   const { cwd, url } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
   const file = join(cwd, 'svc.config.yaml');
   renameSync(file, `${file}.before`);
@@ -81,7 +81,7 @@ test('a pipe in place of the configuration is refused, and nobody waits for its 
   assert.equal((await run(t, ['reload'], { cwd })).code, 0);
 });
 
-test('several signals at once are reloads one after the other', async (t) => {
+test('several signals at once cause reloads one after the other', async (t) => {
   const { cwd, write, server } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
   for (let round = 1; round <= 5; round++) {
     write(`services: {web: {type: http, port: 0, name: "n${round}"}}\n`);
@@ -94,7 +94,7 @@ test('several signals at once are reloads one after the other', async (t) => {
   assert.equal(server.child.exitCode, null);
 });
 
-test('what is reported is of a reload that began after it was asked for', async (t) => {
+test('the result is that of a reload that began after the request', async (t) => {
   const held: ServerResponse[] = [];
   let asks = 0;
   const endpoint = createServer((_, response) => {
@@ -133,7 +133,7 @@ function fingerprint(port: number): Promise<string> {
   });
 }
 
-test('renewed TLS files are taken over without a signal; a half-renewed pair is not', { timeout: 60_000 }, async (t) => {
+test('renewed TLS files are used without a signal; a pair of which one file is new is not used', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const replace = (name: string, text: string) => {
@@ -199,7 +199,7 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   assert.equal((await client.get('/home/first', { user: null, headers: { authorization } })).text, 'x');
   assert.equal(await sftp.write(writing, 12, 'second half'), 0);
   assert.equal(String(await sftp.read(reading, 0, 10)), 'x');
-  // What is open stays so; what comes is as the limits are now.
+  // Open handles stay open; new ones are subject to the new limits.
   await assert.rejects(sftp.open('first', 1), /Too many files/);
   const banners: string[] = [];
   const next = await loginSftp(t, sshPort, {}, (text) => banners.push(text));
@@ -218,7 +218,7 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   );
 });
 
-test('who is out after a reload: the command and the report say how much ended', async (t) => {
+test('after a reload that logs accounts out, the command and the report say how much ended', async (t) => {
   const cwd = temporaryFolder(t);
   const hash = await cheapHash(testPassword);
   const write = (isEnabled: boolean) =>

@@ -43,7 +43,7 @@ test('--user, SVC_PASSWORD, --root; several servers in one folder', async (t) =>
   assert.ok(existsSync(join(folder, 'svc-data-2')));
 });
 
-test('wrong use is 2, what cannot run is 3, a bad configuration is 1', async (t) => {
+test('exit codes: 2 for wrong usage, 3 if the service cannot run, 1 for an invalid configuration', async (t) => {
   const folder = temporaryFolder(t);
   const taken = createServer().listen(0, '127.0.0.1');
   t.after(() => taken.close());

@@ -13,7 +13,7 @@ import { until } from '../support/receiver.ts';
 import { testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a stop at any moment of a start leaves nothing open, and the data folder to the next', async (t) => {
+test('a stop at any moment of a start leaves nothing open, and the next process can use the data folder', async (t) => {
   const folder = temporaryFolder(t);
   const lines: string[] = [];
   const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
@@ -41,7 +41,7 @@ test('a stop at any moment of a start leaves nothing open, and the data folder t
   );
 });
 
-test('SIGTERM while a callout is tested at the start ends the server at once', async (t) => {
+test('SIGTERM during the start test of a callout ends the server at once', async (t) => {
   let asked = 0;
   const endpoint = createHttpServer(() => {
     asked++;

@@ -20,7 +20,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 const authorization = basicOf(testUser);
-/** Of a file of this size another thread frees the space. */
+/** The space of a file of this size is freed by another thread. */
 const piece = Buffer.alloc(5_000_000, 'p');
 const length = { 'content-length': String(2 * piece.length) };
 
@@ -52,7 +52,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
     for await (const { event } of readEvents(journal, undefined, (bad) => assert.fail(bad.reason))) all.push(event);
     return all;
   };
-  /** Has a reload move the listener of `plain`. */
+  /** Reloads with another port for the service `plain`. */
   const move = () =>
     writeConfig(folder, {
       services: { ...services, plain: { ...services.plain, address: '127.0.0.2' } },
@@ -61,7 +61,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
   return { ...(await begin()), begin, move, events, home, cert };
 }
 
-/** Begins a request of HTTP/1 whose client sends one piece, reads one, and then does nothing. */
+/** Begins an HTTP/1 request whose client sends one piece, reads one, and then stalls. */
 function stall(url: string, method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
   return new Promise((begun, fail) => {
     const outgoing = request(`${url}${target}`, { method, headers: { authorization, ...headers }, agent: false }, (incoming) => {
@@ -77,7 +77,7 @@ function stall(url: string, method: string, target: string, headers: Record<stri
   });
 }
 
-/** Has one transfer of each kind under way, and gives what the journal says of each once they are cut. */
+/** Starts one transfer of each kind, has them cut, and returns the journal's events of each. */
 async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownTimeoutS: number; signals: 1 | 2 }): Promise<void> {
   const { running, plain, tls, sshPort, begin, events, home, cert } = await startServices(t, shutdownTimeoutS);
   await stall(plain, 'PUT', '/home/put1', length, piece);
@@ -149,7 +149,7 @@ async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownT
   ]);
   const left = parts();
   assert.equal(left.length, 1, 'the content of the upload that can go on');
-  // What goes on has all that came; nothing else of the last run is left to tell of.
+  // The upload that continues has all its content; no other end of a transfer is reported later.
   const again = await begin();
   const head = await new Client(again.plain).send('HEAD', draft, { headers: { 'upload-draft-interop-version': '9' } });
   assert.deepEqual([head.status, head.headers['upload-offset']], [204, String(2 * piece.length)]);
@@ -157,7 +157,7 @@ async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownT
 }
 
 test(
-  'the end of the grace of a stop: every transfer that is cut has its end in the journal, behind its beginning',
+  'after the grace period of a stop, every transfer that is cut has its end in the journal, after its beginning',
   { timeout: 120_000 },
   (t) => cutAll(t, { shutdownTimeoutS: 1, signals: 1 }),
 );
@@ -166,7 +166,7 @@ test('a second signal cuts every transfer at once, and each has its end in the j
   cutAll(t, { shutdownTimeoutS: 60, signals: 2 }),
 );
 
-test('a listener that a reload moved: what is under way on it has its end in the journal, too', { timeout: 60_000 }, async (t) => {
+test('transfers on a listener that a reload moved have their end in the journal, too', { timeout: 60_000 }, async (t) => {
   const { running, plain, home, move, events } = await startServices(t, 1);
   await stall(plain, 'PUT', '/home/put1', length, piece);
   await until('it is under way', () => readdirSync(home).some((name) => name.startsWith('.svc-')));

@@ -7,7 +7,7 @@ import { run } from '../support/child.ts';
 import { startServer, writeConfig } from '../support/server.ts';
 import { bearer, makeToken } from '../support/tokens.ts';
 
-test('svc explain says what a token leaves of its account, by its secret and by its ID, as the service decides', async (t) => {
+test('svc explain shows the permissions of a token, by its secret and by its ID, and the service agrees', async (t) => {
   const server = await startServer(t);
   await writeConfig(server.folder, { accounts: { bob: {} } });
   const { id, token } = await makeToken(server, { name: 'ci', path: '/in', permissions: ['allow-read'] });

@@ -8,7 +8,7 @@ import { allowSecrets } from '../support/secret-watch.ts';
 import { startServer } from '../support/server.ts';
 import { bearer } from '../support/tokens.ts';
 
-test('svc tokens makes, narrows, lists, rotates and revokes tokens at a running service', async (t) => {
+test('svc tokens creates, narrows, lists, rotates and revokes tokens at a running service', async (t) => {
   const server = await startServer(t, { group: { tokens: { maximum_days: 30 } }, accounts: { bob: { tokens: { enabled: false } } } });
   mkdirSync(join(server.home, 'in/today'), { recursive: true });
   writeFileSync(join(server.home, 'in/a.txt'), 'a');

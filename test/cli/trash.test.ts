@@ -6,7 +6,7 @@ import { control, listed } from '../support/control.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('svc trash lists, restores and empties what accounts deleted, in their virtual folders, too', async (t) => {
+test('svc trash lists, restores and empties the trash of accounts, including that of virtual folders', async (t) => {
   const shared = temporaryFolder(t);
   const server = await startServer(t, { group: { trash: { days: 30 }, virtual_folders: [['/shared', shared]] } });
   const folder = join(server.folder, 'data');

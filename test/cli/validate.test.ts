@@ -15,7 +15,7 @@ import { assertWrongServices } from '../support/wrong-services.ts';
 
 const warning = 'services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "http://127.0.0.1/", retry_increase: 1}}\n';
 
-test('--strict lets warnings fail; --sarif and --json leave stdout to themselves', async (t) => {
+test('with --strict, warnings fail; --sarif and --json write nothing else to stdout', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'w.yaml'), warning);
   const plain = await run(t, ['validate', 'w.yaml'], { cwd });
@@ -37,7 +37,7 @@ test('--strict lets warnings fail; --sarif and --json leave stdout to themselves
   assert.equal((await run(t, ['validate', '--sarif', '--json', 'w.yaml'], { cwd })).code, 2);
 });
 
-test('- is stdin; without stdin one clear line', async (t) => {
+test('- reads stdin; without stdin there is one clear line', async (t) => {
   const cwd = temporaryFolder(t);
   const good = await run(t, ['validate', '-'], { cwd, input: warning });
   assert.deepEqual([good.code, /stdin:2:76: warning\[no-effect\]/.test(good.stderr)], [0, true], good.stderr);
@@ -45,7 +45,7 @@ test('- is stdin; without stdin one clear line', async (t) => {
   assert.deepEqual([empty.code, /no service is enabled/.test(empty.stderr)], [1, true]);
 });
 
-test('an accounts file is read, too: weak hashes in it are one warning, and one that cannot be used is an error', async (t) => {
+test('an accounts file is checked, too: its weak hashes are one warning, and an unusable file is an error', async (t) => {
   const cwd = temporaryFolder(t);
   const method = 'authentications: {local: {type: application, accounts_file_path: ./accounts.yaml}}';
   writeFileSync(join(cwd, 'c.yaml'), `services: {web: {type: http, authentications: [local]}}\n${method}\n`);
@@ -68,7 +68,7 @@ test('an accounts file is read, too: weak hashes in it are one warning, and one 
   assert.match(String(unusable), /^2:66: error\[file-unreadable\]: .*accounts file .*alice\.password/);
 });
 
-/** Files that are no configurations: what is written, exit code, and the one line that says so. */
+/** Files that are not configurations: name, content, exit code, and the expected line. */
 const bad: [string, string | Buffer | undefined, number, RegExp][] = [
   ['a missing file', undefined, 2, /^svc: Cannot read the configuration \S+: the file does not exist\.\n$/],
   ['ten megabytes', 'x'.repeat(10 * 1024 * 1024), 2, /^svc: \S+ is larger than 4 MiB\. Move the accounts .*accounts_file_path .*\n$/],
@@ -96,7 +96,7 @@ const bad: [string, string | Buffer | undefined, number, RegExp][] = [
 ];
 
 for (const [name, content, code, pattern] of bad) {
-  test(`${name}: one clear message, never a stack`, async (t) => {
+  test(`${name}: one clear message and no stack`, async (t) => {
     const cwd = temporaryFolder(t);
     if (content !== undefined) writeFileSync(join(cwd, 'c.yaml'), content);
     const end = await run(t, ['validate', 'c.yaml'], { cwd });
@@ -109,13 +109,13 @@ for (const [name, content, code, pattern] of bad) {
   });
 }
 
-test('a device without an end is read to the limit, and no further', async (t) => {
+test('an endless device is read only to the limit', async (t) => {
   const { code, stderr } = await run(t, ['validate', '/dev/zero'], { cwd: temporaryFolder(t) });
   assert.equal(code, 2);
   assert.match(stderr, /^svc: \/dev\/zero is larger than 4 MiB\./);
 });
 
-test('faults of the command line begin as all errors do', async (t) => {
+test('errors of the command line begin like all errors', async (t) => {
   const cwd = temporaryFolder(t);
   const faults = [['validate', '--nope'], ['validat'], ['validate', 'a', 'b', 'c'], ['serve', '--config'], ['serve', '--log-level', 'inf']];
   for (const args of faults) {
@@ -124,7 +124,7 @@ test('faults of the command line begin as all errors do', async (t) => {
   }
 });
 
-test('a folder, and a file that may not be read', async (t) => {
+test('a folder, and a file without read permission', async (t) => {
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'd'));
   const folder = await run(t, ['validate', 'd'], { cwd });
@@ -147,7 +147,7 @@ test('a folder, and a file that may not be read', async (t) => {
   );
 });
 
-test('--online trusts the authorities that a handler names', async (t) => {
+test('--online trusts the certificate authorities of a handler', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const tls = selfSigned(t);
@@ -181,7 +181,7 @@ test('--online asks the directory of certificates, and the DNS for their names',
   assert.match(bad.stderr, /error\[online\]: services\.web\.tls\.acme\.domains: no\.such\.name\.invalid: .*(ENOTFOUND|EAI_AGAIN)/);
 });
 
-test('init - prints the starter, which validate - takes; commands live without a stdin', async (t) => {
+test('init - prints the starter, which validate - accepts; commands work without stdin', async (t) => {
   const cwd = temporaryFolder(t);
   const init = await run(t, ['init', '-'], { cwd });
   assert.deepEqual([init.code, readdirSync(cwd)], [0, []]);
@@ -198,9 +198,9 @@ test('init - prints the starter, which validate - takes; commands live without a
   }
 });
 
-test('500 wrong services are told of, each with its place', (t) => assertWrongServices(t, 500));
+test('500 invalid services are reported, each with its place', (t) => assertWrongServices(t, 500));
 
-test('the fingerprints of host keys are those that ssh-keygen shows; keys that are still to be made are told of', async (t) => {
+test('host keys have the same fingerprints as in ssh-keygen; keys that do not exist yet are mentioned', async (t) => {
   if (!hasProgram(t, 'ssh-keygen')) return;
   const cwd = temporaryFolder(t);
   const [ed25519, rsa] = [

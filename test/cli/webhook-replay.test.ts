@@ -10,7 +10,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { configure, crm, files, project, upload, uploadThen } from '../support/webhook-project.ts';
 
-test('the journal is sent again to the handlers whose filters match, as today’s configuration renders it', async (t) => {
+test('events of the journal are sent again to matching handlers, rendered by the current configuration', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b', 'c');
@@ -28,7 +28,7 @@ test('the journal is sent again to the handlers whose filters match, as today’
   );
 });
 
-test('selection: IDs, UUIDs, times, limit; --force sends what the filters leave out', async (t) => {
+test('selection by IDs, UUIDs, times and limit; --force also sends events that the filters exclude', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b', 'c');
@@ -55,7 +55,7 @@ test('selection: IDs, UUIDs, times, limit; --force sends what the filters leave 
   }
 });
 
-test('--failed sends what was failed, discarded or never made, once; --json reports each delivery', async (t) => {
+test('--failed sends each event whose delivery failed, was discarded or never made; --json reports each delivery', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500 }, { status: 503, headers: { 'retry-after': '1' } }, {}] });
   const cwd = project(t, crm(receiver.url));
   await uploadThen(t, cwd, ['1', '2', '3', '4'], () => until('each was sent', () => receiver.events().length === 4));
@@ -80,7 +80,7 @@ test('--failed sends what was failed, discarded or never made, once; --json repo
   assert.match((await run(t, ['events', '--deliveries'], { cwd })).stdout, /\treplay\t/);
 });
 
-test('--failed beside a running service leaves alone what that is still going to deliver', async (t) => {
+test('--failed omits events that a running service will still deliver', async (t) => {
   const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
   const cwd = project(t, crm(receiver.url));
   const server = start(t, ['serve'], { cwd });
@@ -94,7 +94,7 @@ test('--failed beside a running service leaves alone what that is still going to
   server.child.kill('SIGKILL');
 });
 
-test('a failed delivery is exit 1 and named; refused URLs, too', async (t) => {
+test('a failed delivery or a refused URL is named, with exit code 1', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 418, reason: 'Teapot' } });
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a');
@@ -104,7 +104,7 @@ test('a failed delivery is exit 1 and named; refused URLs, too', async (t) => {
   assert.equal((await run(t, ['webhook-replay', '--url', 'http://127.0.0.1:1/'], { cwd })).code, 1);
 });
 
-test('--dry-run prints method, URL, headers and body, masks secrets, and sends nothing', async (t) => {
+test('--dry-run prints method, URL, headers and body with masked secrets, and sends nothing', async (t) => {
   const receiver = await startReceiver(t);
   const more =
     ', username: u, password: marker-1, headers: "X-Api-Key: marker-2", signing_secret: whsec_bWFya2VyLTMtbWFya2VyLTMtbWFya2VyLTM=';
@@ -126,7 +126,7 @@ test('--dry-run prints method, URL, headers and body, masks secrets, and sends n
   assert.equal(receiver.requests.length, 1);
 });
 
-test('--dry-run shows headers that are no secrets: neither by name nor because they came from a variable or a file', async (t) => {
+test('--dry-run shows all headers except those with secret names and those from variables or files', async (t) => {
   const cwd = project(t, '');
   writeFileSync(join(cwd, 'hook'), 'from-a-file\n');
   const input = JSON.stringify({
@@ -160,7 +160,7 @@ test('--dry-run shows headers that are no secrets: neither by name nor because t
   assert.deepEqual(await headers('"X-G: shown\\n${env:LINES}"'), { 'x-g': '***', 'x-e': '***' }, 'lines that a variable adds');
 });
 
-test('--exact sends what was sent, byte for byte, with the same IDs; --diff shows what today would differ', async (t) => {
+test('--exact sends the original bytes with the same IDs; --diff shows the differences to the current rendering', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }, { isHeld: true }] });
   const before = ', batch_size: 3, extra_data: {greeting: hello}, signing_secret: whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0';
   const cwd = project(
@@ -197,7 +197,7 @@ test('--exact sends what was sent, byte for byte, with the same IDs; --diff show
   assert.equal(receiver.requests.length, 2 * sent.length, 'nothing was sent');
 });
 
-test('files: events a line, request bodies, one pretty document, stdin; malformed lines are told with their number', async (t) => {
+test('input files: one event per line, request bodies, one indented document, stdin; malformed lines are reported by number', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b');
@@ -238,7 +238,7 @@ test('files: events a line, request bodies, one pretty document, stdin; malforme
   assert.deepEqual([both.code, both.stderr], [2, 'svc: --strict and --skip-malformed exclude each other.\n']);
 });
 
-test('an event without UUID gets one that is made of its content, the same each time', async (t) => {
+test('an event without a UUID gets one derived from its content', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b');
@@ -269,7 +269,7 @@ test('an event without UUID gets one that is made of its content, the same each 
   assert.equal(JSON.parse(selected.stdout).events[0].uuid, uuids[3]);
 });
 
-test('wrong use is exit 2 with one line', async (t) => {
+test('a usage error gives one line and exit code 2', async (t) => {
   const cwd = project(t, crm('http://127.0.0.1:1/'));
   for (const [args, message] of [
     [[], /There is no journal in .*data\/journal/],
@@ -290,7 +290,7 @@ test('wrong use is exit 2 with one line', async (t) => {
   }
 });
 
-test('a whole day against the mock: bounded concurrency, everything received, recorded by the mock', async (t) => {
+test('the events of a day against the mock: bounded concurrency, all received, all recorded by the mock', async (t) => {
   const record = join(temporaryFolder(t), 'got.ndjson');
   const { url } = await startMock(t, ['webhook', '--record', record, '--fail-first', '2'], dirname(record));
   const cwd = project(t, `${crm(url, ', batch_size: 7, retry_count: 2, retry_increase: 0.01')}`);
@@ -317,7 +317,7 @@ test('a whole day against the mock: bounded concurrency, everything received, re
   assert.equal(new Set(recorded).size, 5000);
 });
 
-test('Ctrl-C ends a replay with 130, after the record of what was sent', async (t) => {
+test('Ctrl-C ends a replay with 130, after the sent requests were recorded', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}], otherwise: { fault: 'hang' } });
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b');

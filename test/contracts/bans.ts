@@ -7,19 +7,19 @@ const here = '192.0.2.1';
 const leaseMs = 30_000;
 let lastGuess = 0;
 
-/** A guess that nobody made before. */
+/** Returns an attempt with a new user name. */
 export function guess(username = `user${++lastGuess}`, source = here): LoginAttempt {
   return { source, username, credential: `${username} guess ${++lastGuess}` };
 }
 
-/** An attempt from its begin to its end. */
+/** Makes an attempt from its beginning to its end. */
 export async function attempt(bans: AddressBans, made: LoginAttempt, outcome: AttemptOutcome): Promise<Admission['kind']> {
   const { kind } = await bans.begin(made, leaseMs, true);
   if (kind === 'admitted') await bans.end(made, outcome);
   return kind;
 }
 
-/** Processes that share their state: each call goes to another one. */
+/** Distributes calls in turn over processes that share their state. */
 export function inTurns(processes: readonly AddressBans[]): AddressBans {
   let calls = 0;
   const next = () => processes[calls++ % processes.length] as AddressBans;
@@ -33,7 +33,7 @@ export function inTurns(processes: readonly AddressBans[]): AddressBans {
   };
 }
 
-/** What every implementation of `AddressBans` promises. */
+/** The contract of `AddressBans`. */
 export function bansContract(name: string, open: (t: TestContext, policy: () => SecurityPolicy) => Promise<AddressBans | undefined>): void {
   const contract = (what: string, policy: Partial<SecurityPolicy>, run: (bans: AddressBans, policy: SecurityPolicy) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {
@@ -259,7 +259,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal(await attempt(bans, guess('alice', from(200)), 'failed'), 'admitted', 'where it was accepted');
   });
 
-  test(`${name}: what credentials are kept under tells nothing of them`, async (t) => {
+  test(`${name}: the key of accepted credentials reveals nothing about them`, async (t) => {
     const bans = await open(t, () => ({ ban_after_failures: 3, ban_seconds: 60, ban_window_seconds: 60 }));
     if (!bans) return;
     assert.equal(bans.keyFor('alice secret'), bans.keyFor('alice secret'));

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CertificateStore } from '../../src/certificates/certificate-store.ts';
 
-/** What every implementation of `CertificateStore` promises. */
+/** The contract of `CertificateStore`. */
 export function certificateStoreContract(name: string, open: (t: TestContext) => Promise<CertificateStore | undefined>): void {
-  test(`${name}: texts are found by their names for their time, and one process orders`, async (t) => {
+  test(`${name}: texts are found by name until they expire, and one process orders`, async (t) => {
     const store = await open(t);
     if (!store) return;
     assert.equal(await store.isLeader(), true);

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { DeliveryRecord, DeliveryRecords, RecordKind } from '../../src/webhooks/records/delivery-record.ts';
 import { type DeliveryFilter, findDelivery, type NamedDelivery, newestDeliveries } from '../../src/webhooks/records/newest-deliveries.ts';
 
-/** Records that can be added to. */
+/** Records to which more can be added. */
 export interface WritableRecords {
   records: DeliveryRecords;
   /** Adds records, the oldest first. */
@@ -13,7 +13,7 @@ export interface WritableRecords {
 const beginMs = Date.UTC(2026, 2, 16, 10);
 const handlers = ['crm', 'chat', 'a "quoted",\nname'];
 
-/** The delivery number `index`, a second after the one before. */
+/** Returns delivery number `index`, made one second after the previous one. */
 function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRecord {
   return {
     time: new Date(beginMs + index * 1000).toISOString(),
@@ -31,7 +31,7 @@ function delivery(index: number, more: Partial<DeliveryRecord> = {}): DeliveryRe
 
 const numbers = (length: number) => Array.from({ length }, (_, index) => index);
 
-/** All pages of so many deliveries each. */
+/** Returns all pages, each with at most `limit` deliveries. */
 async function pages(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -50,9 +50,9 @@ async function pages(
 }
 
 /**
- * What every implementation of `DeliveryRecords` promises to those who look for the newest deliveries.
+ * * The contract of `DeliveryRecords` for readers of the newest deliveries.
  *
- * @param openOrSkip opens records that are empty; undefined when they cannot be had here
+ * * @param openOrSkip opens empty records; returns undefined if they are not available here
  */
 export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContext) => Promise<WritableRecords | undefined>): void {
   const contract = (what: string, body: (writable: WritableRecords) => Promise<void>) =>

@@ -14,7 +14,7 @@ import type { DeliveryRecords } from '../../src/webhooks/records/delivery-record
 import type { WaitingRetry } from '../../src/webhooks/retries.ts';
 import { type Receiver, startReceiver, until } from '../support/receiver.ts';
 
-/** The parts that a delivery engine needs. */
+/** Dependencies of a delivery engine. */
 export interface DeliveryGround {
   store: DeliveryStore;
   journal: EventLog;
@@ -78,9 +78,9 @@ const sent = (receiver: Receiver) => receiver.events().map(({ data }) => Number(
 const row = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
 /**
- * The promises of a `DeliveryStore`, seen through the engine that stands on it.
+ * * The contract of a `DeliveryStore`, tested through the delivery engine.
  *
- * @param openOrSkip opens an empty one; undefined when it cannot be had here. Each `open` is a process after the one before
+ * * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each `open` is a process after the previous one
  */
 export function deliveryStoreContract(
   name: string,
@@ -113,7 +113,7 @@ export function deliveryStoreContract(
       const owned = await acquire(...asked);
       if (!owned) return undefined;
       owners++;
-      // Another node is to have it, as soon as it is asked.
+      // Another node gets the handler as soon as it asks.
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);
@@ -206,7 +206,7 @@ export function deliveryStoreContract(
       assert.deepEqual(sent(receiver), [0, 0, 0, 1]);
       const [wait] = waiting;
       assert.equal(waiting.length, 1);
-      // The 429 is no failure.
+      // A 429 does not count as a failure.
       assert.deepEqual([wait?.event, wait?.failures, wait?.urlIndex], [receiver.events()[0]?.uuid, 1, 0]);
       const [begun, , resumed] = receiver.requests;
       assert.ok(wait && begun && resumed && wait.sinceMs <= begun.atMs && resumed.atMs >= wait.dueMs);

@@ -10,13 +10,13 @@ import { systemClock } from '../../src/lib/clock.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
-/** An event with a text in its data. */
+/** Returns an event with a text in its data. */
 export function testEvent(text = ''): ServiceEvent {
   const context = { account: processAccount(), component: server };
   return createEvent({ id: 20011, context, data: { text } }, server, 1_700_000_000_123.456);
 }
 
-/** Everything that a journal has from a position on; fails on a bad line. */
+/** Returns all events of a journal from a position on. Fails on a malformed line. */
 export async function readAll(log: Pick<EventLog, 'openReader'>, from?: LogPosition): Promise<LoggedEvent[]> {
   const all: LoggedEvent[] = [];
   const reader = log.openReader((bad: { reason: string }) => assert.fail(`bad line: ${bad.reason}`));
@@ -48,9 +48,9 @@ async function readAllRaw(log: Pick<EventLog, 'openRawReader'>): Promise<RawEven
 }
 
 /**
- * What every implementation of `EventLog` promises.
+ * * The contract of `EventLog`.
  *
- * @param openOrSkip opens an empty journal, which the test closes; undefined when it cannot be had here
+ * * @param openOrSkip opens an empty journal, which the test closes; returns undefined if it is not available here
  */
 export function eventLogContract(name: string, openOrSkip: (t: TestContext) => Promise<EventLog | undefined>): void {
   const contract = (what: string, body: (log: EventLog) => Promise<void>) =>
@@ -126,7 +126,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await write(200, 500);
     await readOn(1);
     await write(10, 200_000);
-    // Further behind than anything is kept in memory for; what is written meanwhile comes in between.
+    // The reader is further behind than the memory reaches, and more is written meanwhile.
     await write(130, 70_000);
     await readOn(3);
     await write(200, 500);
@@ -168,7 +168,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
 
   contract('the newest events of an account, the newest first, and of nobody else', async (log) => {
     const of = (uuid: string, text: string): ServiceEvent => ({ ...testEvent(text), account: { ...testEvent().account, uuid } });
-    // Longer than what is read at once, and with the sign of the account in it.
+    // One is longer than the reads, and one contains the pattern that identifies the account.
     const texts = ['first', 'x'.repeat(600_000), 'with "uuid":"alice" in it', '', 'y'.repeat(250_000), 'last'];
     for (const text of texts) {
       log.append(of('alice', text));

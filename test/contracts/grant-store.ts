@@ -6,14 +6,14 @@ import { isServiceError } from '../../src/lib/errors.ts';
 import { makeSecret } from '../../src/lib/secrets.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 
-/** A store of a test, closed with it. */
+/** A store of a test, which closes it. */
 export interface GrantGround {
   store: GrantStore;
-  /** Another process, after this one ended. */
+  /** Opens the store as another process after this one has ended. */
   reopen(): Promise<GrantStore>;
 }
 
-/** A token of an account, which lives for an hour. */
+/** Returns a token of an account that is valid for an hour. */
 export function tokenOf(account: string, more: Partial<Grant> = {}): Grant {
   const nowMs = Math.floor(Date.now());
   return {
@@ -30,7 +30,7 @@ export function tokenOf(account: string, more: Partial<Grant> = {}): Grant {
   };
 }
 
-/** What every implementation of `GrantStore` promises. @param open makes an empty store */
+/** The contract of `GrantStore`. @param open makes an empty store */
 export function grantStoreContract(name: string, open: (t: TestContext) => Promise<GrantGround | undefined>): void {
   const contract = (what: string, body: (ground: GrantGround) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {
@@ -143,7 +143,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
   });
 }
 
-test('a grant is over with its time, its end, and any of those that made it', () => {
+test('a grant ends by its expiry, its revocation, or the end of any grant that created it', () => {
   const root = tokenOf('alice');
   const child = tokenOf('alice', { parent: root.id });
   const known = new Map([root, child].map((grant) => [grant.id, grant]));

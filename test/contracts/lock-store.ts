@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type LockStore, maxLocksPerAccount } from '../../src/files/locks/lock-store.ts';
 
-/** A store under test, with the clock that it goes by. */
+/** A store under test, with its clock. */
 export interface LockStoreFixture {
   store: LockStore;
   advance(ms: number): void;
-  /** Whether a service takes locks; true at first. */
+  /** Sets whether a service accepts locks; true at first. */
   setTaken(areTaken: boolean): void;
 }
 
-/** What every lock store must do; run by the tests of each implementation. */
+/** The contract of lock stores. */
 export function lockStoreContract(
   name: string,
   make: (t: TestContext) => LockStoreFixture | undefined | Promise<LockStoreFixture | undefined>,

@@ -52,7 +52,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
   uploadStoreContract(`uploads in ${kind}`, async (t) => {
     const link = await open(t);
     const clock = new ManualClock();
-    // Leases go by real time.
+    // Leases use real time.
     const shared = { ...systemClock, nowMs: () => clock.nowMs() };
     const folder = temporaryFolder(t);
     const store = () =>
@@ -83,7 +83,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
       t.after(() => store.close());
       return store;
     };
-    // The next process is another node, with an empty folder.
+    // The next process is another node with an empty folder.
     return { store: node(), reopen: async () => node() };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {

@@ -11,7 +11,7 @@ import {
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis.ts';
 
-/** The parts of a store; the test closes it. */
+/** Dependencies of a store. The test closes them. */
 export interface SessionsDependencies {
   lifetimes: () => SessionLifetimes;
   onTimeout: (identity: Identity) => void;
@@ -19,7 +19,7 @@ export interface SessionsDependencies {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** What every implementation of `SessionStore` promises. @param open makes an empty store */
+/** The contract of `SessionStore`. @param open makes an empty store */
 export function sessionsContract(
   name: string,
   open: (t: TestContext, dependencies: SessionsDependencies) => Promise<SessionStore | undefined>,
@@ -241,7 +241,7 @@ export function sessionsContract(
     const other = await sessions.create(loginOf('bob'));
     for (let index = 0; index < 2; index++) {
       ids.push(await sessions.create(loginOf('alice')));
-      // Times of Redis are whole milliseconds.
+      // Redis rounds times to whole milliseconds.
       await pause(5);
     }
     for (let left = maxSessionsPerAccount - 2; left > 0; left -= 50)

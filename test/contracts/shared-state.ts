@@ -4,9 +4,9 @@ import type { AuthResult } from '../../src/auth/auth-method.ts';
 import type { AcceptedCredentials } from '../../src/auth/callout-cache.ts';
 import type { UrlHealth } from '../../src/lib/remote/url-health.ts';
 
-/** What every implementation of `UrlHealth` promises. */
+/** The contract of `UrlHealth`. */
 export function urlHealthContract(name: string, open: (t: TestContext) => Promise<UrlHealth | undefined>): void {
-  test(`${name}: a suspended URL is passed over, the others stay in order`, async (t) => {
+  test(`${name}: a suspended URL is skipped, the others keep their order`, async (t) => {
     const health = await open(t);
     if (!health) return;
     const urls = ['http://a/', 'http://b/?token=x', 'http://c/'];
@@ -20,12 +20,12 @@ export function urlHealthContract(name: string, open: (t: TestContext) => Promis
   });
 }
 
-/** What every implementation of `AcceptedCredentials` promises. */
+/** The contract of `AcceptedCredentials`. */
 export function acceptedContract(
   name: string,
   open: (t: TestContext, lifetimeMs: number) => Promise<AcceptedCredentials | undefined>,
 ): void {
-  test(`${name}: what was accepted is remembered for its time under a key that tells nothing`, async (t) => {
+  test(`${name}: accepted credentials are remembered for their time under a key that reveals nothing about them`, async (t) => {
     const accepted = await open(t, 300);
     if (!accepted) return;
     const result: AuthResult = { outcome: 'authenticated', account: { home_folder_path: '/srv/a', group: null } };

@@ -13,22 +13,22 @@ import {
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { randomFrom } from '../support/random.ts';
 
-/** A store of unfinished uploads under test, with the clock that it goes by. */
+/** A store of unfinished uploads under test, with its clock. */
 export interface UploadStoreFixture {
   store: UploadStore;
   advance(ms: number): void;
-  /** Ends the lease of who holds an upload, as if they slept for longer; undefined where holds have none. */
+  /** Ends the lease of the holder of an upload, as after a long sleep; undefined if holds have no lease. */
   lapse?(id: string): Promise<unknown>;
-  /** The same uploads as another process finds them, after this one was killed, or beside it. */
+  /** Opens the same uploads in another process, after this one was killed or beside it. */
   reopen(): Promise<UploadStore>;
 }
 
-/** The limits that the stores under test go by. */
+/** The limits of the stores under test. */
 export const testLimits: UploadLimits = { expireAfterMs: 60_000, maxPerAccount: 3 };
 
 const peer = { address: '192.0.2.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 
-/** An order with every member set. */
+/** Returns an order with every member set. */
 export function orderOf(contentPath: string, accountUuid = 'alice'): UploadOrder {
   return {
     accountUuid,
@@ -56,17 +56,17 @@ async function whileHeld<T>(store: UploadStore, id: string, action: (hold: Uploa
   }
 }
 
-/** Changes an upload that nobody has. */
+/** Changes an upload that nobody holds. */
 export function changeUpload(store: UploadStore, id: string, change: UploadChange): Promise<UploadRecord> {
   return whileHeld(store, id, (hold) => hold.change(change));
 }
 
-/** Forgets an upload that nobody has. */
+/** Removes an upload that nobody holds. */
 export function removeUpload(store: UploadStore, id: string): Promise<void> {
   return whileHeld(store, id, (hold) => hold.remove());
 }
 
-/** What every store of unfinished uploads must do; run by the tests of each implementation. */
+/** The contract of stores of unfinished uploads. */
 export function uploadStoreContract(name: string, open: (t: TestContext) => Promise<UploadStoreFixture | undefined>): void {
   const contract = (what: string, run: (fixture: UploadStoreFixture) => Promise<void>) =>
     test(`${name}: ${what}`, async (t) => {
@@ -244,7 +244,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   contract('queries end one another not, and whoever has an upload only if they came later', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const stores = [store, await reopen()];
-    // Nobody has it: any number at once.
+    // Nobody holds the upload, so any number of concurrent calls is accepted.
     await Promise.all(Array.from({ length: 40 }, (_, index) => stores[index % 2]?.quiet(id)));
     let isTold = false;
     const hold = await store.hold(id, () => {
@@ -326,7 +326,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     console.log(`seed ${seed}: ${name}`);
     const random = randomFrom(seed);
     const { id } = await store.add(orderOf('/srv/.svc-0.kept'), undefined);
-    // Of one node the requests wait for one another: who takes an upload from one that sleeps is at another one.
+    // Requests of one node queue. So a request that takes an upload from a sleeping holder comes from another node.
     const anyNode = () => (lapse ? reopen() : Promise.resolve(store));
     const holds: UploadHold[] = [];
     let model = { holder: undefined as UploadHold | undefined, isAbandoned: false, offsetBytes: 0, contentPath: '/srv/.svc-0.kept' };

@@ -24,7 +24,7 @@ function arrival({ at, path = '/in/a.csv', size = 10, account = 'acme', group, m
   return { event, group };
 }
 
-/** The states of all occurrences that were due between two times. */
+/** Returns the states of all occurrences that were due between two times. */
 function states(
   options: Record<string, unknown>,
   files: readonly File[],
@@ -38,7 +38,7 @@ function states(
   return expectation.occurrences.filter(({ dueMs }) => dueMs <= nowMs).map((one) => expectation.judge(one, nowMs).state);
 }
 
-test('met, late, missing, waiting: by the window, the due time and its grace', () => {
+test('met, late, missing and waiting follow from the window, the due time and the grace', () => {
   const grace = { grace: '30m' };
   assert.deepEqual(states(grace, []), ['missing', 'missing', 'missing']);
   assert.deepEqual(states(grace, [], { now: '2026-01-01T06:30:00Z' }), ['waiting']);
@@ -57,7 +57,7 @@ test('met, late, missing, waiting: by the window, the due time and its grace', (
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);
 });
 
-test('numbers, sizes and metadata: what does not fit is malformed, until the right file comes', () => {
+test('numbers, sizes and metadata: a file that does not fit is malformed, until the right one arrives', () => {
   const two = { count: '2..3', grace: '1h' };
   const at = (minute: number): File => ({ at: `2026-01-01T05:${String(minute).padStart(2, '0')}:00Z` });
   const now = { now: '2026-01-01T12:00:00Z' };
@@ -96,7 +96,7 @@ test('accounts, groups, paths, and files over SFTP', () => {
   assert.deepEqual(states({}, [{ at, id: eventIds.fileRemoved }], now), ['missing']);
 });
 
-test('a path with its day: a file counts for its own day, however late', () => {
+test('a path with a date: a file counts for its own day, however late it arrives', () => {
   const dated = { path: '/in/{yyyy}{MM}{dd}.csv', grace: '1h', time_zone: 'Europe/Berlin' };
   assert.deepEqual(
     states(dated, [
@@ -107,7 +107,7 @@ test('a path with its day: a file counts for its own day, however late', () => {
   );
 });
 
-test('an excuse stands until the file comes in time', () => {
+test('an excuse holds until the file arrives in time', () => {
   const options = expectationOptions.parse({ path: '/in/*', schedule: '0 6 * * *' });
   const expectation = new Expectation('orders', options, Date.UTC(2026, 0, 1));
   const nowMs = Date.UTC(2026, 0, 1, 12);
@@ -119,7 +119,7 @@ test('an excuse stands until the file comes in time', () => {
   assert.deepEqual([state, reason, due, opens], ['excused', 'bank holiday', '2026-01-01T06:00:00Z', '2025-12-31T06:00:00Z']);
 });
 
-test('options that mean nothing are refused', () => {
+test('contradictory options are refused', () => {
   const problem = (options: Record<string, unknown>) =>
     expectationOptions.safeParse({ path: '/a', ...options }).error?.issues.map(({ message }) => message) ?? [];
   assert.deepEqual(problem({ schedule: '0 6 * * *' }), []);
@@ -141,7 +141,7 @@ test('options that mean nothing are refused', () => {
   assert.throws(() => parseHolidays('2026-12-25\n25.12.2026'), { message: 'line 2 must be a day such as 2026-12-25' });
 });
 
-test('when files come: figures of files that came, whatever their number', () => {
+test('arrival times: figures about the files of the past, for any number of them', () => {
   assert.equal(measurePunctuality([]), null);
   const minutes = Array.from({ length: 20 }, (_, index) => (19 - index) * 60_000 - 600_000);
   assert.deepEqual(measurePunctuality(minutes), {
@@ -156,7 +156,7 @@ test('when files come: figures of files that came, whatever their number', () =>
   assert.equal(measurePunctuality([1500])?.median, 2);
 });
 
-test('the newest occurrence is judged from those whose windows overlap with its own', () => {
+test('the newest occurrence is judged together with those whose windows overlap its own', () => {
   const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
   const since = (options: object) => {
     const parsed = expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', ...options });

@@ -22,7 +22,7 @@ function dueTimes(
   return found;
 }
 
-test('daylight saving in four zones: an hour that is skipped is its end, one that is twice is the first', () => {
+test('daylight saving in four zones: a skipped hour becomes its end, a repeated hour its first pass', () => {
   const daily = (zone: string, cron: string, from: string) => dueTimes({ cron, zone }, from, 3);
   assert.deepEqual(daily('Europe/Berlin', '30 2 * * *', '2026-03-28T00:00:00Z'), [
     '2026-03-28T02:30:00+01:00',
@@ -44,7 +44,7 @@ test('daylight saving in four zones: an hour that is skipped is its end, one tha
     '2026-11-01T01:30:00-04:00',
     '2026-11-02T01:30:00-05:00',
   ]);
-  // Half an hour, in the other hemisphere.
+  // Daylight saving of half an hour, on the southern hemisphere.
   assert.deepEqual(daily('Australia/Lord_Howe', '15 2 * * *', '2026-10-02T12:00:00Z'), [
     '2026-10-03T02:15:00+10:30',
     '2026-10-04T02:30:00+11:00',
@@ -62,7 +62,7 @@ test('daylight saving in four zones: an hour that is skipped is its end, one tha
   ]);
 });
 
-test('weekdays, holidays, periods by the clock of the zone, schedules that never fire', () => {
+test('weekdays, holidays, periods by the local time of the zone, schedules that never fire', () => {
   assert.deepEqual(dueTimes({ cron: '0 6 * * 1-5', zone: 'Europe/Berlin', holidays: ['2026-12-25'] }, '2026-12-24T12:00:00Z', 2), [
     '2026-12-28T06:00:00+01:00',
     '2026-12-29T06:00:00+01:00',
@@ -83,13 +83,13 @@ test('weekdays, holidays, periods by the clock of the zone, schedules that never
   for (const good of ['0 6 * * 1-5', '*/15 8-17 * * MON-FRI', '0 0 1,15 * *']) assert.equal(checkSchedule(good), undefined, good);
 });
 
-test('a time of a clock and its instant: every instant is found again, and due times rise', () => {
+test('local times and instants: every instant is found again, and due times increase', () => {
   const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia', 'UTC');
   const instants = fc.integer({ min: Date.UTC(2005, 0), max: Date.UTC(2035, 0) });
   fc.assert(
     fc.property(zones, instants, (zone, at) => {
       const found = findInstant(wallClock(at, zone), zone);
-      // The first of two hours has the same clock.
+      // In a repeated hour, the first instant has the same local time.
       assert.equal(wallClock(found, zone), wallClock(at, zone));
       assert.ok(found <= at);
       const due = new DueTimes({ cron: '30 2 * * *', everyMs: undefined, from: '', timeZone: zone, holidays: new Set() });
@@ -101,7 +101,7 @@ test('a time of a clock and its instant: every instant is found again, and due t
   );
 });
 
-test('parts of a day in a path, and durations', () => {
+test('parts of a date in a path, and durations', () => {
   const wall = new Date('2026-03-09T06:05:00Z');
   assert.equal(pathOfDay('/in/{yyyy}/{yy}{MM}{dd}-{HH}{mm}-*.csv', wall), '/in/2026/260309-06{mm}-*.csv');
   assert.deepEqual(['30', 45, '10m', '8h', '3d', '1.5h'].map(durationSeconds), [30, 45, 600, 28_800, 259_200, 5400]);

@@ -53,7 +53,7 @@ function open(folder: string, clock: ManualClock): Process {
   };
 }
 
-/** Lets time pass until the watch has told this number of states. */
+/** Advances the time until the watch has reported this number of states. */
 async function untilTold(clock: ManualClock, { told }: Process, count: number): Promise<void> {
   await until(`${count} are told`, async () => {
     clock.advance(1000);
@@ -69,7 +69,7 @@ async function begun(t: TestContext): Promise<{ folder: string; clock: ManualClo
   return { folder, clock, first };
 }
 
-test('a file in time, one that is missing and then late, an excuse: each is told once', async (t) => {
+test('a file in time, one that is missing and then late, and an excuse are each reported once', async (t) => {
   const { clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -106,7 +106,7 @@ test('a file in time, one that is missing and then late, an excuse: each is told
   await first.stop();
 });
 
-test('what passed while no process ran is told once at the next start, and nothing is told of the time before the option', async (t) => {
+test('states that changed while no process ran are reported once at the next start; times before the option are not', async (t) => {
   const { folder, clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -132,7 +132,7 @@ test('what passed while no process ran is told once at the next start, and nothi
   await third.stop();
 });
 
-test('a file that is expected once more is missing, late and met again; that outlives a restart', async (t) => {
+test('a file whose excuse was revoked is missing, late and met again, also after a restart', async (t) => {
   const { folder, clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -146,7 +146,7 @@ test('a file that is expected once more is missing, late and met again; that out
   ] as const)
     await assert.rejects(first.watch.expectAgain('orders', due, bad), { code });
   await assert.rejects(first.watch.expectAgain('orders', '2023-11-14T23:30:00Z', hence(1)), { code: 'not-found' });
-  // Past the end of its window, too.
+  // This also works after the end of its window.
   const told = await first.watch.expectAgain('orders', due, hence(1.6), 'root');
   assert.deepEqual([told.state, told.files, new Date(told.grace_ends).toISOString()], ['waiting', [], hence(1.6)]);
   await assert.rejects(first.watch.expectAgain('orders', due, hence(1)), { code: 'exists' });
@@ -155,7 +155,7 @@ test('a file that is expected once more is missing, late and met again; that out
   await second.watch.apply({ orders });
   await until('it watches', () => second.watch.figures().length === 1);
   clock.advance(hourMs);
-  // The older occurrence takes it; the one of midnight, whose window is open, waits for its own.
+  // The older occurrence takes the file; the one of midnight, whose window is open, waits for its own.
   second.upload();
   await untilTold(clock, second, 3);
   clock.advance(0.5 * hourMs);
@@ -176,7 +176,7 @@ test('a file that is expected once more is missing, late and met again; that out
     [eventIds.expectationReopened, due],
     [eventIds.expectationMissing, due],
   ]);
-  // One of before the option was in force, too.
+  // The same for an occurrence from before the option was set.
   const before = '2023-11-14T20:00:00Z';
   await second.watch.expectAgain('orders', before, hence(1));
   await untilTold(clock, second, 8);
@@ -188,7 +188,7 @@ test('a file that is expected once more is missing, late and met again; that out
   await second.stop();
 });
 
-/** A clock whose time of day jumps, while its timers go on. */
+/** A clock whose time of day jumps while its timers continue. */
 class JumpingClock extends ManualClock {
   jumpedMs = 0;
 
@@ -197,7 +197,7 @@ class JumpingClock extends ManualClock {
   }
 }
 
-test('a clock that jumps ahead tells all that it passed, once; one that jumps back tells nothing again', async (t) => {
+test('after the clock jumped ahead, all skipped states are reported once; after it jumped back, none is repeated', async (t) => {
   const [folder, clock] = [temporaryFolder(t), new JumpingClock()];
   const process = open(folder, clock);
   await process.watch.apply({ orders });
@@ -220,7 +220,7 @@ test('a clock that jumps ahead tells all that it passed, once; one that jumps ba
   await process.stop();
 });
 
-test('a schedule for each minute: other work runs while its history is made, and a list agrees with the history', async (t) => {
+test('a schedule for each minute: other work runs while the history is computed, and a list agrees with the history', async (t) => {
   const clock = new ManualClock();
   const process = open(temporaryFolder(t), clock);
   await process.watch.apply({ feed: expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', grace: '3m' }) });

@@ -14,7 +14,7 @@ interface Step {
   expected: string[];
 }
 
-/** Reads a sequence: requests and what is expected of their replies, apart by `----`, steps apart by `====`. */
+/** Reads a sequence of steps, separated by `====`. Each has a request and, after `----`, the expectations about its reply. */
 function stepsOf(text: string): Step[] {
   return text.split(/^====\n/m).map((block) => {
     const [request = '', expected = ''] = block
@@ -37,8 +37,8 @@ function stepsOf(text: string): Step[] {
 }
 
 /**
- * Expectations: the status first; then `contains TEXT`, `matches REGULAR EXPRESSION` and `save NAME REGULAR EXPRESSION` about the
- * body; `Header: text` that the header's value contains.
+ * * Expectations: the status first; then `contains TEXT`, `matches REGULAR EXPRESSION` and `save NAME REGULAR EXPRESSION` about the
+ * * body; `Header: text` if the header's value must contain the text.
  */
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.http'))) {
   test(`golden sequence: ${file.replace('.http', '')}`, async (t) => {

@@ -13,13 +13,13 @@ const monitored = (service: Record<string, unknown> = {}) => ({
   eyes: { type: 'monitor', port: 0 },
 });
 
-/** A server with a `monitor` service, and a client of the latter. */
+/** Starts a server with a `monitor` service, and returns a client of the latter. */
 async function start(t: TestContext, config: TestConfig = {}): Promise<{ server: TestServer; monitor: Client }> {
   const server = await startServer(t, { services: monitored(config.service), ...config });
   return { server, monitor: new Client(server.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '') };
 }
 
-/** The value of one sample, undefined when there is none. */
+/** Returns the value of one sample; undefined if there is none. */
 async function sample(monitor: Client, name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
   const { text } = await monitor.get('/metrics', { user: null });
   const line = text
@@ -32,7 +32,7 @@ async function sample(monitor: Client, name: string, labels: Record<string, stri
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
 }
 
-test('/health and /ready answer, everything else is refused', async (t) => {
+test('/health and /ready answer, all other paths are refused', async (t) => {
   const { monitor } = await start(t);
   const health = await monitor.get('/health', { user: null });
   assert.deepEqual([health.status, health.json()], [200, { status: 'ok' }]);
@@ -68,7 +68,7 @@ test('requests are counted by method, style and status; bytes and connections by
   assert.ok(((await sample(monitor, 'process_cpu_seconds_total')) ?? 0) > 0);
 });
 
-test('sessions, outcomes of authentications and events', async (t) => {
+test('sessions, authentication results and events are counted', async (t) => {
   const { server, monitor } = await start(t);
   await server.login();
   await server.login();
@@ -79,7 +79,7 @@ test('sessions, outcomes of authentications and events', async (t) => {
   assert.equal(await sample(monitor, 'svc_events_total', { id: '20021' }), 1);
 });
 
-test('deliveries by handler and outcome, what waits and for how long, suspended URLs', async (t) => {
+test('metrics show deliveries by handler and outcome, the number and age of waiting events, and suspended URLs', async (t) => {
   const dead = await startReceiver(t, { otherwise: { fault: 'hang' } });
   const failing = await startReceiver(t, { otherwise: { status: 500 } });
   const { server, monitor } = await start(t, {
@@ -104,7 +104,7 @@ test('deliveries by handler and outcome, what waits and for how long, suspended 
   await until('the other has none', async () => (await sample(monitor, 'svc_handler_waiting_events', { handler: 'failing' })) === 0);
 });
 
-test('requests carry an ID into replies, events and the log; a client may bring its own', async (t) => {
+test('replies, events and the log contain the ID of the request; a client may send its own', async (t) => {
   const { server } = await start(t);
   const own = await server.put('/home/a.txt', 'x', { headers: { 'x-request-id': 'upload-17' } });
   assert.equal(own.headers['x-request-id'], 'upload-17');
@@ -118,7 +118,7 @@ test('requests carry an ID into replies, events and the log; a client may bring 
   assert.ok(server.log.some((line) => line.includes('"request_id":"upload-17"') && line.includes('"status":201')));
 });
 
-test('traceparent goes on to the callout and the webhook with a parent of its own, and nothing malformed does', async (t) => {
+test('traceparent is passed to the callout and the webhook with a new parent ID; a malformed one is not passed', async (t) => {
   const traces: (string | undefined)[] = [];
   const endpoint = createServer((incoming, outgoing) => {
     traces.push(incoming.headers.traceparent as string | undefined);
@@ -147,7 +147,7 @@ test('traceparent goes on to the callout and the webhook with a parent of its ow
   assert.equal(await sample(monitor, 'svc_callout_duration_seconds_count', { method: 'remote', outcome: '2xx' }), 2);
 });
 
-test('a stop is announced by /ready first; requests go on until shutdown_delay is over, each ending its connection', async (t) => {
+test('/ready announces a stop first; requests continue until shutdown_delay has passed, and each ends its connection', async (t) => {
   const { server, monitor } = await start(t, { server: { shutdown_delay: 0.5 } });
   const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   assert.doesNotMatch(await server.raw(request, 100), /connection: close/i);
@@ -162,7 +162,7 @@ test('a stop is announced by /ready first; requests go on until shutdown_delay i
   await assert.rejects(monitor.get('/health'));
 });
 
-test('a reload starts, moves and ends monitor services; an address in use keeps the server from starting', async (t) => {
+test('a reload starts, moves and ends monitor services; an address in use prevents a start of the server', async (t) => {
   const { server, monitor } = await start(t);
   await server.service.reload(
     await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, second: { type: 'monitor', port: 0 } } }),

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'examples/operations');
 const readExample = (name: string) => readFileSync(join(folder, name), 'utf8');
 
-/** The names that a scrape has, of metrics without samples too. */
+/** Returns the names of all metrics of a scrape, including those without samples. */
 async function knownNames(): Promise<Set<string>> {
   const metrics = new Metrics(
     {
@@ -37,7 +37,7 @@ async function knownNames(): Promise<Set<string>> {
   return names;
 }
 
-test('dashboard, alert rules and documentation speak of metrics that exist, and the documentation of all of them', async () => {
+test('dashboard, alert rules and documentation name existing metrics only, and the documentation names all', async () => {
   const known = await knownNames();
   const named = (text: string) => new Set(text.match(/\b(?:svc|process)_[a-z_]+\b/g));
   assert.ok(known.size > 30);
@@ -55,7 +55,7 @@ test('dashboard, alert rules and documentation speak of metrics that exist, and 
   );
 });
 
-test('promtool accepts alert rules and configuration', (t) => {
+test('promtool accepts the alert rules and the configuration', (t) => {
   if (!hasProgram(t, 'promtool')) return;
   for (const args of [
     ['check', 'rules', 'alerts.yaml'],
@@ -66,7 +66,7 @@ test('promtool accepts alert rules and configuration', (t) => {
   }
 });
 
-test('the rules about inspections fire after ten minutes of failures, and when an upload has been held for a day', (t) => {
+test('the inspection alerts fire after ten minutes of failures, and after an upload was held for a day', (t) => {
   if (!hasProgram(t, 'promtool')) return;
   const cwd = temporaryFolder(t);
   const tests = `rule_files: [${join(folder, 'alerts.yaml')}]
@@ -119,7 +119,7 @@ test('HAProxy accepts its configuration', (t) => {
   assert.equal(status, 0, stdout + stderr);
 });
 
-test('the nodes of the compose file differ in name and data alone', () => {
+test('the nodes of the compose file differ only in name and data', () => {
   const { services } = parse(readExample('nodes/compose.yaml'), { merge: true }) as {
     services: Record<string, { environment?: Record<string, string>; command: string[]; volumes: string[] }>;
   };
@@ -132,7 +132,7 @@ test('the nodes of the compose file differ in name and data alone', () => {
   assert.equal(new Set(nodes).size, 1);
 });
 
-/** Host names that only a deployment has. */
+/** Replaces host names that exist only in a deployment. */
 function reachable(text: string): string {
   return text.replace(/\bnode[123]:/g, '127.0.0.1:');
 }

@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { startSsh, tryLogins } from '../support/ssh.ts';
 
-test('connections, handshakes, logins, requests, transfers and bytes of SSH services are counted, apart from those of HTTP', async (t) => {
+test('SSH connections, handshakes, logins, requests, transfers and bytes are counted separately from those of HTTP', async (t) => {
   const monitored = await startSsh(t, {}, { services: { eyes: { type: 'monitor', port: 0 } } });
   const monitor = new Client(monitored.service.listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
   const figures = async () => {

@@ -11,7 +11,7 @@ const { version, scripts } = JSON.parse(readFileSync(join(root, 'package.json'),
   scripts: Record<string, string>;
 };
 
-test('the page of installation names commands and files that are made', () => {
+test('the installation page names existing commands and files', () => {
   const commands = [...page.matchAll(/npm run\s+([\w:-]+)/g)].map(([, name = '']) => name);
   assert.deepEqual([...new Set(commands)].sort(), ['bench', 'build', 'build:binary', 'build:deb', 'release:check']);
   for (const name of commands) assert.ok(scripts[name], name);

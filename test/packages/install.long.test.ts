@@ -17,7 +17,7 @@ function buildPackage(folder: string): string {
   return join(folder, readdirSync(folder).find((name) => name.endsWith('.deb')) as string);
 }
 
-/** The same package under a later version, with another line in its configuration. */
+/** Makes the same package with a later version and one more line in its configuration. */
 function laterVersion(folder: string, name: string): void {
   const content = join(folder, 'content');
   execFileSync('dpkg-deb', ['-R', name, content]);
@@ -43,10 +43,10 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   const copy = machineCopy(t, folder);
   if (!copy) return;
   const mounted = `/mnt/${basename(built)}`;
-  await t.test('the image, as far as it goes without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
+  await t.test('the image, as far as it works without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
   succeeds(copy, `dpkg -i ${mounted}`);
   await t.test('accounts and rights', () => installed(copy));
-  await t.test('it serves, as its account', () => serves(copy));
+  await t.test('it serves, with its own account', () => serves(copy));
   await t.test('the unit', () => unit(copy));
   laterVersion(folder, built);
   succeeds(copy, "echo '# mine' >> /etc/svc/svc.config.yaml; chmod 0600 /etc/svc/svc.config.yaml; chown svc /etc/svc/svc.config.yaml");
@@ -66,7 +66,7 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   );
 });
 
-/** Files that dpkg and the tools of accounts write for every package. */
+/** Files that dpkg and the account tools write for every package. */
 const ofTools =
   /^\/var\/(lib\/dpkg|log|cache)\/|^\/etc\/((passwd|group|shadow|gshadow|subuid|subgid)-?|\.pwd\.lock)$|^\/run\/(adduser|systemd\/)|^\/tmp\//;
 
@@ -91,7 +91,7 @@ function installed(copy: MachineCopy): void {
   succeeds(copy, 'logrotate --debug /etc/logrotate.d/svc');
 }
 
-/** What the binary needs of a system is what the page of installation and the package say. */
+/** Asserts that the installation page and the package declare the libraries that the binary needs. */
 function libraries(ldd: string): void {
   const [needed = '', versions = ''] = ldd.split('Version information:');
   const names = needed
@@ -103,7 +103,7 @@ function libraries(ldd: string): void {
   const own = versions.trim().split(/\n\t(?=\/)/)[0] ?? '';
   const newest = (symbols: string) =>
     Math.max(...[...own.matchAll(new RegExp(`\\(${symbols}\\.(\\d+)`, 'g'))].map(([, minor]) => Number(minor)));
-  // GCC 8.
+  // GLIBCXX_3.4.25 is from GCC 8.
   assert.deepEqual([newest('GLIBC_2'), newest('GLIBCXX_3\\.4') <= 25], [28, true], own);
   assert.match(readFileSync(join(root, 'scripts/packages/debian/control'), 'utf8'), /libc6 \(>= 2\.28\), .*libstdc\+\+6 \(>= 8\)/);
   assert.match(readFileSync(join(root, 'docs/operate/install.md'), 'utf8'), /glibc 2\.28 or newer/);
@@ -116,7 +116,7 @@ interface Component {
   components?: Component[];
 }
 
-/** Node.js, what is in it, and every package that the licences name stand in the SBOM. */
+/** Asserts that the SBOM contains Node.js, its components, and every package that the licences name. */
 function sbom({ components }: { components: Component[] }, version: string, licences: string): void {
   const [node, ...packages] = components;
   assert.deepEqual([node?.name, `(Node.js ${node?.version})`], ['Node.js', /\(.*\)/.exec(version)?.[0]]);
@@ -154,7 +154,7 @@ function unit(copy: MachineCopy): void {
   assert.ok(exposure > 0 && exposure <= 2, stdout);
 }
 
-/** Runs what the Dockerfile's last stage says as a container would: its files, environment, account and commands, and nothing to write on. */
+/** Runs the last stage of the Dockerfile like a container: with its files, environment, account and commands, and a read-only root. */
 async function image(copy: MachineCopy | undefined, folder: string, built: string): Promise<void> {
   if (!copy) return;
   const text = readFileSync(join(operations, 'Dockerfile'), 'utf8').replace(/\\\n\s*/g, ' ');
@@ -203,7 +203,7 @@ test('the systemd unit can be installed by hand as its first lines say', (t) => 
   );
 });
 
-test('a package is made for no machine that has no binary', (t: TestContext) => {
+test('no package is made for a platform without a binary', (t: TestContext) => {
   if (!hasProgram(t, 'dpkg-deb')) return;
   const folder = temporaryFolder(t);
   mkdirSync(folder, { recursive: true });

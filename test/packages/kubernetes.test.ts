@@ -28,8 +28,8 @@ function manifest(kind: string, name = 'svc'): Manifest {
   return found;
 }
 
-test("the manifests are what Kubernetes' schemas allow, and no member is unknown to them", () => {
-  // The compiler finds members that are too many, which the schemas let pass.
+test('the manifests conform to the schemas of Kubernetes and have no unknown members', () => {
+  // The schemas accept unknown members, so the compiler checks the members.
   const lines = manifests.map(({ apiVersion, kind }, index) => {
     const module = apiVersion.includes('/') ? apiVersion : `${apiVersion}`;
     return `import { type I${kind} as T${index}, ${kind} as C${index} } from 'kubernetes-models/${module}/${kind}';`;
@@ -49,7 +49,7 @@ test("the manifests are what Kubernetes' schemas allow, and no member is unknown
   assert.equal(validated.status, 0, validated.stderr);
 });
 
-test('the configuration of the cluster is valid, and probes, ports, secrets and times fit to it', async (t) => {
+test('the configuration of the cluster is valid, and agrees with probes, ports, secrets and times', async (t) => {
   const cwd = temporaryFolder(t);
   const secrets = Object.keys(manifest('Secret').stringData);
   const text = (manifest('ConfigMap').data['svc.config.yaml'] as string).replaceAll('/run/secrets/svc/', `${cwd}/`);
@@ -83,7 +83,7 @@ test('the configuration of the cluster is valid, and probes, ports, secrets and 
   }
 });
 
-test('everything chooses the pods by the same label, and nothing in them is more than it needs', () => {
+test('all selectors use the label of the pods, and the pods have no privileges that they do not need', () => {
   const label = { 'app.kubernetes.io/name': 'svc' };
   const { spec } = manifest('StatefulSet');
   assert.deepEqual(spec.template.metadata.labels, label);

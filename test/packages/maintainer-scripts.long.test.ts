@@ -6,7 +6,7 @@ import { type MachineCopy, machineCopy } from '../support/machine-copy.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A machine on which the package's files were just unpacked; its scripts and what `fill` makes are in `/mnt`. */
+/** Returns a machine with the package's unpacked files. `/mnt` contains its scripts and the files that `fill` makes. */
 function unpacked(t: TestContext, fill: (folder: string) => void = () => {}): MachineCopy | undefined {
   for (const program of ['unshare', 'adduser']) if (!hasProgram(t, program)) return undefined;
   const folder = temporaryFolder(t);
@@ -17,7 +17,7 @@ function unpacked(t: TestContext, fill: (folder: string) => void = () => {}): Ma
 
 const configure = 'mkdir -p /etc/svc && cp /mnt/svc.config.yaml /etc/svc/ && sh /mnt/postinst configure ""';
 
-test('a purge removes what is of the package, and nothing of what is mounted there', (t) => {
+test('a purge removes the files of the package, and nothing that is mounted there', (t) => {
   const copy = unpacked(t, (folder) => {
     mkdirSync(join(folder, 'shared/alice'), { recursive: true });
     writeFileSync(join(folder, 'shared/alice/kept'), 'of several machines');
@@ -32,7 +32,7 @@ test('a purge removes what is of the package, and nothing of what is mounted the
   assert.match(stderr, /file systems that are mounted below \/var\/lib\/svc were not removed/);
 });
 
-test('only root writes where logrotate works as root', (t) => {
+test('where logrotate works as root, only root can write', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const { status, stdout, stderr } = copy.run(`${configure}; stat -c "%n %a %U %G" /etc/svc /var/lib/svc /var/log/svc`);
@@ -40,7 +40,7 @@ test('only root writes where logrotate works as root', (t) => {
   assert.deepEqual(stdout.trim().split('\n').slice(-3), ['/etc/svc 750 root svc', '/var/lib/svc 700 svc svc', '/var/log/svc 750 root adm']);
 });
 
-test('after a purge nobody gets the number of the account, and with it the files that stay', (t) => {
+test('after a purge, no new account gets the number of the old account, and with it the remaining files', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const elsewhere = 'mkdir /srv/files; touch /srv/files/a; chmod 600 /srv/files/a; chown -R svc /srv/files; ln -s /srv/files /var/lib/svc/';
@@ -50,7 +50,7 @@ test('after a purge nobody gets the number of the account, and with it the files
   assert.match(stdout, /^svc\ngone\nsvc:.*nologin\n$/);
 });
 
-test('what is in the way of the scripts: a deleted configuration, other rights, an open umask, links that the account made', (t) => {
+test('the scripts cope with a deleted configuration, other modes, an open umask, and links made by the account', (t) => {
   const copy = unpacked(t);
   if (!copy) return;
   const rights = 'stat -c "%n %a %U %G" /etc/svc /etc/svc/svc.config.yaml /var/lib/svc /var/log/svc';

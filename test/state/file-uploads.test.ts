@@ -19,7 +19,7 @@ uploadStoreContract('uploads in files', async (t) => {
   return { store, reopen, advance: (ms) => clock.advance(ms) };
 });
 
-test('a record that was torn or spoilt is an upload that nobody can go on with; the others are', async (t) => {
+test('an upload whose record is torn or damaged cannot be continued; the others can', async (t) => {
   const { options, store, reopen } = open(t);
   const [torn, whole] = [await store.add(orderOf('/srv/1'), 1), await store.add(orderOf('/srv/2'), 1)];
   const path = join(options.dataFolderPath, 'uploads', torn.id);
@@ -30,7 +30,7 @@ test('a record that was torn or spoilt is an upload that nobody can go on with; 
   assert.deepEqual(await later.find(whole.id), whole);
 });
 
-test('a thousand changes of how far an upload is leave one file of the same size', async (t) => {
+test('a thousand changes of the offset of an upload leave one file of the same size', async (t) => {
   const { options, store } = open(t);
   const { id } = await store.add(orderOf('/srv/1'), 2 ** 40);
   const folder = join(options.dataFolderPath, 'uploads');

@@ -23,7 +23,7 @@ grantStoreContract('grants in files', async (t) => {
   return { store, reopen };
 });
 
-test('the file of grants is written anew before it grows much larger than they are, and stays readable for its owner alone', async (t) => {
+test('the file of grants is rewritten before it grows much larger than its content, and only its owner can read it', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'tokens-and-links.ndjson');
   const store = open(folder);
@@ -42,7 +42,7 @@ test('the file of grants is written anew before it grows much larger than they a
   await next.close();
 });
 
-test('a visitor of an hour ago counts again', async (t) => {
+test('a visitor counts again after an hour', async (t) => {
   const clock = new ManualClock();
   const store = new FileGrants(temporaryFolder(t), { clock, log: silentLog });
   const link = tokenOf('alice', { kind: 'link' });
@@ -56,7 +56,7 @@ test('a visitor of an hour ago counts again', async (t) => {
   await store.close();
 });
 
-test('a line that a crash tore is cut off, and one that cannot be read harms no other', async (t) => {
+test('a line that a crash tore is cut off, and a line that cannot be read affects no other', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'tokens-and-links.ndjson');
   const store = open(folder);

@@ -20,7 +20,7 @@ after(async () => {
   for (const end of endings) await end();
 });
 
-/** A link to one cluster for all contracts; each has keys of its own, which are spread over the slots. */
+/** Opens a link to one cluster for all contracts. Each has its own keys, which are spread over the slots. */
 async function open(t: TestContext): Promise<RedisLink | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   shared ??= startCluster({ after: (end) => endings.push(end) });
@@ -40,7 +40,7 @@ async function begin(t: TestContext): Promise<{ cluster: Cluster; link: RedisLin
   return { cluster, link: await linkTo(t, cluster.url) };
 }
 
-test('a server of a cluster dies without a replica: logins are refused, events wait on disk, and all continues when it is back', async (t) => {
+test('a server of a cluster dies without a replica: logins are refused, events wait on disk, and all recovers with it', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { cluster, link } = begun;
@@ -63,7 +63,7 @@ test('a server of a cluster dies without a replica: logins are refused, events w
   await log.close();
 });
 
-test('a replica of a cluster takes over: sessions, bans, logouts and events hold', async (t) => {
+test('a replica of a cluster takes over: sessions, bans, logouts and events are kept', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { cluster, link } = begun;
@@ -90,7 +90,7 @@ test('a replica of a cluster takes over: sessions, bans, logouts and events hold
   await log.close();
 });
 
-test('a slot moves to another server: requests are refused meanwhile, and nothing is lost', async (t) => {
+test('while a slot moves to another server, requests are refused, and nothing is lost', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { cluster, link } = begun;
@@ -121,7 +121,7 @@ test('a slot moves to another server: requests are refused meanwhile, and nothin
   await log.close();
 });
 
-test('a cluster over TLS lets in the ACL user that the URL names, with no more rights than it needs', async (t) => {
+test('a cluster over TLS accepts the ACL user of the URL, with only the rights that it needs', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const tls = ['--tls-cert-file', certPath, '--tls-key-file', keyPath, '--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'];

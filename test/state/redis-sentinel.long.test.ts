@@ -17,7 +17,7 @@ async function begin(t: TestContext): Promise<SentinelGroup | undefined> {
 
 const policy = () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 });
 
-test('the primary is killed and the replica lacks its last changes: logouts, bans and events are repeated to it', async (t) => {
+test('the primary is killed, and the replica lacks its last changes: logouts, bans and events are repeated to it', async (t) => {
   const group = await begin(t);
   if (!group) return;
   const { primary, replica } = group;
@@ -29,7 +29,7 @@ test('the primary is killed and the replica lacks its last changes: logouts, ban
   const [stays, ends] = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('bob'))];
   for (const text of row(0, 5)) await log.appendDurable(testEvent(text));
   await untilReplicated(primary);
-  // What comes now reaches the primary alone.
+  // From now on, writes reach only the primary.
   replica.pause();
   const ending = await there.find(ends);
   assert.ok(ending);
@@ -55,7 +55,9 @@ test('the primary is killed and the replica lacks its last changes: logouts, ban
   await log.close();
 });
 
-test('a failover by hand is followed; Sentinels that are dead, do not answer, or do not know the name', { timeout: 90_000 }, async (t) => {
+test('a manual failover is followed; Sentinels that are dead, silent, or do not know the name are skipped', {
+  timeout: 90_000,
+}, async (t) => {
   const group = await begin(t);
   if (!group) return;
   const { replica, sentinels } = group;
@@ -77,12 +79,12 @@ test('a failover by hand is followed; Sentinels that are dead, do not answer, or
   assert.ok(await sessionsOn(t, late).find(id));
   third.resume();
   for (const sentinel of [second, third]) await sentinel.kill();
-  // Longer than the time after which the Sentinels are asked again.
+  // Longer than the interval at which the Sentinels are asked.
   await new Promise((resolve) => setTimeout(resolve, 5500));
   assert.ok(await sessions.find(id), 'a primary that answers is not left because nobody says where it is');
 });
 
-test('TLS, an ACL user for Redis and a password for Sentinel', async (t) => {
+test('TLS, an ACL user for Redis and a password for Sentinel work', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const tls = ['--tls-cert-file', certPath, '--tls-key-file', keyPath, '--tls-ca-cert-file', certPath, '--tls-auth-clients', 'no'];

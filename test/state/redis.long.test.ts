@@ -29,7 +29,7 @@ async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink
 const policy = () => ({ ban_after_failures: 2, ban_seconds: 60, ban_window_seconds: 60 });
 stateContracts('Redis', async (t) => (await open(t))?.link);
 
-test('two nodes share locks: of many who want one at once exactly one gets it', async (t) => {
+test('two nodes share locks: of many concurrent requests exactly one gets the lock', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const stores = [
@@ -45,7 +45,7 @@ test('two nodes share locks: of many who want one at once exactly one gets it', 
   assert.deepEqual(await stores[0]?.within('/'), []);
 });
 
-test('who reads Redis has no private key, and who writes there changes no certificate; one of two nodes orders', async (t) => {
+test('a reader of Redis gets no private key, and a writer changes no certificate; one of two nodes orders', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -67,7 +67,7 @@ test('who reads Redis has no private key, and who writes there changes no certif
   await assert.rejects(new RedisCertificates(link, '').put('x', 'y', 1000), /server\.state\.secret, which is not set/);
 });
 
-test('two nodes share sessions, bans and suspensions; a time-out is told by one of them', async (t) => {
+test('two nodes share sessions, bans and suspensions; one of them reports a time-out', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const links = [opened.link, await linkTo(t, opened.redis.url)] as const;
@@ -105,7 +105,7 @@ test('two nodes share sessions, bans and suspensions; a time-out is told by one 
   assert.deepEqual(await otherHealth.available(['http://a/', 'http://b/']), ['http://b/']);
 });
 
-test('installations with prefixes of their own do not meet; every key has a time to live; nothing secret is stored', async (t) => {
+test('installations with different prefixes are separate; every key expires; no secret is stored', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const other = await linkTo(t, opened.redis.url, { prefix: 'other' });
@@ -126,7 +126,7 @@ test('installations with prefixes of their own do not meet; every key has a time
   }
 });
 
-test('while Redis is away nothing is let in and commands fail at once; when it is back, all goes on', async (t) => {
+test('while Redis is absent, logins are refused and commands fail at once; afterwards all works again', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -149,7 +149,7 @@ test('while Redis is away nothing is let in and commands fail at once; when it i
   assert.ok(await sessions.find(id), 'a session outlives the restart');
 });
 
-test('a paused Redis costs a request two seconds at most, and is asked again when it goes on', async (t) => {
+test('a paused Redis delays a request by two seconds at most, and is used again when it continues', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -167,7 +167,7 @@ test('a paused Redis costs a request two seconds at most, and is asked again whe
   assert.ok(await sessions.find(id));
 });
 
-test('an emptied Redis: no session comes back, a ban that a node knows is repeated', async (t) => {
+test('after Redis was emptied, no session returns, and a ban that a node knows is repeated', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -183,7 +183,7 @@ test('an emptied Redis: no session comes back, a ban that a node knows is repeat
   assert.ok(await other.isRefused('192.0.2.1'), 'a node that did not know it');
 });
 
-test('an emptied Redis lets nobody in, not even before anybody has noticed', async (t) => {
+test('an emptied Redis lets nobody in, even before a node has noticed', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -206,7 +206,7 @@ test('an emptied Redis lets nobody in, not even before anybody has noticed', asy
   assert.ok(answers > 5);
 });
 
-test('a logout that a killed Redis forgot is repeated before anybody is let in', async (t) => {
+test('a logout that a killed Redis lost is repeated before any login is accepted', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -216,7 +216,7 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   const id = await sessions.create(loginOf('alice'));
   const session = await sessions.find(id);
   assert.ok(session);
-  // From here on nothing reaches the file: what follows is what a crash would lose.
+  // From now on nothing is written to the file, so a crash loses it.
   await redis.command('CONFIG SET appendfsync everysec');
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const dump = (await redis.command(`DUMP ${`{svc}:logins:web:session:${session.key}`}`)).length;
@@ -226,7 +226,7 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   await sessions.end(session);
   await redis.kill();
   await redis.restart();
-  // As if the last write had been lost: the session stands there again before any node has come back.
+  // As if the last write had been lost: the session is there again before any node has reconnected.
   await redis.command(`ZADD {svc}:logins:web:sessions ${score} ${session.key}`);
   const fields = (before as string[]).map((text) => (text === '' ? '""' : `'${text}'`)).join(' ');
   await redis.command(`HSET {svc}:logins:web:session:${session.key} ${fields}`);
@@ -235,7 +235,7 @@ test('a logout that a killed Redis forgot is repeated before anybody is let in',
   assert.equal(await sessions.find(id), undefined);
 });
 
-test('sessions that a password change could not end while Redis was away end before anybody is let in', async (t) => {
+test('sessions that a password change could not end while Redis was absent end before any login is accepted', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -253,7 +253,7 @@ test('sessions that a password change could not end while Redis was away end bef
   assert.ok(await sessions.find(stays));
 });
 
-test('a node that starts on a Redis that nobody has used since its start waits for those that know more', async (t) => {
+test('a node that starts on an unused Redis waits for nodes that know more', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t, [], { isFresh: true });
   const startedMs = performance.now();
@@ -265,7 +265,7 @@ test('a node that starts on a Redis that nobody has used since its start waits f
   assert.ok(performance.now() - second < 30_000, 'what others use is used at once');
 });
 
-test('a cut network is noticed without a word from the other side, and a mended one is used again', async (t) => {
+test('a cut network is noticed although the other side sends nothing, and used again after its repair', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const proxy = await startProxy(t, redis.port);
@@ -279,7 +279,7 @@ test('a cut network is noticed without a word from the other side, and a mended 
   assert.ok(await sessions.find(id));
 });
 
-test('TLS: an authority of our own is trusted when it is named, and only then', async (t) => {
+test('TLS: a private authority is trusted only if it is configured', async (t) => {
   if (!hasProgram(t, 'redis-server') || !hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const tlsPort = await freePort();
@@ -294,7 +294,7 @@ test('TLS: an authority of our own is trusted when it is named, and only then', 
   assert.match(String(stranger.check()), /away/);
 });
 
-test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
+test('ACL users and passwords; a wrong password is refused', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   assert.match(await redis.command('ACL SETUSER node on >marker%pw ~{svc}:* +@all'), /OK/);
@@ -308,7 +308,7 @@ test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
   await assert.rejects(sessionsOn(t, wrong).create(loginOf('alice')), { code: 'unavailable' });
 });
 
-/** A node of grants, with its own folder. */
+/** Opens a node of grants with its own folder. */
 async function grantNode(t: TestContext, redis: TestRedis) {
   const link = await linkTo(t, redis.url);
   const local = new FileGrants(temporaryFolder(t), { clock: systemClock, log: silentLog });
@@ -317,7 +317,7 @@ async function grantNode(t: TestContext, redis: TestRedis) {
   return { link, store };
 }
 
-test('a grant that one node revokes is over on the others at once, and they are told within a second', async (t) => {
+test('a grant that one node revokes ends on the others at once, and they are told within a second', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
@@ -333,7 +333,7 @@ test('a grant that one node revokes is over on the others at once, and they are 
   assert.ok(toldMs - endedMs < 1000);
 });
 
-test('in an emptied Redis no grant is lost, and none that was revoked is in force again, though the node that revoked it is gone', async (t) => {
+test('after Redis was emptied, no grant is lost and none that was revoked is valid, even without the node that revoked it', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const [maker, revoker, third] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
@@ -352,7 +352,7 @@ test('in an emptied Redis no grant is lost, and none that was revoked is in forc
   }
 });
 
-test('while Redis is away no grant is found, and what a node revoked then is revoked when it is back', async (t) => {
+test('while Redis is absent no grant is found; revocations made meanwhile are in force when it is back', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];

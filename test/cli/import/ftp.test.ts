@@ -15,7 +15,7 @@ const sha = '$6$hKzN2bf.NXE6SoGD$TP3ysBYVi2BHNYhPAtSQ3oflliX1CYTaq3I5ZEYQwmAZuK0
 const people = ['alice', 'bob', 'carol'];
 const passwd = people.map((name, index) => `${name}:${sha}:${1001 + index}:1001::/home/${name}:/bin/bash\n`).join('');
 
-test('vsftpd: settings for all and for one, lists of users, commands and patterns; nothing is looser', async (t) => {
+test('vsftpd: global and personal settings, lists of users, commands and patterns; nothing becomes less strict', async (t) => {
   const root = temporaryFolder(t);
   mkdirSync(join(root, 'etc/vsftpd/users'), { recursive: true });
   writeFileSync(join(root, 'etc/vsftpd/users/bob'), 'local_root=/srv/bob\nwrite_enable=NO\n');
@@ -68,7 +68,7 @@ broken line
   assert.deepEqual([...guests.accounts.keys()], ['bob'], 'names of guests are those of their files');
 });
 
-test('proftpd: sections, limits of users and folders, keys of RFC 4716; nothing is looser', async (t) => {
+test('proftpd: sections, limits of users and folders, keys of RFC 4716; nothing becomes less strict', async (t) => {
   const root = temporaryFolder(t);
   mkdirSync(join(root, 'etc/keys'), { recursive: true });
   const key = publicKey(makeKey(root, 'k'));
@@ -144,7 +144,7 @@ PathDenyFilter "\\.ftpaccess$"
   assert.equal(proftpd('').accounts.get('alice')?.permissions[0]?.includes('allow-write'), false, 'AllowOverwrite is off by default');
 });
 
-test('vsftpd and proftpd: whatever stands in the files, an import ends with a valid draft', async (t) => {
+test('vsftpd and proftpd: an import of any file ends with a valid draft', async (t) => {
   const words = fc.constantFrom(
     'local_enable=YES',
     'write_enable=YES',

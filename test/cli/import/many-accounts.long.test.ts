@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { run } from '../../support/child.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-test('60,000 imported accounts have a file of their own, which svc validate, test and explain read', async (t) => {
+test('60,000 imported accounts are written to a separate file, which svc validate, test and explain read', async (t) => {
   const cwd = temporaryFolder(t);
   const hash = '$2y$05$WSlmTfW1VTxMQby1EoQ8yuSmIo1TGvXPI/MruIUToTRqS03jk69r6';
   writeFileSync(join(cwd, 'many'), Array.from({ length: 60_000 }, (_, index) => `user${index}:${hash}`).join('\n'));

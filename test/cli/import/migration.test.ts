@@ -12,7 +12,9 @@ import { hasProgram } from '../../support/requires.ts';
 import { makeKey } from '../../support/ssh.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-test('sshd and svc side by side with one host key: the client of OpenSSH gets its file from both', { timeout: 90_000 }, async (t) => {
+test('sshd and svc run side by side with one host key, and the client of OpenSSH gets its file from both', {
+  timeout: 90_000,
+}, async (t) => {
   if (!hasProgram(t, 'sshd') || !hasProgram(t, 'sftp')) return;
   const cwd = temporaryFolder(t);
   const { username } = userInfo();
@@ -25,7 +27,7 @@ test('sshd and svc side by side with one host key: the client of OpenSSH gets it
   const config = `Port ${oldPort}\nListenAddress 127.0.0.1\nHostKey ${hostKey}\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes
 AuthorizedKeysFile ${cwd}/authorized_keys\nSubsystem sftp internal-sftp\nForceCommand internal-sftp -d ${files}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n`;
   writeFileSync(join(cwd, 'sshd_config'), config);
-  // A copy, in which the account of this test is a person's.
+  // A copy in which this test's account is a person's account.
   writeFileSync(join(cwd, 'passwd'), `${username}:x:1000:1000::${files}:/bin/sh\n`);
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(cwd, 'sshd_config')], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -48,7 +50,7 @@ AuthorizedKeysFile ${cwd}/authorized_keys\nSubsystem sftp internal-sftp\nForceCo
   await start(t, ['serve'], { cwd }).line(/sftp listening/);
   await until('sshd listens', () => /Server listening/.test(log));
 
-  // One line of known_hosts for both.
+  // One line of known_hosts for both servers.
   writeFileSync(join(cwd, 'known_hosts'), `files ${readFileSync(`${hostKey}.pub`, 'utf8')}`);
   for (const port of [oldPort, newPort]) {
     const options = [

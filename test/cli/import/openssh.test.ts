@@ -33,7 +33,7 @@ function imported(t: TestContext, config: string, more: InputFile[] = [], root =
 
 const sftp = 'Subsystem sftp internal-sftp\n';
 
-test('openssh: chroot, forced command, groups, methods and keys become accounts that validate and pass their cases', async (t) => {
+test('openssh: chroot, forced command, groups, methods and keys become valid accounts that pass their cases', async (t) => {
   const root = temporaryFolder(t);
   const [one, two, three] = ['one', 'two', 'three'].map((name) => publicKey(makeKey(root, name))) as [string, string, string];
   mkdirSync(join(root, 'home/bob/.ssh'), { recursive: true });
@@ -79,7 +79,7 @@ Match User bob
   assert.equal(accounts.bob?.password, undefined, 'a password that sshd refuses is not taken over');
 });
 
-test('openssh: what is stricter there is never looser here', (t) => {
+test('openssh: no restriction of sshd becomes less strict', (t) => {
   const disabled = (config: string, name = 'alice') => {
     const draft = imported(t, config);
     return { isDisabled: draft.accounts.get(name)?.enabled === false, requires: draft.accounts.get(name)?.requires };
@@ -123,7 +123,7 @@ test('openssh: what is stricter there is never looser here', (t) => {
   assert.equal(expired.accounts.get('bob')?.password, undefined);
 });
 
-test('openssh: revoked keys, and types that sshd refuses, stay behind', (t) => {
+test('openssh: revoked keys, and key types that sshd refuses, are not imported', (t) => {
   const root = temporaryFolder(t);
   const [good, revoked] = ['good', 'revoked'].map((name) => publicKey(makeKey(root, name))) as [string, string];
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
@@ -150,7 +150,7 @@ const keywords = [
   'maxauthtries',
 ];
 
-test('openssh: settings of each account are those that sshd -T tells', async (t) => {
+test('openssh: the settings of each account agree with sshd -T', async (t) => {
   if (!hasProgram(t, 'sshd') || !hasProgram(t, 'ssh-keygen')) return;
   const folder = temporaryFolder(t);
   const hostKey = makeKey(folder, 'host_key');
@@ -182,7 +182,7 @@ test('openssh: settings of each account are those that sshd -T tells', async (t)
   }
 });
 
-/** The configurations that a script of OpenSSH's tests writes, with its variables filled in. */
+/** Returns the configurations that a script of OpenSSH's tests writes, with its variables replaced. */
 function regressConfigs(script: string): string[] {
   const values: Record<string, string> = {
     OBJ: '/obj',
@@ -203,7 +203,7 @@ function regressConfigs(script: string): string[] {
     .map(filled);
 }
 
-test('openssh: the configurations of OpenSSH’s own tests make valid ones, and each line is taken over, told, or without counterpart', async (t) => {
+test('openssh: configurations of OpenSSH’s own tests become valid; each line is imported, reported, or has no counterpart', async (t) => {
   const folder = '/usr/lib/openssh/regress';
   if (!hasPackage(t, 'openssh-tests', folder)) return;
   let count = 0;
@@ -216,7 +216,7 @@ test('openssh: the configurations of OpenSSH’s own tests make valid ones, and 
   assert.ok(count >= 15, `${count} configurations`);
 });
 
-test('openssh: whatever stands in the files, an import ends with a valid draft', async (t) => {
+test('openssh: an import of any file ends with a valid draft', async (t) => {
   const word = fc.constantFrom(
     'Match',
     'User',

@@ -19,7 +19,7 @@ import { assertImported, input } from './imported.ts';
 const bcrypt = '$2y$05$WSlmTfW1VTxMQby1EoQ8yuSmIo1TGvXPI/MruIUToTRqS03jk69r6';
 const file = (path: string, text: string) => ({ path, text, account: undefined });
 
-test('htpasswd: hashes of every kind that htpasswd makes; DES and what is none are told', async (t) => {
+test('htpasswd: hashes of all types of htpasswd; DES hashes and invalid ones are reported', async (t) => {
   if (!hasProgram(t, 'htpasswd')) return;
   const kinds = { bcrypt: ['-B', '-C', '5'], md5: ['-m'], sha512: ['-5'], sha256: ['-2'], sha1: ['-s'], des: ['-d'] };
   const made = Object.entries(kinds).map(([name, options]) =>
@@ -114,7 +114,7 @@ const dump = {
   event_rules: [{ name: 'upload' }],
 };
 
-test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump; nothing is looser', async (t) => {
+test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump; nothing becomes less strict', async (t) => {
   const folder = temporaryFolder(t);
   const key = publicKey(makeKey(folder, 'gina'));
   const given = structuredClone(dump);
@@ -155,7 +155,7 @@ test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump;
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'dump.json'), JSON.stringify(given));
   assert.equal((await run(t, ['import', 'sftpgo', 'dump.json'], { cwd })).code, 0);
-  // By hand: the nearest folder counts there, and a folder itself belongs to the one above.
+  // Worked out by hand: SFTPGo uses the rule of the nearest folder, and a folder itself belongs to its parent.
   const expected: Record<string, boolean> = {
     'OPEN-READ /a.txt': true,
     'OPEN-WRITE /a.txt': false,
@@ -181,7 +181,7 @@ test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump;
   assert.match(stdout, /14 cases passed, 0 failed/);
 });
 
-test('sftpgo: what is no dump is refused, and hostile values end in a valid draft', async (t) => {
+test('sftpgo: a file that is not a dump is refused, and hostile values give a valid draft', async (t) => {
   for (const text of ['', '{', '[]', '{"users": 3}', 'null'])
     assert.throws(() => importSftpgo(input({ files: [file('x', text)] })), ServiceError, text);
   const value = fc.oneof(
@@ -217,7 +217,7 @@ test('sftpgo: what is no dump is refused, and hostile values end in a valid draf
   );
 });
 
-test('csv: columns by name, quotes, separators; passwords in clear become hashes, what is not understood disables', async (t) => {
+test('csv: columns by name, quotes, separators; clear passwords become hashes; an unclear value disables the account', async (t) => {
   const key = publicKey(makeKey(temporaryFolder(t), 'k'));
   const text = `\ufeffName;Password;Home;SSH Key;Enabled;Permissions;Colour
 alice;"se;""cret";/srv/alice;${key};yes;allow-read allow-list;red\r
@@ -273,7 +273,7 @@ test('svc import writes files with mode 0600, replaces none, and shows no secret
   assert.match(missing.stderr, /^svc: Cannot read nowhere/);
 });
 
-test('svc import --check tells what the files of accounts would not be, and writes nothing', async (t) => {
+test('svc import --check reports differences to the existing accounts files, and writes nothing', async (t) => {
   const cwd = temporaryFolder(t);
   const home = join(cwd, 'copy/srv/alice');
   mkdirSync(join(home, 'in'), { recursive: true });
