@@ -42,7 +42,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       if (bans) await run(bans, inForce);
     });
 
-  contract('bans are listed with the time that is left; one that is lifted is over, with its failures', {}, async (bans) => {
+  contract('bans are listed with the remaining time; lifting one also removes its failures', {}, async (bans) => {
     const [there, elsewhere] = ['2001:db8:0:1::/64', '192.0.2.77'];
     for (const source of [here, there]) for (let index = 0; index < 3; index++) await attempt(bans, guess(undefined, source), 'failed');
     for (let index = 0; index < 2; index++) await attempt(bans, guess(undefined, elsewhere), 'failed');
@@ -69,7 +69,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     );
   });
 
-  contract('limits of names are listed with the time that is left, and lifted with the failures that led to them', {}, async (bans) => {
+  contract('limits of names are listed with the remaining time; lifting one also removes its failures', {}, async (bans) => {
     const from = (index: number) => `198.51.100.${index}`;
     let addresses = 0;
     const fail = async (name: string, times: number) => {
@@ -101,7 +101,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal((await bans.begin(guess('*', from(50)), leaseMs, true)).kind, 'refused');
   });
 
-  contract('spellings that directories and databases take for one name share the guesses at it', {}, async (bans) => {
+  contract('spellings that directories and databases treat as one name share their failures', {}, async (bans) => {
     const spellings = ['josé', 'José', 'jose\u0301', 'JOSE ', ' jose', 'jo\u200bse', 'ｊｏｓｅ', 'jo\u00adse', 'joſe', 'jose  '];
     for (const [index, name] of spellings.entries())
       assert.equal(await attempt(bans, guess(name, `192.0.2.${index + 10}`), 'failed'), 'admitted', JSON.stringify(name));
@@ -111,14 +111,14 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal((await bans.begin(guess('administrator/jose', '192.0.2.98'), leaseMs, true)).kind, 'admitted');
   });
 
-  contract('guesses that name nobody are not counted for a name', {}, async (bans) => {
+  contract('failures without a name are not counted for a name', {}, async (bans) => {
     for (const nobody of ['', 'link/'])
       for (let index = 0; index < 12; index++)
         assert.equal(await attempt(bans, guess(nobody, `192.0.2.${index + 10}`), 'failed'), 'admitted');
     assert.deepEqual(await bans.list(), []);
   });
 
-  contract('no spelling of an account leads to the names of another realm', {}, async (bans) => {
+  contract('no spelling of an account counts for the names of another realm', {}, async (bans) => {
     const spellings = ['administrator／olga', 'administrator⁄olga', 'administrator olga', 'administratorolga', 'administrator\u200b／olga'];
     for (let index = 0; index < 10; index++) {
       const name = spellings[index % spellings.length] as string;
@@ -148,7 +148,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal(await bans.isRefused(here), undefined);
   });
 
-  contract('a success takes away the failures of its name from its source, nothing else', {}, async (bans) => {
+  contract('a success removes only the failures of its name from its source', {}, async (bans) => {
     const right = guess('alice');
     await attempt(bans, guess('alice'), 'failed');
     await attempt(bans, guess('mallory'), 'failed');
@@ -164,7 +164,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused('192.0.2.2'), 'what succeeded elsewhere takes nothing away');
   });
 
-  contract('the same wrong credentials again count once, one after the other or at once', {}, async (bans) => {
+  contract('the same wrong credentials count once, whether repeated or concurrent', {}, async (bans) => {
     const old = guess('alice');
     for (let round = 0; round < 10; round++) assert.equal(await attempt(bans, old, 'failed'), 'admitted');
     await Promise.all(Array.from({ length: 10 }, () => attempt(bans, old, 'failed')));
@@ -174,7 +174,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused(here));
   });
 
-  contract('attempts under way count as failures until they end, however many come at once', { ban_after_failures: 5 }, async (bans) => {
+  contract('running attempts count as failures until they end, however many are concurrent', { ban_after_failures: 5 }, async (bans) => {
     await attempt(bans, guess(), 'failed');
     const guesses = Array.from({ length: 50 }, () => guess());
     const admissions = await Promise.all(guesses.map((one) => bans.begin(one, leaseMs, true)));
@@ -199,7 +199,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused(here));
   });
 
-  contract('a slot is a lease; whoever is not in line gets none', { ban_after_failures: 1 }, async (bans) => {
+  contract('a slot is a lease; an attempt outside the queue gets none', { ban_after_failures: 1 }, async (bans) => {
     assert.equal((await bans.begin(guess(), leaseMs, false)).kind, 'busy');
     const lost = guess();
     assert.equal((await bans.begin(lost, 300, true)).kind, 'admitted');
@@ -212,7 +212,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused(here), 'a late failure counts all the same');
   });
 
-  contract('credentials that were accepted from there take no slot, until they fail', { ban_window_seconds: 1 }, async (bans) => {
+  contract('credentials that were accepted from a source need no slot, until they fail', { ban_window_seconds: 1 }, async (bans) => {
     const mine = guess('alice');
     assert.equal(await attempt(bans, mine, 'succeeded'), 'admitted');
     for (let index = 0; index < 3; index++) await bans.begin(guess(), leaseMs, true);
@@ -232,14 +232,14 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.deepEqual(await bans.begin(late, leaseMs, true), { kind: 'admitted', isKnown: false }, 'outside the window');
   });
 
-  contract('a banned source is refused with credentials that it was accepted with, too', { ban_after_failures: 1 }, async (bans) => {
+  contract('a banned source is refused even with credentials that it was accepted with', { ban_after_failures: 1 }, async (bans) => {
     const mine = guess('alice');
     await attempt(bans, mine, 'succeeded');
     await attempt(bans, guess(), 'failed');
     assert.equal((await bans.begin(mine, leaseMs, true)).kind, 'refused');
   });
 
-  contract('a name may fail ten times a minute over all sources, but for those that it was accepted from', {}, async (bans) => {
+  contract('a name may fail ten times a minute over all sources, not counting sources from which it was accepted', {}, async (bans) => {
     const from = (index: number) => `198.51.100.${index}`;
     await attempt(bans, guess('alice', from(200)), 'succeeded');
     const same = guess('alice', from(0));

@@ -61,7 +61,7 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
       if (writable) await body(writable);
     });
 
-  contract('pages of both kinds, newest first, none left out, none twice, whatever comes meanwhile', async ({ records, add }) => {
+  contract('pages of both kinds, newest first; no record is left out or repeated while more are added', async ({ records, add }) => {
     assert.deepEqual(await newestDeliveries(records, {}, { limit: 5 }), { deliveries: [], next: undefined });
     const all = numbers(50).map((index) => ({ kind: index % 3 === 0 ? 'replays' : 'deliveries', record: delivery(index) }) as const);
     for (const kind of ['deliveries', 'replays'] as const)
@@ -124,7 +124,7 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
     );
   });
 
-  contract('a delivery is found by its ID, and by no other; a cursor is what a page said', async ({ records, add }) => {
+  contract('a delivery is found by its ID only; a cursor must come from a page', async ({ records, add }) => {
     await add('deliveries', [delivery(0), delivery(1)]);
     await add('replays', [delivery(2)]);
     for (const named of (await pages(records, {}, 10)).flat()) {
@@ -138,7 +138,7 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
     for (const cursor of ['', 'x', 'd1-1.x', '0:0']) assert.equal(await newestDeliveries(records, {}, { limit: 1, cursor }), undefined);
   });
 
-  contract('a page ends where it has looked through enough; the next one goes on', async ({ records, add }) => {
+  contract('a page ends after enough records were read; the next one continues there', async ({ records, add }) => {
     const large = { body: { text: 'x'.repeat(1024 * 1024) } };
     const made = numbers(18).map((index) => delivery(index, { handler: index === 0 ? 'chat' : 'crm', ...large }));
     await add('deliveries', made);

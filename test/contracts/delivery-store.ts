@@ -103,7 +103,7 @@ export function deliveryStoreContract(
       }
     });
 
-  contract('uploads are delivered while the handler is handed over and taken over again', async (start, t) => {
+  contract('uploads are delivered while the handler moves to another node and back', async (start, t) => {
     const receiver = await startReceiver(t, { otherwise: { delayMs: 100 } });
     const here = await start();
     const { store } = here.ground;
@@ -130,7 +130,7 @@ export function deliveryStoreContract(
     assert.deepEqual(new Set(outcomes), new Set(['delivered']));
   });
 
-  contract('events come in order, each once, and each is recorded', async (start, t) => {
+  contract('events are delivered in order, each once, and each delivery is recorded', async (start, t) => {
     const receiver = await startReceiver(t);
     const here = await start();
     await here.apply(receiver.url);
@@ -147,7 +147,7 @@ export function deliveryStoreContract(
     assert.deepEqual(recorded, new Array(20).fill('delivered'));
   });
 
-  contract('the next process goes on where the one before stood', async (start, t) => {
+  contract('the next process continues where the previous one ended', async (start, t) => {
     const receiver = await startReceiver(t);
     const first = await start();
     await first.apply(receiver.url);
@@ -164,7 +164,7 @@ export function deliveryStoreContract(
     assert.deepEqual(sent(receiver), row(0, 7));
   });
 
-  contract('changed options take over after the request under way: nothing is cut, lost or doubled', async (start, t) => {
+  contract('changed options apply after the running request: nothing is cut, lost or repeated', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
     const here = await start();
     await here.apply(receiver.url);
@@ -213,7 +213,7 @@ export function deliveryStoreContract(
     },
   );
 
-  contract('a paused handler rests, over a restart too, keeps its place, and goes on when it is resumed', async (start, t) => {
+  contract('a paused handler stays paused after a restart, keeps its position, and continues when it is resumed', async (start, t) => {
     const receiver = await startReceiver(t);
     const first = await start();
     await first.apply(receiver.url);
@@ -234,7 +234,7 @@ export function deliveryStoreContract(
     await until('it is known as running', async () => (await second.state()) === 'running');
   });
 
-  contract('a handler that stopped after failures stays so until it is started, and loses nothing', async (start, t) => {
+  contract('a handler that stopped after failures stays stopped until it is started, and loses nothing', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
     const here = await start();
     await here.apply(receiver.url, { fail_after_errors: 2 });
@@ -247,7 +247,7 @@ export function deliveryStoreContract(
     assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are done with, those behind wait');
   });
 
-  contract('what an upload waits for is delivered once, and the background passes over it', async (start, t) => {
+  contract('an event that an upload waits for is delivered once, not again in the background', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
     const here = await start();
     await here.apply(receiver.url);
@@ -266,7 +266,7 @@ export function deliveryStoreContract(
     );
   });
 
-  contract('a process that gives up what is under way leaves it to the next one', async (start, t) => {
+  contract('a process that abandons its running delivery leaves it to the next one', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
     const first = await start();
     await first.apply(receiver.url);

@@ -58,7 +58,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
       const log = await openOrSkip(t);
       if (log) await body(log);
     });
-  contract('events come back in order, whole, byte for byte', async (log) => {
+  contract('events are read in order, whole, byte for byte', async (log) => {
     const texts = ['a', '', 'line\nbreak\r\n', '\ud800 lone', 'ü 🙂', '\0', 'x'.repeat(1_000_000), '"}\n{"id":"1","uuid":"2"}'];
     const events = texts.map(testEvent);
     for (const [index, event] of events.entries()) {
@@ -79,7 +79,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('blocks of lines are taken apart at any time, many at once, also when the reader is closed', async (log) => {
+  contract('concurrent readers can read parts of blocks, also while the reader is closed', async (log) => {
     const appended = Array.from({ length: 6 }, (_, index) => testEvent(`${index} ${'x'.repeat(200_000)}`));
     for (const event of appended) await log.appendDurable(event);
     const reader = log.openRawReader();
@@ -99,7 +99,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('who reads lines while others are written gets each once and in order, however far behind', async (log) => {
+  contract('a reader of a growing journal gets each line once and in order, however far it is behind', async (log) => {
     const reader = log.openRawReader();
     const read: RawEvent[] = [];
     let position = log.end;
@@ -144,7 +144,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('positions are in order, survive their text form, and reading goes on from each', async (log) => {
+  contract('positions are ordered, survive their text form, and can each start a reader', async (log) => {
     const appended: LogPosition[] = [];
     for (let index = 0; index < 10; index++) appended.push((await log.appendDurable(testEvent(String(index)))) as LogPosition);
     const read = await readAll(log);
@@ -166,7 +166,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('the newest events of an account, the newest first, and of nobody else', async (log) => {
+  contract('the newest events of one account, the newest first', async (log) => {
     const of = (uuid: string, text: string): ServiceEvent => ({ ...testEvent(text), account: { ...testEvent().account, uuid } });
     // One is longer than the reads, and one contains the pattern that identifies the account.
     const texts = ['first', 'x'.repeat(600_000), 'with "uuid":"alice" in it', '', 'y'.repeat(250_000), 'last'];
@@ -183,7 +183,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('a search finds by everything that is known of an event, page by page, and takes any cursor', async (log) => {
+  contract('a search matches every field of an event, page by page, and accepts any cursor', async (log) => {
     const { account } = testEvent();
     const events: ServiceEvent[] = Array.from({ length: 30 }, (_, index) => ({
       ...testEvent(`text ${index} (.*) "quoted" ü`),
@@ -248,7 +248,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('who waits for more is woken by the next event, by its signal and by the end', async (log) => {
+  contract('a waiting reader is woken by the next event, by its signal and by the end', async (log) => {
     const { end } = log;
     const waiting = log.waitForMore(end);
     const first = await Promise.race([waiting.then(() => 'woken'), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
@@ -268,7 +268,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await ended;
   });
 
-  contract('a hundred durable appends at once are all there, in the order of the calls', async (log) => {
+  contract('a hundred concurrent durable appends are all stored, in the order of the calls', async (log) => {
     log.assertWritable();
     await Promise.all(Array.from({ length: 100 }, (_, index) => log.appendDurable(testEvent(String(index)))));
     assert.deepEqual(
@@ -278,14 +278,14 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('what comes after the end is refused, not lost in silence', async (log) => {
+  contract('an append after the end is refused, not lost silently', async (log) => {
     log.append(testEvent());
     await log.close();
     assert.equal(log.append(testEvent()), undefined);
     await assert.rejects(log.appendDurable(testEvent()));
   });
 
-  contract('group and waiting handler of an event come back beside it, whoever reads, and whenever', async (log) => {
+  contract('every reader gets the group and the waiting handler of an event, at any time', async (log) => {
     const marks = [
       { group: 'A', takenBy: undefined },
       { group: 'A', takenBy: 'backend' },

@@ -38,7 +38,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
       if (ground) await body(ground);
     });
 
-  contract('a grant is found by the hash of its secret and by its ID, by the next process, too', async ({ store, reopen }) => {
+  contract('a grant is found by the hash of its secret and by its ID, also by the next process', async ({ store, reopen }) => {
     const grant = tokenOf('alice', {
       paths: ['/in', '/é ü'] as VirtualPath[],
       permissions: ['allow-read'],
@@ -58,7 +58,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     assert.deepEqual(await next.find(link.hash), link);
   });
 
-  contract('what ended stays ended, and tells who ended it', async ({ store, reopen }) => {
+  contract('an ended grant stays ended and shows who ended it', async ({ store, reopen }) => {
     const heard: string[] = [];
     store.onEnded((grants) => heard.push(...grants.map(({ id }) => id)));
     const grants = [tokenOf('alice'), tokenOf('alice'), tokenOf('bob')] as const;
@@ -82,7 +82,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     }
   });
 
-  contract('an account has at most its number in force, however many ask at once', async ({ store }) => {
+  contract('an account has at most its maximum of valid grants, however many requests are concurrent', async ({ store }) => {
     const refused = (error: unknown) => isServiceError(error, 'too-many-requests');
     const made = Array.from({ length: 8 }, () => tokenOf('alice'));
     const outcomes = await Promise.allSettled(made.map((grant) => store.add(grant, 3)));
@@ -96,7 +96,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     await assert.rejects(store.add(tokenOf('alice'), 3), refused);
   });
 
-  contract('who makes and revokes without end is refused', async ({ store }) => {
+  contract('endless creation and revocation is refused', async ({ store }) => {
     for (let made = 0; made < 100; made++) {
       const grant = tokenOf('alice');
       await store.add(grant, 1);
@@ -105,7 +105,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     await assert.rejects(store.add(tokenOf('alice'), 1), (error) => isServiceError(error, 'too-many-requests'));
   });
 
-  contract('downloads are counted up to their maximum, whoever counts', async ({ store, reopen }) => {
+  contract('downloads are counted up to their maximum over all processes', async ({ store, reopen }) => {
     const link = tokenOf('alice', { kind: 'link', link: { kind: 'download', maximumDownloads: 3 } });
     await store.add(link, 10);
     const counted = await Promise.all(Array.from({ length: 6 }, () => store.countDownload(link.id, 3)));
@@ -117,7 +117,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
     assert.equal(listed?.downloads, 3);
   });
 
-  contract('a visitor counts once an hour for each link, also for visits at the same time', async ({ store, reopen }) => {
+  contract('a visitor counts once an hour for each link, even with concurrent visits', async ({ store, reopen }) => {
     const [link, other] = [tokenOf('alice', { kind: 'link' }), tokenOf('alice', { kind: 'link' })];
     for (const grant of [link, other]) await store.add(grant, 10);
     const visitors = ['192.0.2.1', '192.0.2.2', '2001:db8:0:1::/64'];

@@ -30,7 +30,7 @@ export function lockStoreContract(
     });
   const paths = (locks: { path: string }[]) => locks.map((lock) => lock.path).toSorted();
 
-  contract('a lock is what was asked for, under a new URI each time', async ({ store }) => {
+  contract('a lock has the requested properties and a new URI each time', async ({ store }) => {
     const first = await store.take(request('/a', true));
     const second = await store.take(request('/b'));
     assert.ok('taken' in first && 'taken' in second);
@@ -42,7 +42,7 @@ export function lockStoreContract(
     assert.deepEqual(await store.covering('/a'), [first.taken]);
   });
 
-  contract('what a lock covers', async ({ store }) => {
+  contract('the items that a lock covers', async ({ store }) => {
     await store.take(request('/deep', true));
     await store.take(request('/flat'));
     assert.deepEqual(paths(await store.covering('/deep/x/y')), ['/deep']);
@@ -53,7 +53,7 @@ export function lockStoreContract(
     assert.deepEqual(paths(await store.within('/dee')), []);
   });
 
-  contract('locks exclude each other, those of the same account, too', async ({ store }) => {
+  contract('locks exclude each other, even those of the same account', async ({ store }) => {
     const isTaken = async (path: string, isDeep = false) => 'taken' in (await store.take(request(path, isDeep)));
     assert.equal(await isTaken('/a/b'), true);
     assert.equal(await isTaken('/a/b'), false, 'the same path');
@@ -65,12 +65,12 @@ export function lockStoreContract(
     assert.equal('conflict' in result && result.conflict.path, '/c');
   });
 
-  contract('of several who try at once one succeeds', async ({ store }) => {
+  contract('of several concurrent attempts one succeeds', async ({ store }) => {
     const results = await Promise.all(Array.from({ length: 20 }, (_, index) => store.take(request('/a', index % 2 === 0))));
     assert.equal(results.filter((result) => 'taken' in result).length, 1);
   });
 
-  contract('locks end by themselves, and a refresh starts their time anew', async ({ store, advance }) => {
+  contract('locks expire, and a refresh restarts their time', async ({ store, advance }) => {
     const result = await store.take(request('/a', false, 'alice', 1000));
     assert.ok('taken' in result);
     const { token, expiresMs } = result.taken;
@@ -86,7 +86,7 @@ export function lockStoreContract(
     assert.ok('taken' in (await store.take(request('/a'))));
   });
 
-  contract('a released lock is gone, and only once', async ({ store }) => {
+  contract('a lock can be released only once', async ({ store }) => {
     const result = await store.take(request('/a', true));
     assert.ok('taken' in result);
     assert.equal(await store.release('opaquelocktoken:unknown'), false);
@@ -95,7 +95,7 @@ export function lockStoreContract(
     assert.deepEqual(await store.within('/'), []);
   });
 
-  contract('it is empty until a lock is taken, and once all of them are released or over', async ({ store, advance }) => {
+  contract('the store is empty before the first lock, and after all locks were released or expired', async ({ store, advance }) => {
     assert.equal(await store.isEmpty(), true);
     const result = await store.take(request('/a', true));
     assert.ok('taken' in result);
@@ -108,7 +108,7 @@ export function lockStoreContract(
     assert.equal(await store.isEmpty(), true);
   });
 
-  contract('a lock binds nobody once no service takes locks any more, and is there still', async ({ store, setTaken }) => {
+  contract('while no service supports locks, a lock has no effect but still exists', async ({ store, setTaken }) => {
     await store.take(request('/a'));
     setTaken(false);
     assert.equal(await store.isEmpty(), true);

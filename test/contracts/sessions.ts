@@ -35,7 +35,7 @@ export function sessionsContract(
       sessions.close();
     });
 
-  contract('a session is found by its ID alone, with all that the login left', async (sessions) => {
+  contract('a session is found by its ID only, with all data of its login', async (sessions) => {
     const method = { uuid: 'm', type: 'http' };
     const permissions = { general: ['allow-read'], rules: [{ expression: '/in/*', permissions: ['allow-write'] }] };
     const configuration = { group: 'partners', permissions };
@@ -56,7 +56,7 @@ export function sessionsContract(
     assert.equal(await sessions.find(''), undefined);
   });
 
-  contract('an ended session is over at once; ending it twice does no harm', async (sessions, over) => {
+  contract('an ended session ends at once; ending it twice does no harm', async (sessions, over) => {
     const ids = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('alice'))] as const;
     const session = await sessions.find(ids[0]);
     assert.ok(session);
@@ -67,7 +67,7 @@ export function sessionsContract(
     assert.deepEqual(over, []);
   });
 
-  contract('sessions of connections are refused where an account has as many as it may have', async (sessions, over, lifetimes) => {
+  contract('sessions of connections are refused once an account has its maximum', async (sessions, over, lifetimes) => {
     const begin = (name: string) => sessions.createForConnection(loginOf(name), '192.0.2.1', 2);
     const first = await begin('alice');
     assert.ok(first !== undefined && (await begin('alice')) !== undefined);
@@ -84,7 +84,7 @@ export function sessionsContract(
     await until('those that are too old count no more', async () => (await begin('carol')) !== undefined);
   });
 
-  contract('all sessions of an account end but one', async (sessions) => {
+  contract('all sessions of an account end except one', async (sessions) => {
     const ids: string[] = [];
     for (const account of ['a', 'a', 'a', 'b']) ids.push(await sessions.create(loginOf(account)));
     const kept = await sessions.find(ids[1] as string);
@@ -137,7 +137,7 @@ export function sessionsContract(
     },
   );
 
-  contract('idle sessions time out and are told of once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
+  contract('idle sessions time out and are reported once; requests and transfers keep them alive', async (sessions, over, lifetimes) => {
     lifetimes.idleMs = 600;
     const idle = await sessions.create(loginOf('idle'));
     const used = await sessions.create(loginOf('used'));
@@ -161,7 +161,7 @@ export function sessionsContract(
     assert.equal(await sessions.count(), 0);
   });
 
-  contract('the absolute life ends however busy a session is', async (sessions, over, lifetimes) => {
+  contract('the absolute lifetime ends even a busy session', async (sessions, over, lifetimes) => {
     lifetimes.maximumAgeMs = 700;
     const id = await sessions.create(loginOf('alice'));
     const session = await sessions.find(id);
@@ -177,7 +177,7 @@ export function sessionsContract(
     await until('it is told', () => over.length === 1);
   });
 
-  contract('shorter lifetimes of a reload hold for sessions of before', async (sessions, _, lifetimes) => {
+  contract('shorter lifetimes after a reload also apply to existing sessions', async (sessions, _, lifetimes) => {
     const id = await sessions.create(loginOf('alice'));
     await pause(100);
     lifetimes.maximumAgeMs = 50;
@@ -203,7 +203,7 @@ export function sessionsContract(
     },
   );
 
-  contract('those stay who are in force; nobody is told of the others as timed out', async (sessions, over) => {
+  contract('sessions of accounts in force stay; the end of the others is not reported as a time-out', async (sessions, over) => {
     const ids: string[] = [];
     for (const login of [loginOf('a'), loginOf('b'), loginOf('a', ['other']), loginOf('b')]) ids.push(await sessions.create(login));
     const seen = await Promise.all(ids.map((id) => sessions.find(id)));
@@ -221,7 +221,7 @@ export function sessionsContract(
     assert.deepEqual(over, []);
   });
 
-  contract('a renewed session holds by each of its credentials; who has it already sees so', async (sessions) => {
+  contract('a renewed session works with each of its credentials, and its holder sees the change', async (sessions) => {
     const ids = [await sessions.create(loginOf('a')), await sessions.create(loginOf('a'))] as const;
     const [own, other] = [await sessions.find(ids[0]), await sessions.find(ids[1])];
     assert.ok(own && other);
@@ -236,7 +236,7 @@ export function sessionsContract(
     assert.equal(await sessions.count(), 1);
   });
 
-  contract('an account has a thousand sessions at most: one more ends the one that was unused for longest', async (sessions, over) => {
+  contract('an account has at most a thousand sessions: one more ends the session that was unused for longest', async (sessions, over) => {
     const ids: string[] = [];
     const other = await sessions.create(loginOf('bob'));
     for (let index = 0; index < 2; index++) {

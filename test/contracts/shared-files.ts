@@ -24,7 +24,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   };
   const json = { headers: { accept: 'application/json' } };
 
-  contract('of many uploads at one time that must create a name, on two nodes, one succeeds', async (t, folder) => {
+  contract('of many concurrent uploads on two nodes that must create a name, one succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 20; round++) {
       const replies = await Promise.all(
@@ -43,7 +43,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     );
   });
 
-  contract('where files may only be added, two nodes give one name to one upload, or each a number', async (t, folder) => {
+  contract('where files may only be added, two nodes give a name to one upload, or a number to each', async (t, folder) => {
     for (const on_name_taken of ['refuse', 'number']) {
       const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
       for (let round = 0; round < 10; round++) {
@@ -58,7 +58,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     }
   });
 
-  contract('what one node retained the other does not change, although it was never told of it', async (t, folder) => {
+  contract('a node does not change a file that the other one retained, although it was not told', async (t, folder) => {
     const [here, there] = await start(t, folder, { account: { retain: { days: 1 } } });
     assert.equal((await here.put('/home/kept.txt', 'one')).status, 201);
     assert.equal((await there.put('/home/kept.txt', 'two')).status, 403);
@@ -66,7 +66,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     assert.equal((await there.get('/home/kept.txt')).text, 'one');
   });
 
-  contract('of many folders of one name that two nodes are to make, and of many moves to one name, one succeeds', async (t, folder) => {
+  contract('of many concurrent folders of one name on two nodes, and of many moves to one name, one succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 10; round++) {
       const both = (make: (node: TestServer, index: number) => Promise<{ status: number }>) =>
@@ -84,7 +84,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     }
   });
 
-  contract('uploads to one name at one time on two nodes: one content or the other, never a mixture', async (t, folder) => {
+  contract('concurrent uploads to one name on two nodes leave one content or the other, never a mixture', async (t, folder) => {
     const nodes = await start(t, folder);
     const contents = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(200_000));
     for (let round = 0; round < 5; round++) {
@@ -142,7 +142,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     },
   );
 
-  contract('a file that is deleted while it is open is in no listing; a folder with such a file can be deleted', async (t, folder) => {
+  contract('a file that is deleted while it is open is in no listing, and its folder can be deleted', async (t, folder) => {
     const [here, there] = await start(t, folder);
     mkdirSync(join(folder.here, 'sub'));
     writeFileSync(join(folder.here, 'sub/open.txt'), 'x');
@@ -179,7 +179,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     },
   );
 
-  contract('a home folder that two nodes prepare at one time', async (_, folder) => {
+  contract('two nodes can prepare a home folder at the same time', async (_, folder) => {
     const accountAt = (path: string) =>
       ({ homeFolderPath: join(path, 'home'), createHomeFolder: true, homeFolderStructure: ['in', 'out/deep'] }) as never;
     await Promise.all(
@@ -196,7 +196,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     );
   });
 
-  contract('a changed accounts file is seen by every node within seconds', async (t, folder) => {
+  contract('every node sees a changed accounts file within seconds', async (t, folder) => {
     const file = 'accounts.yaml';
     const hashes = [await cheapHash('old-password'), await cheapHash('new-password')];
     const write = (hash = '') => {

@@ -83,7 +83,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   };
   const ids = (records: { id: string }[]) => records.map(({ id }) => id).toSorted();
 
-  contract('an upload is what was asked for, under an ID that nobody guesses, for whoever opens the store later', async (fixture) => {
+  contract('an upload has the ordered properties and an unguessable ID, also after the store was opened again', async (fixture) => {
     const { store, reopen } = fixture;
     const first = await store.add(orderOf('/srv/.svc-1.kept'), 10);
     const second = await store.add(orderOf('/srv/.svc-2.kept'), undefined);
@@ -99,7 +99,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
       assert.equal(strange === first.id ? undefined : await store.find(strange), undefined, strange);
   });
 
-  contract('what was noted is there for whoever opens the store later; its time starts anew', async ({ store, reopen, advance }) => {
+  contract('changes are kept when the store is opened again; they restart the time of the upload', async ({ store, reopen, advance }) => {
     const { id, expiresMs } = await store.add(orderOf('/srv/.svc-1.kept'), undefined);
     advance(1000);
     const noted = await changeUpload(store, id, { offsetBytes: 4096, requests: 2, activeMs: 1500 });
@@ -113,7 +113,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal(open.completion, undefined);
   });
 
-  contract('an account has a limited number of uploads; what is over or forgotten does not count', async ({ store }) => {
+  contract('an account has a limited number of uploads; ended and removed ones do not count', async ({ store }) => {
     const added = [];
     for (let index = 0; index < testLimits.maxPerAccount; index++) added.push(await store.add(orderOf(`/srv/${index}`), 1));
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
@@ -125,7 +125,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
   });
 
-  contract('the visitors of its links have a limit of their own', async ({ store, reopen }) => {
+  contract('the visitors of its links have a separate limit', async ({ store, reopen }) => {
     const byLink = (path: string, link: string) => ({ ...orderOf(path), origin: { ...orderOf(path).origin, link } });
     const added = [];
     for (let index = 0; index < testLimits.maxPerAccount; index++) added.push(await store.add(byLink(`/srv/${index}`, `l${index}`), 1));
@@ -137,7 +137,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await later.add(byLink('/srv/next', 'other'), 1);
   });
 
-  contract('uploads that end with their connection count as well, and are told that their folder is gone', async ({ store }) => {
+  contract('uploads that end with their connection count, too; they are told that their folder no longer exists', async ({ store }) => {
     const told: string[] = [];
     const enter = (folder: string) => store.enter({ accountUuid: 'alice', folder, onGone: () => told.push(folder) });
     const leave = await enter('/srv/a');
@@ -154,7 +154,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await store.add(orderOf('/srv/2'), 1);
   });
 
-  contract('what is removed is gone, for everybody', async ({ store, reopen }) => {
+  contract('a removed upload no longer exists for any process', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/a'), 1);
     await removeUpload(store, id);
     await removeUpload(store, id);
@@ -164,7 +164,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.within('/srv'), []);
   });
 
-  contract('the uploads below a folder, not those beside it or those that are over', async ({ store }) => {
+  contract('finds the uploads below a folder, but not those beside it or those that have ended', async ({ store }) => {
     const inside = await store.add(orderOf('/srv/a/.svc-1.kept'), 1);
     const deeper = await store.add(orderOf('/srv/a/b/.svc-2.kept'), 1);
     await store.add(orderOf('/srv/ab/.svc-3.kept'), 1);
@@ -174,7 +174,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal((await store.within('/')).length, 2);
   });
 
-  contract('the uploads that are to get a name, also after their content has another path', async ({ store }) => {
+  contract('finds the uploads that will get a name, also after their content was moved', async ({ store }) => {
     const order = (contentPath: string, path: string, account = 'alice') => ({
       ...orderOf(contentPath, account),
       path: path as VirtualPath,
@@ -191,7 +191,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.named('/srv/a/name'), []);
   });
 
-  contract('what nobody goes on with expires, and what is over is forgotten sooner; not while a request has it', async (fixture) => {
+  contract('an abandoned upload expires, and an ended one is removed sooner, but not while a request holds it', async (fixture) => {
     const { store, advance } = fixture;
     const idle = await store.add(orderOf('/srv/1'), 1);
     const held = await store.add(orderOf('/srv/2'), 1);
@@ -206,7 +206,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     hold.release();
   });
 
-  contract('those whose end was begun, and that nobody has', async ({ store }) => {
+  contract('finds uploads whose end was begun and that nobody holds', async ({ store }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     await store.add(orderOf('/srv/2'), 1);
     const hold = await store.hold(id, () => {});
@@ -219,7 +219,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.completing(), []);
   });
 
-  contract('one request has an upload at a time, in order; the older are told, the newest is not', async ({ store }) => {
+  contract('one request at a time holds an upload, in order; older holders are told to stop, the newest is not', async ({ store }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const told: number[] = [];
     const order: number[] = [];
@@ -241,7 +241,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal((await store.hold(id, () => {})).isWanted, false);
   });
 
-  contract('queries end one another not, and whoever has an upload only if they came later', async ({ store, reopen }) => {
+  contract('queries do not interrupt one another, and they interrupt a holder only if they came later', async ({ store, reopen }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const stores = [store, await reopen()];
     // Nobody holds the upload, so any number of concurrent calls is accepted.
@@ -264,7 +264,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     next.release();
   });
 
-  contract('who has released an upload changes nothing of it any more', async ({ store }) => {
+  contract('a request that released an upload can no longer change it', async ({ store }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     const first = await store.hold(id, () => {});
     first.release();
@@ -276,34 +276,37 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     next.release();
   });
 
-  contract('who slept for too long has lost the upload; the next ones are told until one has content of its own', async (fixture) => {
-    const { store, reopen, lapse } = fixture;
-    if (!lapse) return;
-    const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
-    const other = await reopen();
-    const sleeper = await store.hold(id, () => {});
-    await sleeper.change({ offsetBytes: 2 });
-    await lapse(id);
-    const second = await other.hold(id, () => {});
-    assert.deepEqual([second.isTakeover, second.record?.offsetBytes], [true, 2]);
-    await assertLost(sleeper);
-    sleeper.release();
-    await second.change({ offsetBytes: 3 });
-    second.release();
-    const third = await other.hold(id, () => {});
-    assert.deepEqual([third.isTakeover, third.record?.offsetBytes], [true, 3]);
-    await third.renewContent('/srv/.svc-2.kept');
-    assert.equal(third.isTakeover, false);
-    third.release();
-    const fourth = await other.hold(id, () => {});
-    assert.deepEqual([fourth.isTakeover, fourth.record?.contentPath], [false, '/srv/.svc-2.kept']);
-    assert.deepEqual(ids(await store.within('/srv')), [id]);
-    await fourth.change({ outcome: { kind: 'stored', headers: [] } });
-    fourth.release();
-    assert.deepEqual(await store.within('/srv'), []);
-  });
+  contract(
+    'a holder that slept too long has lost the upload; the next ones are told so until one has received content',
+    async (fixture) => {
+      const { store, reopen, lapse } = fixture;
+      if (!lapse) return;
+      const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
+      const other = await reopen();
+      const sleeper = await store.hold(id, () => {});
+      await sleeper.change({ offsetBytes: 2 });
+      await lapse(id);
+      const second = await other.hold(id, () => {});
+      assert.deepEqual([second.isTakeover, second.record?.offsetBytes], [true, 2]);
+      await assertLost(sleeper);
+      sleeper.release();
+      await second.change({ offsetBytes: 3 });
+      second.release();
+      const third = await other.hold(id, () => {});
+      assert.deepEqual([third.isTakeover, third.record?.offsetBytes], [true, 3]);
+      await third.renewContent('/srv/.svc-2.kept');
+      assert.equal(third.isTakeover, false);
+      third.release();
+      const fourth = await other.hold(id, () => {});
+      assert.deepEqual([fourth.isTakeover, fourth.record?.contentPath], [false, '/srv/.svc-2.kept']);
+      assert.deepEqual(ids(await store.within('/srv')), [id]);
+      await fourth.change({ outcome: { kind: 'stored', headers: [] } });
+      fourth.release();
+      assert.deepEqual(await store.within('/srv'), []);
+    },
+  );
 
-  contract('who slept for too long has lost the upload to a query, too, and gets it back while nobody has asked', async (fixture) => {
+  contract('a holder that slept too long loses the upload to a query, too, and gets it back if nobody else asked', async (fixture) => {
     const { store, reopen, lapse } = fixture;
     if (!lapse) return;
     const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);
@@ -320,7 +323,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     next.release();
   });
 
-  contract('whatever happens in whichever order, only the last who took an upload changes it', async (fixture) => {
+  contract('in any order of actions, only the last holder can change an upload', async (fixture) => {
     const { store, reopen, lapse } = fixture;
     const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
     console.log(`seed ${seed}: ${name}`);

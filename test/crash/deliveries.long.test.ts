@@ -14,10 +14,10 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_DELIVERY_CRASH_ROUNDS ?? 100);
 
-/** On a machine that is very busy the loop ends early, and says so. */
+/** On a very busy machine the loop ends early, and the test says so. */
 const longestMs = 200_000;
 
-// Of 13 answers five are faults; retries get each event through in the end.
+// Of 13 answers five are faults. Retries deliver each event in the end.
 const flaky: Answer[] = Array.from({ length: 13 }, (_, index): Answer => {
   if (index % 13 === 2) return { status: 500 };
   if (index % 13 === 5) return { fault: 'reset' };
@@ -75,7 +75,7 @@ event_handlers:
         }
       }
     });
-    // On a busy machine no upload would come so far as to be answered.
+    // On a busy machine no upload would be answered before the kill.
     if (kills % 3 > 0) await until('an upload is answered', () => answered.length > before);
     await sleep(5 + ((kills * 37) % 90));
     isOver = true;
@@ -100,7 +100,7 @@ event_handlers:
       `journalled, but never sent to ${name}`,
     );
   }
-  // In order: the first time that each event is sent is in the order of the journal.
+  // The first requests for the events have the order of the journal.
   const firsts = [...new Set(received.map(({ uuid }) => uuid))].map((uuid) => order.get(uuid) as number);
   assert.deepEqual(
     firsts,

@@ -25,7 +25,7 @@ async function startUnder(t: TestContext, folder: string, under: readonly string
   return Object.assign(client, { stop });
 }
 
-test('a disk that became read-only: changes are refused, reads go on, and it recovers', async (t) => {
+test('while a disk is read-only, changes are refused and reads work; afterwards all works again', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { group: { home_folder_path: disk } });
@@ -39,7 +39,9 @@ test('a disk that became read-only: changes are refused, reads go on, and it rec
   assert.equal((await server.put('/home/a', 'new')).status, 201);
 });
 
-test('no more open files: nothing is lost, clients are asked to come back, and it recovers', { timeout: 60_000 }, async (t) => {
+test('if no more files can be opened, nothing is lost, clients are asked to retry, and the service recovers', {
+  timeout: 60_000,
+}, async (t) => {
   if (!hasProgram(t, 'prlimit')) return;
   const folder = temporaryFolder(t);
   const server = await startUnder(t, folder, ['prlimit', '--nofile=80:80']);
@@ -53,7 +55,7 @@ test('no more open files: nothing is lost, clients are asked to come back, and i
     socket.on('close', () => closed++);
     socket.resume();
     sockets.push(socket);
-    // The last descriptors: a request may find none for its files, or none for itself.
+    // With the last descriptors, a request may find none for its files, or none for its connection.
     if (index < 30) continue;
     const reply = await Promise.race([
       server.put('/home/a', `${index}`).catch(() => undefined),
@@ -71,7 +73,7 @@ test('no more open files: nothing is lost, clients are asked to come back, and i
   assert.deepEqual(readdirSync(join(folder, 'home')).sort(), ['a', 'after'], 'and nothing is left behind');
 });
 
-test('a slow disk: an upload waits for it, and other clients do not', { timeout: 60_000 }, async (t) => {
+test('on a slow disk an upload waits for it, and other clients do not', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;
   const folder = temporaryFolder(t);
   const slow = ['strace', '-D', '-f', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:delay_enter=300000'];
@@ -148,7 +150,7 @@ function stepsOf(trace: string, folder: string): string[] {
   });
 }
 
-/** Asserts that steps come one after the other, whatever is between them. */
+/** Asserts that steps occur in this order, with any others in between. */
 function assertOrder(steps: readonly string[], expected: readonly string[]): void {
   let at = -1;
   for (const step of expected) {
@@ -158,7 +160,7 @@ function assertOrder(steps: readonly string[], expected: readonly string[]): voi
   }
 }
 
-test('a power cut: nothing is answered before the disk has it, in the order that leaves the old or the new', {
+test('power cut: nothing is answered before it is on the disk, in an order that leaves the old or the new content', {
   timeout: 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;

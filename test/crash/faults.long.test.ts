@@ -16,14 +16,14 @@ import { hasProgram } from '../support/requires.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** One of each kind without it. */
+/** Without the variable, there is one round of each kind. */
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 0);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/failing-disk.cjs');
 const receiverDelayMs = 100;
 const longestSleepMs = 13_000;
 
-/** Where the disk fails: each is one fault, as test/support/failing-disk.cjs has it. */
+/** Faults of the disk, in the notation of test/support/failing-disk.cjs. */
 const diskFaults = [
   'writev .kept\nwritevSync .kept\nwritev .part',
   'fdatasync .kept\nfsync .kept\nfsync .part',
@@ -34,7 +34,7 @@ const diskFaults = [
   'lstatSync home/',
 ];
 
-test(`everything that breaks nodes, at once with uploads that go on and all other changes, ${rounds} times: what was told is so`, {
+test(`all faults of nodes during uploads that resume and all other changes, ${rounds} times: what was answered is true`, {
   timeout: 300_000 + rounds * 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -98,7 +98,7 @@ test(`everything that breaks nodes, at once with uploads that go on and all othe
       if (random() < 0.3) await pause(below(200));
       if (random() < 0.3) node.running.child.kill('SIGTERM');
       const { code, signal, stderr } = await node.running.ended;
-      // While Node.js exits, a second SIGTERM ends the process by itself.
+      // While Node.js exits, a second SIGTERM ends the process with the default action.
       assert.ok(code === 0 || code === 143 || signal === 'SIGTERM', `${code ?? signal}: ${stderr}`);
       assert.doesNotMatch(stderr, /could not be journalled|is closed/);
       await node.start();
@@ -151,7 +151,7 @@ test(`everything that breaks nodes, at once with uploads that go on and all othe
   }
   await Promise.all(clients.map((client) => client.finish()));
 
-  // Nothing that was answered comes later than this.
+  // No answer arrives later than this.
   const told = new Map(clients.flatMap((client) => [...client.told]));
   const forgotten = new Set(uploading.flatMap((client) => [...client.forgotten]));
   const done = [...told].filter(([, { fate }]) => fate === 'done').map(([name]) => name);
@@ -184,7 +184,7 @@ test(`everything that breaks nodes, at once with uploads that go on and all othe
     const { fate, content } = told.get(name) as { fate: string; content: Buffer };
     const [ends, failures] = [of(name, '40017', '30068'), of(name, '40022', '30042')];
     assert.ok(ends.length + failures.length <= 1, `${name}: ${ends.length} ends, ${failures.length} failures`);
-    // Only a kill between the name of a file and its event may leave an SFTP upload that was not answered without one (docs/spec/events.md).
+    // An SFTP upload without an answer may lack its event only if a kill came between its rename and the event (docs/spec/events.md).
     const begunMs = sftp.map((client) => client.begunMs.get(name)).find((ms) => ms !== undefined);
     const mayLackEvent = begunMs !== undefined && killsMs.some((ms) => ms > begunMs && ms < begunMs + longestSleepMs + patienceMs);
     if (fate !== 'unknown' || !mayLackEvent) assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: its end and the file`);
@@ -194,7 +194,7 @@ test(`everything that breaks nodes, at once with uploads that go on and all othe
   const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));
   const early = gapsMs.filter((gapMs) => gapMs < receiverDelayMs - 5);
   assert.deepEqual(early, [], 'one node at a time delivers for a handler');
-  // What waits is the content of uploads that nobody ends any more.
+  // The remaining hidden files are the content of abandoned uploads.
   for (const name of readdirSync(home).filter((name) => name.startsWith('.'))) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
   const statuses = new Map<string, number>();
   for (const client of clients) for (const [kind, count] of client.statuses) statuses.set(kind, (statuses.get(kind) ?? 0) + count);

@@ -19,19 +19,19 @@ import { temporaryFolder } from '../support/temp.ts';
 class Promised {
   /** Virtual paths of small files whose upload was answered. */
   readonly uploads: string[] = [];
-  /** For each overwritten file: the last answered version, and the last one that was sent. */
+  /** For each overwritten file: the last answered version and the last one sent. */
   readonly versions = new Map<string, { answered: number; sent: number }>();
-  /** The password that was answered last, and the one under way. */
+  /** The last password whose change was answered, and the one being set. */
   password = 'first-password';
   nextPassword: string | undefined = undefined;
   answered = { moves: 0, passwords: 0, overwrites: 0, archives: 0 };
   number = 0;
 }
 
-/** Size of an overwritten file: large enough to be hit half-way. */
+/** Size of an overwritten file: large enough to be killed half-way. */
 const versionBytes = 400_000;
 
-/** The whole content of one version of a file. */
+/** Returns the content of one version of a file. */
 function versionContent(path: string, version: number): Buffer {
   return Buffer.alloc(versionBytes, createHash('sha256').update(`${path} ${version}`).digest());
 }
@@ -68,7 +68,7 @@ async function moveTree(client: Client, promised: Promised): Promise<void> {
   }
 }
 
-/** Reads an archive without keeping it. */
+/** Reads an archive without storing it. */
 function readArchive(client: Client, promised: Promised): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: authorization(promised), accept: 'application/zip' };
@@ -108,7 +108,7 @@ const actors: readonly Actor[] = [
   changePassword,
 ];
 
-/** Lets all actors work until the service is gone; resolves when the last has noticed. */
+/** Lets all actors work until the service has died. Resolves when the last actor has noticed. */
 async function actUntilGone(url: string, promised: Promised, isOver: () => boolean): Promise<void> {
   const client = new Client(url);
   await Promise.all(
@@ -122,7 +122,7 @@ const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const treeFiles = 12;
 
-/** The paths of all parts. */
+/** Returns the paths of all part files. */
 interface Places {
   folder: string;
   home: string;
@@ -153,7 +153,7 @@ function wholeFiles(folder: string): number {
   }
 }
 
-/** What must hold on disk after each restart. */
+/** Asserts the state of the disk after each restart. */
 function checkDisk({ folder, home, disk }: Places, promised: Promised, what: string, checkedUploads: number): void {
   for (const place of [home, join(home, 'new'), disk, folder])
     assert.deepEqual(
@@ -190,7 +190,7 @@ async function checkPassword(client: Client, promised: Promised): Promise<void> 
   assert.fail('neither the old nor the new password is right');
 }
 
-test(`kill -9 at random moments of everything at once, ${rounds} times: nothing lost, nothing mixed, no debris, all delivered`, {
+test(`kill -9 at random moments of all kinds of work, ${rounds} times: nothing lost, mixed or left over, and all delivered`, {
   timeout: 90_000 + rounds * 5000,
 }, async (t) => {
   const disk = otherDisk(t);

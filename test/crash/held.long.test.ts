@@ -26,7 +26,7 @@ interface Held extends Told {
   state: string;
 }
 
-test(`kill -9 in each state of held uploads, ${rounds} times: none is lost, none is visible before its release, each ends once`, {
+test(`kill -9 in each state of held uploads, ${rounds} times: none is lost or visible before its release, each ends once`, {
   timeout: 280_000,
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -47,7 +47,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
   let number = 0;
   const list = async (client: Client) => (await client.send('GET', '/home/__svc__/held/', { user })).json<{ held: Held[] }>().held;
 
-  /** Puts a file that is held: `odd` by a verdict, `wait` as the inspection is late. */
+  /** Uploads a file that is held: `odd` by a verdict, `wait` because the inspection is late. */
   const hold = async (client: Client, content: string) => {
     const path = `/${++number}-${content}`;
     const reply = await client.put(`/home${path}`, content, { user });
@@ -57,7 +57,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
     return { id, path };
   };
   const act = (action: 'release' | 'discard' | 'inspect-again', id: string) => askHeld(data, action, [id], 'test', undefined);
-  /** What the service is at when it is killed, prepared before. */
+  /** Each prepares a state, and returns the action during which the service is killed. */
   const states: ((client: Client) => Promise<() => Promise<unknown>>)[] = [
     async (client) => () => hold(client, 'odd'),
     async (client) => () => hold(client, 'wait'),
@@ -101,7 +101,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
       await server.ended;
       await Promise.all(ends);
       inspector.answerWaiting(500);
-      // The next process asks again what this one did not finish.
+      // The next process repeats the inspections that this one did not finish.
       late = round % 2 === 0 ? 204 : 422;
       continue;
     }
@@ -118,7 +118,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
       assert.equal(outcomes.length, 1, `${path} ${id}`);
       if (released.includes(id)) assert.ok(existsSync(join(files, path)), path);
     }
-    // A visible file is one that was released or accepted late, or that was never inspected.
+    // Visible files are those released, accepted late, or never inspected.
     const paths = new Set(events.filter(({ id, data: { held_id } }) => id === '40017' && held_id).map((event) => event.data.path));
     for (const name of visible(files)) assert.ok(name.startsWith('free-') || paths.has(`/${name}`), `${name} is visible`);
     for (const { id } of held) await act('discard', id);

@@ -15,12 +15,12 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
 
-/** A body whose content says which upload it is. */
+/** Returns content that identifies its upload. */
 function body(round: number, bytes: number): Buffer {
   return Buffer.alloc(bytes, createHash('sha256').update(String(round)).digest());
 }
 
-test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or the new content whole, no debris, no event lost`, {
+test(`kill -9 in the middle of an upload, at least ${rounds} times: old or new content whole, no debris, no event lost`, {
   timeout: 110_000,
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -50,7 +50,7 @@ test(`kill -9 in the middle of an upload, at least ${rounds} times: the old or t
       assert.equal((await server.ended).code, 0);
       break;
     }
-    // Small answered uploads beside the one that is killed: their events must be in the journal.
+    // Small answered uploads beside the killed one: the journal must have their events.
     for (let index = 0; index < 3; index++) {
       const name = `/answered-${round}-${index}`;
       if ((await client.put(`/home${name}`, 'x')).status === 201) answered.push(name);

@@ -8,7 +8,7 @@ import { makeLink, visit } from '../support/links.ts';
 import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('kill -9: a link that was told is kept, a revocation that was answered holds, and so does the number of downloads', {
+test('kill -9 loses no answered link, no answered revocation, and no counted download', {
   timeout: 90_000,
 }, async (t) => {
   const folder = temporaryFolder(t);

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const rounds = Number(process.env.SVC_CRASH_MOVES ?? 15);
 const files = 60;
 
-/** Which of the folder's files are there, whole. */
+/** Returns which files of the folder are there, whole. */
 function wholeFiles(folder: string): number {
   try {
     return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).equals(Buffer.alloc(100_000, name))).length;
@@ -66,7 +66,7 @@ test(`kill -9 in the middle of a MOVE to another disk, ${rounds} times: nothing 
     outgoing.on('error', () => {});
     outgoing.end();
     const places = [home, disk];
-    // Until it has begun; then some rounds later than others.
+    // Wait until the move has begun; some rounds wait longer.
     for (let waited = 0; waited < 2000 && !places.some((place) => readdirSync(place).some((name) => name.startsWith('.'))); waited++)
       await sleep(1);
     await sleep((round * 53) % 400);

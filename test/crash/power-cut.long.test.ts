@@ -19,12 +19,12 @@ import { parseTrace, type SystemCall } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { tree } from '../support/tree.ts';
 
-/** States that are checked for each position of a cut; `SVC_POWER_STATES=1000` is a long run. */
+/** Number of states checked for each cut; a long run uses `SVC_POWER_STATES=1000`. */
 const statesOfCut = Number(process.env.SVC_POWER_STATES ?? 12);
 
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** One after the other, each with the event that its reply promises. */
+/** Requests, sent one after the other, each with the event that its reply promises. */
 const requests: { method: string; target: string; body?: Buffer; destination?: string; overwrite?: string; event: string; path: string }[] =
   [
     { method: 'PUT', target: 'a', body: Buffer.alloc(2000, 'first '), event: '40017', path: '/a' },
@@ -42,7 +42,7 @@ const requests: { method: string; target: string; body?: Buffer; destination?: s
     { method: 'PUT', target: 'last', body: Buffer.alloc(5, 'l'), event: '40017', path: '/last' },
   ];
 
-/** The visible files and folders, with their content. */
+/** Returns the visible files and folders, with their content. */
 function visible(folder: string): string {
   const entries = existsSync(folder) ? Object.entries(tree(folder)) : [];
   return JSON.stringify(entries.filter(([path]) => !path.split('/').some(isTemporaryName)).sort());
@@ -55,7 +55,7 @@ interface Run {
   trees: string[];
 }
 
-/** Has a service that is traced do all requests. */
+/** Sends all requests to a traced service. */
 async function traced(t: TestContext): Promise<Run> {
   const folder = join(temporaryFolder(t), 'place');
   const trace = `${folder}.trace`;
@@ -84,7 +84,7 @@ async function traced(t: TestContext): Promise<Run> {
   return { folder, calls, trees };
 }
 
-/** Starts on a state and checks the result. */
+/** Starts a service on a state of the disk and checks the result. */
 async function recovered(folder: string): Promise<{ tree: string; events: Map<string, number>; withoutGroup: string[] }> {
   const data = join(folder, 'svc-data');
   const events = new Map<string, number>();
@@ -103,14 +103,14 @@ async function recovered(folder: string): Promise<{ tree: string; events: Map<st
 }
 
 interface Looked {
-  /** What a state breaks, and which it is; undefined when all states are right. */
+  /** The description of the first wrong state; undefined if all are right. */
   problem: string | undefined;
   states: number;
   cuts: number;
   maxUnsynced: number;
 }
 
-/** Looks at states of all cuts until one is wrong. */
+/** Checks states of all cuts until one is wrong. */
 async function lookAtStates(t: TestContext, { folder: traced, calls, trees }: Run, ofCut = statesOfCut): Promise<Looked> {
   const disk = new TracedDisk(traced, calls);
   const shared = statSync('/dev/shm', { throwIfNoEntry: false });
@@ -139,7 +139,7 @@ async function lookAtStates(t: TestContext, { folder: traced, calls, trees }: Ru
   return looked;
 }
 
-/** Nothing, all, all but one of the newest, or sets of any kind, with writes that are torn. */
+/** Chooses the changes that reached the disk: none, all, all but one of the newest, or random sets with torn writes. */
 function chosen(unsynced: readonly Change[], number: number, random: () => number): Map<Change, boolean | 'torn'> {
   const without = unsynced.at(-1 - Math.floor(random() * 4));
   const share = random();
@@ -161,7 +161,7 @@ function problemOf(found: Awaited<ReturnType<typeof recovered>>, trees: readonly
   return undefined;
 }
 
-test('whatever a power cut drops of what was not synced, answered changes and their events are there, and nothing is mixed', {
+test('whatever unsynced data a power cut drops, answered changes and their events are there, and nothing is mixed', {
   timeout: 7_000_000,
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;
@@ -170,7 +170,7 @@ test('whatever a power cut drops of what was not synced, answered changes and th
   assert.equal(problem, undefined);
   console.log(`power cut: ${states} states of ${cuts} cuts, up to ${maxUnsynced} unsynced changes at once (seed ${seed})`);
   assert.ok(maxUnsynced > 3);
-  // Each sync is needed: without it the same look finds what would be lost.
+  // Each sync is necessary: without it, the same check finds a loss.
   for (const [what, file] of [
     ['the content of uploads', /\.part/],
     ['names in folders', /\/files>/],

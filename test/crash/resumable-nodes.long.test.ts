@@ -15,7 +15,7 @@ import { AttentiveClient } from '../support/uploading-clients.ts';
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 6);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-test(`nodes that sleep for longer than their holds, or are killed, under resumable uploads, ${rounds} times: exact bytes, told once`, {
+test(`nodes that sleep beyond their leases, or are killed, during resumable uploads, ${rounds} times: exact bytes, reported once`, {
   timeout: 110_000 + rounds * 30_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -48,7 +48,7 @@ test(`nodes that sleep for longer than their holds, or are killed, under resumab
   for (const { running } of nodes) running.child.kill('SIGTERM');
   for (const { running } of nodes) assert.equal((await running.ended).code, 0, running.stderr());
 
-  // Of a killed node's journal others know what came to Redis: they may tell of an end again, with the same UUID.
+  // Other nodes know only the part of a killed node's journal that reached Redis. They may repeat the event of an end, with the same UUID.
   const stored = new Map<string, Set<string>>();
   const bad = ({ reason }: { reason: string }) => assert.fail(reason);
   for (const { name } of nodes)
@@ -61,7 +61,7 @@ test(`nodes that sleep for longer than their holds, or are killed, under resumab
     assert.equal(stored.get(`/${name}`)?.size, 1, `40017 of ${name}`);
     assert.equal(existsSync(join(folder, 'home', name)), false, `${name} came a second time`);
   }
-  // Of one whose URL was lost with its node, what is known waits for its expiry.
+  // An upload whose URL was lost with its node is empty and waits for its expiry.
   for (const name of readdirSync(join(folder, 'home'))) {
     assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
     assert.equal(statSync(join(folder, 'home', name)).size, 0, 'nobody had begun to send');

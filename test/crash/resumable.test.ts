@@ -17,10 +17,10 @@ import { AttentiveClient, ScriptClient } from '../support/uploading-clients.ts';
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** What is killed in a round. */
+/** What a round kills. */
 const victims = ['both', 'client', 'server'] as const;
 
-test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: exact bytes, told once`, {
+test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: exact bytes, reported once`, {
   timeout: 110_000 + rounds * 5000,
 }, async (t) => {
   for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;
@@ -63,11 +63,11 @@ test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds
   }
   for (const name of uploads) {
     assert.equal(told.get(`40017 /${name}`), 1, `40017 of ${name}`);
-    // Of one whose client was killed before it heard where to go on nothing is left, which is told; it began another.
+    // If a client was killed before it got the URL of its upload, nothing is left of it, with an event, and the client began another.
     const [begun, failed] = [40021, 40022].map((id) => told.get(`${id} /${name}`) ?? 0) as [number, number];
     assert.ok(failed < begun, `${name}: ${begun} began, ${failed} failed`);
   }
-  // Of one whose URL was lost with its server or client, what is known waits for its expiry.
+  // An upload whose URL was lost with its server or client is empty and waits for its expiry.
   const left = readdirSync(join(folder, 'home'));
   for (const name of left) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
   for (const name of left) assert.equal(statSync(join(folder, 'home', name)).size, 0, 'nobody had begun to send');

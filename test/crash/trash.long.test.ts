@@ -11,7 +11,7 @@ import { trashOf } from '../support/trash.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 4);
 
-/** Content of all files below a folder but records; names of temporary files fail the test. */
+/** Returns the content of all files below a folder except records. Fails if a temporary file is there. */
 function contents(folder: string, isInTrash = false): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(({ name }) => {
     const path = join(folder, name);

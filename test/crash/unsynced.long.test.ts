@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 
-/** The event of a change: ID, `durable`, and for a fault its details. */
+/** The event of a change: ID, `durable`, and the details of a failure. */
 type Told = [id: number, durable: unknown];
 
 interface Planted {
@@ -28,15 +28,15 @@ interface Planted {
   home: string;
   folder: string;
   running: Running;
-  /** Has the disk fail to sync the names of a folder; `home` unless another one is named. */
+  /** Makes syncs of a folder's names fail; without an argument, of `home`. */
   plant(folder?: string): void;
   heal(folder?: string): void;
-  /** Runs a change, and gives what the journal has of it besides what tells of its beginning. */
+  /** Makes a change, and returns its events in the journal except those of its beginning. */
   toldOf(change: () => Promise<unknown>): Promise<Told[]>;
   events(): Promise<ServiceEvent[]>;
 }
 
-/** Events of beginnings, sessions and logins, which no change depends on. */
+/** Events of beginnings, sessions and logins, on which no change depends. */
 const quiet = new Set([40021, 30043, 40061, 40062, 40063, 20137, 30011, 30012, 30014, 30015, 40007, 30019, 30020, 20156]);
 
 async function startPlanted(t: TestContext, config: TestConfig = {}, folder = temporaryFolder(t)): Promise<Planted> {
@@ -81,7 +81,7 @@ async function startPlanted(t: TestContext, config: TestConfig = {}, folder = te
 const json = { accept: 'application/json' };
 const undone = /^Done, but not safe on disk\. Reference: [0-9a-f-]{36}$/;
 
-/** Asserts that a client heard that it was done, and may not outlive a power cut. */
+/** Asserts that a client was told: done, but possibly lost after a power cut. */
 function assertDone({ status, text }: TestReply, expected = 500): void {
   assert.equal(status, expected, text);
   const { errors } = JSON.parse(text) as { errors: { message: string; durable: unknown }[] };
@@ -92,7 +92,7 @@ function assertDone({ status, text }: TestReply, expected = 500): void {
 
 const fault: Told = [40003, undefined];
 
-test('HTTP: what took effect is told as done, though the folder could not be synced', { timeout: 60_000 }, async (t) => {
+test('HTTP: a change that took effect is reported as done although its folder could not be synced', { timeout: 60_000 }, async (t) => {
   const { client, home, plant, heal, toldOf } = await startPlanted(t);
   const send = async (method: string, target: string, options: TestRequest = {}, status = 500) =>
     assertDone(await client.send(method, target, { ...options, headers: { ...json, ...options.headers }, mayFail: true }), status);
@@ -137,7 +137,7 @@ test('HTTP: what took effect is told as done, though the folder could not be syn
   assert.deepEqual(await toldOf(() => client.put('/home/a', 'newer')), [[40017, undefined]]);
 });
 
-test('commands, forms and pages: the item of what was done says so', { timeout: 60_000 }, async (t) => {
+test('commands, forms and pages: the result of each completed item says so', { timeout: 60_000 }, async (t) => {
   const { client, home, plant, toldOf } = await startPlanted(t);
   for (const name of ['a', 'b', 'c']) writeFileSync(join(home, name), name);
   mkdirSync(join(home, 'to'));
@@ -151,7 +151,7 @@ test('commands, forms and pages: the item of what was done says so', { timeout: 
     { command: 'copy', target: 'c', destination: 'to' },
   ];
   const told = await toldOf(async () => replies.push(await client.commands('/home/', commands, { headers })));
-  // The folder that gets the copy can be synced.
+  // The folder of the copy can be synced.
   assert.deepEqual(told, [[40010, false], fault, [40012, false], fault, [40055, false], fault, [40068, undefined]]);
   const { errors } = replies[0]?.json<{ errors: { target: string; message: string | null; durable?: false }[] }>() ?? { errors: [] };
   assert.equal(replies[0]?.status, 422);
@@ -196,7 +196,7 @@ test('commands, forms and pages: the item of what was done says so', { timeout: 
   assert.deepEqual(readdirSync(join(home, 'to')).sort(), ['b', 'c']);
 });
 
-test('resumable uploads: the last request hears that it is done, and the upload is', { timeout: 60_000 }, async (t) => {
+test('resumable uploads: the last request is told that the upload is complete, and it is', { timeout: 60_000 }, async (t) => {
   const { client, home, plant, heal, toldOf } = await startPlanted(t);
   const tus = { 'tus-resumable': '1.0.0' };
   const metadata = `filename ${Buffer.from('t').toString('base64')}`;
@@ -224,7 +224,7 @@ test('resumable uploads: the last request hears that it is done, and the upload 
   assert.equal(readFileSync(join(home, 'd'), 'utf8'), 'hello');
 });
 
-test('SFTP: FAILURE says that it is done, and no event says that it failed', { timeout: 60_000 }, async (t) => {
+test('SFTP: FAILURE says that the change was made, and no event reports a failure', { timeout: 60_000 }, async (t) => {
   const { sshPort, home, plant, heal, toldOf } = await startPlanted(t);
   const { sftp } = await loginSftp(t, sshPort);
   const asks = async (asking: ReturnType<RawSftp['ask']>) => {
@@ -254,7 +254,7 @@ test('SFTP: FAILURE says that it is done, and no event says that it failed', { t
   ]);
   assert.deepEqual(await toldOf(() => on(packetTypes.rmdir, 'd')), [[30032, false], fault]);
   assert.deepEqual(await toldOf(() => on(packetTypes.remove, 'b')), [[30023, false], fault]);
-  // The old file of a name that is being uploaded moves along, and so does the upload.
+  // The old file of a name that is being uploaded is moved with its folder, and so is the upload.
   const handle = await opened('a', 'newest');
   assert.deepEqual(await toldOf(() => rename('a', 'moved')), [[30026, false], fault]);
   heal();
@@ -269,7 +269,7 @@ test('SFTP: FAILURE says that it is done, and no event says that it failed', { t
   assert.deepEqual(readdirSync(home), []);
 });
 
-test('SFTP: what is kept of a lost upload may not outlive a power cut, and its event says so', { timeout: 60_000 }, async (t) => {
+test('SFTP: the kept part of a lost upload may be lost in a power cut, and its event says so', { timeout: 60_000 }, async (t) => {
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0, partial_uploads: 'keep' } };
   const { sshPort, home, plant, events } = await startPlanted(t, { services });
   const { sftp, client } = await loginSftp(t, sshPort);
@@ -283,7 +283,9 @@ test('SFTP: what is kept of a lost upload may not outlive a power cut, and its e
   assert.equal(readFileSync(join(home, 'a.filepart'), 'utf8'), 'half');
 });
 
-test('a journal that cannot be synced: done for every door, and no event says that it failed', { timeout: 60_000 }, async (t) => {
+test('a journal that cannot be synced: all protocols report the change as done, and no event reports a failure', {
+  timeout: 60_000,
+}, async (t) => {
   const { client, sshPort, home, toldOf, running } = await startPlanted(t);
   const { sftp } = await loginSftp(t, sshPort);
   const [name, path] = ['planted-lines', join(home, 'planted-lines')];
@@ -297,7 +299,7 @@ test('a journal that cannot be synced: done for every door, and no event says th
     const reply = await sftp.ask(packetTypes.close, (fields) => fields.bytes(handle));
     assert.ok(reply.kind === 'status' && reply.code === statusCodes.failure && undone.test(reply.message ?? ''), JSON.stringify(reply));
   };
-  // A journal that fails twice within a second has no new file yet: then the log alone names the fault.
+  // After two failures within a second, the journal has no new file yet, so only the log names the fault.
   const [told, ...others] = await toldOf(close);
   assert.deepEqual(told, [30068, undefined]);
   assert.ok(others.every(([id]) => id === 40003));
@@ -305,7 +307,7 @@ test('a journal that cannot be synced: done for every door, and no event says th
   assert.match(running.stderr(), /the journal could not be synced/);
 });
 
-test('a password that was changed counts, though its file may not outlive a power cut', { timeout: 60_000 }, async (t) => {
+test('a changed password is valid although its file may be lost in a power cut', { timeout: 60_000 }, async (t) => {
   const { client, folder, plant, heal, toldOf } = await startPlanted(t, { group: { allow_own_password_change: true } });
   const session = await client.login();
   plant(join(folder, 'data'));
@@ -325,7 +327,7 @@ test('a password that was changed counts, though its file may not outlive a powe
   assert.equal((await client.get('/home/', { headers: json })).status, 401, 'the old one does not count');
 });
 
-test('a home folder that was made is there, though it may not outlive a power cut', { timeout: 60_000 }, async (t) => {
+test('a created home folder exists although it may be lost in a power cut', { timeout: 60_000 }, async (t) => {
   const folder = temporaryFolder(t);
   const homes = join(folder, 'homes');
   mkdirSync(homes);
@@ -339,7 +341,7 @@ test('a home folder that was made is there, though it may not outlive a power cu
   assert.deepEqual(readdirSync(join(homes, 'alice')), []);
 });
 
-test('a move to another disk whose name there may be lost keeps what it took the place of until the next start', {
+test('a move to another disk whose new name may be lost keeps the replaced file until the next start', {
   timeout: 60_000,
 }, async (t) => {
   const disk = otherDisk(t);
@@ -361,7 +363,7 @@ test('a move to another disk whose name there may be lost keeps what it took the
   assert.equal((await running.ended).code, 0);
   const again = await startPlanted(t, config, folder);
   assert.deepEqual([readdirSync(home), readdirSync(disk)], [[], ['a']]);
-  // Before the change took effect a fault leaves everything as it was.
+  // A fault before the change took effect leaves everything as it was.
   mkdirSync(join(home, 'tree'));
   again.plant(join(home, 'tree'));
   const moveTree = async () => {

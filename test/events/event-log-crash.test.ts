@@ -18,7 +18,7 @@ function open(folder: string): FileEventLog {
   return new FileEventLog({ folder, maximumFileSizeBytes: 60_000, retentionDays: 30, clock: systemClock, log: silentLog });
 }
 
-/** Appends without end; prints each text once its event is acknowledged. */
+/** Appends endlessly. Prints each text once its event is acknowledged. */
 async function writeForever(folder: string): Promise<never> {
   const log = open(folder);
   for (let index = 0; ; index++) {

@@ -33,7 +33,7 @@ function segments(folder: string): string[] {
 eventLogContract('journal in one file', async (t) => open(t).log);
 eventLogContract('journal in many files', async (t) => open(t, { maximumFileSizeBytes: 1200 }).log);
 
-test('a new file that cannot be created: the current one stays in use, and a later attempt succeeds', async (t) => {
+test('if a new file cannot be created, the current one stays in use, and a later attempt succeeds', async (t) => {
   const { log, folder, clock, lines } = open(t, { maximumFileSizeBytes: 1000 });
   log.append(testEvent());
   const inTheWay = join(folder, 'events-00000002.ndjson');
@@ -49,7 +49,7 @@ test('a new file that cannot be created: the current one stays in use, and a lat
   await log.close();
 });
 
-test('an empty file that an earlier try left behind is taken', async (t) => {
+test('an empty file that an earlier attempt left behind is used', async (t) => {
   const { log, folder } = open(t, { maximumFileSizeBytes: 1000 });
   log.append(testEvent());
   writeFileSync(join(folder, 'events-00000002.ndjson'), '');
@@ -58,7 +58,7 @@ test('an empty file that an earlier try left behind is taken', async (t) => {
   await log.close();
 });
 
-test('after a failed sync nothing more is promised about that file: the journal goes on in a new one', async (t) => {
+test('after a failed sync, appends to that file are not acknowledged; the journal continues in a new file', async (t) => {
   let fails = true;
   const { log, folder, clock } = open(t, {
     sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),
@@ -83,7 +83,7 @@ test('after a failed sync nothing more is promised about that file: the journal 
   await log.close();
 });
 
-test('a journal that was removed promises nothing more, and goes on in a new file', async (t) => {
+test('after the removal of its file, the journal acknowledges nothing until it has a new file', async (t) => {
   const { log, folder, lines } = open(t, { folder: join(temporaryFolder(t), 'journal') });
   await log.appendDurable(testEvent('1'));
   rmSync(folder, { recursive: true });
@@ -99,7 +99,7 @@ test('a journal that was removed promises nothing more, and goes on in a new fil
   await log.close();
 });
 
-test('rotation answers nobody before the sync of the file that has their event', async (t) => {
+test('during a rotation, an append is answered only after the sync of the file with its event', async (t) => {
   const syncs = new Map<number, () => void>();
   const { log } = open(t, {
     maximumFileSizeBytes: 500,
@@ -128,7 +128,7 @@ test('rotation answers nobody before the sync of the file that has their event',
   await closing;
 });
 
-test('a full disk: events of reads leave room for those of changes, and what is lost is counted', async (t) => {
+test('a full disk: events of reads leave room for those of changes, and lost ones are counted', async (t) => {
   let isFull = false;
   let roomBytes = 0;
   const { log, folder, clock, lines } = open(t, {
@@ -141,7 +141,7 @@ test('a full disk: events of reads leave room for those of changes, and what is 
   isFull = true;
   const reserve = join(folder, 'reserve');
   const reserveBytes = statSync(reserve).size;
-  // The simulated disk has as much room as the reserve gave up.
+  // The simulated disk has as much room as the reserve file released.
   const given = () => statSync(reserve).size === 0;
   let written = 0;
   for (let index = 0; index < 3000; index++) {
@@ -165,7 +165,7 @@ test('a full disk: events of reads leave room for those of changes, and what is 
   assert.equal(JSON.parse(lines.at(-1) ?? '{}').lost, 3000 - written);
 });
 
-test('retention spares what a handler still needs, up to the limit, and looks every hour', async (t) => {
+test('retention keeps files that a handler still needs, up to the limit, and is checked every hour', async (t) => {
   const folder = temporaryFolder(t);
   let needed: number | undefined = 2;
   const line = `${JSON.stringify(testEvent('x'.repeat(1000)))}\n`;
@@ -205,7 +205,7 @@ test('an endless line is skipped in bounded memory, and the next event is found'
   assert.ok(grownMib < 60, `${grownMib.toFixed(0)} MiB`);
 });
 
-test('bad bytes, and a half line at the end, are no events', async (t) => {
+test('invalid bytes and a half line at the end are not events', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'events-00000001.ndjson');
   const whole = JSON.stringify(testEvent());
@@ -217,7 +217,7 @@ test('bad bytes, and a half line at the end, are no events', async (t) => {
   assert.deepEqual([count, reasons], [1, ['not valid UTF-8']]);
 });
 
-test('a torn end of the file before the last is repaired, too', async (t) => {
+test('the torn end of an earlier file is repaired, too', async (t) => {
   const folder = temporaryFolder(t);
   const whole = JSON.stringify(testEvent());
   writeFileSync(join(folder, 'events-00000001.ndjson'), `${whole}\n${whole}`);
@@ -227,7 +227,7 @@ test('a torn end of the file before the last is repaired, too', async (t) => {
   await log.close();
 });
 
-test('a new file without a line in it keeps no reader busy: it moves on and waits', async (t) => {
+test('a new file without a line does not keep a reader busy: it moves on and waits', async (t) => {
   let fails = false;
   const { log, clock } = open(t, {
     sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),
@@ -255,7 +255,7 @@ test('a new file without a line in it keeps no reader busy: it moves on and wait
   await log.close();
 });
 
-test('what is no event: members that are missing, and times that are none', () => {
+test('lines with missing members or invalid times are not events', () => {
   const event = testEvent();
   assert.equal(eventProblem(event), undefined);
   for (const [changed, message] of [

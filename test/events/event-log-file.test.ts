@@ -34,7 +34,7 @@ async function read(folder: string): Promise<{ uuids: string[]; bad: number }> {
 
 const first = 'events-00000001.ndjson';
 
-test('events come back in order, one JSON object a line exactly as delivered', async (t) => {
+test('events are read in order, one JSON object per line, exactly as delivered', async (t) => {
   const folder = temporaryFolder(t);
   const log = open(folder);
   const events = [event('a'), event('line\nbreak'), event('\ud800 lone'), event('ü')];
@@ -144,7 +144,7 @@ test('the end of the journal is repaired at start', async (t) => {
   }
 });
 
-test('a bad line in the middle is skipped and reported with its place', async (t) => {
+test('a malformed line in the middle is skipped and reported with its place', async (t) => {
   const folder = temporaryFolder(t);
   const lines = [JSON.stringify(event()), '{"half":', '[]', JSON.stringify(event())];
   writeFileSync(join(folder, first), `${lines.join('\n')}\n`);
@@ -180,7 +180,7 @@ test('random damage at the end never loses a whole line before it', async (t) =>
   );
 });
 
-test('a full disk: what was changed is still recorded, further changes are refused, and it recovers', async (t) => {
+test('on a full disk, completed changes are still recorded and further changes are refused; it recovers', async (t) => {
   const disk = smallDisk(t, 3000);
   if (!disk) return;
   const clock = new ManualClock();
@@ -212,7 +212,7 @@ test('a full disk: what was changed is still recorded, further changes are refus
   assert.deepEqual((await read(join(disk, 'journal'))).bad, 0);
 });
 
-test('a line that was written in part is cut back', async (t) => {
+test('a line that was written in part is cut off', async (t) => {
   const folder = temporaryFolder(t);
   let isFull = false;
   const log = open(folder, {

@@ -8,7 +8,7 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Long runs by hand: SVC_FORWARDER_RUNS=2000 SVC_TEST_TIMEOUT_MS=3600000 node scripts/test.mjs events/event-log-redis-forwarder */
+/** For long runs: SVC_FORWARDER_RUNS=2000 SVC_TEST_TIMEOUT_MS=3600000 node scripts/test.mjs events/event-log-redis-forwarder */
 const runs = Number(process.env.SVC_FORWARDER_RUNS ?? 60);
 
 async function connect(t: TestContext): Promise<RedisClient | undefined> {
@@ -82,7 +82,7 @@ const histories: Record<string, Mishap[]> = {
 };
 
 for (const [name, history] of Object.entries(histories))
-  test(`each event comes into the stream once and in order: ${name}`, async (t) => {
+  test(`each event gets into the stream once and in order: ${name}`, async (t) => {
     const client = await connect(t);
     if (!client) return;
     const node = await startNode(t, client);
@@ -92,7 +92,7 @@ for (const [name, history] of Object.entries(histories))
     await node.end();
   });
 
-test('whatever happens to node, connection and Redis: each event comes at least once, in order, and again only what was not yet acknowledged', {
+test('after any faults of node, connection and Redis, each event arrives in order, and is repeated only if it was not acknowledged', {
   timeout: 60_000 + runs * 2000,
 }, async (t) => {
   const client = await connect(t);

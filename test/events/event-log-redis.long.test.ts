@@ -22,7 +22,7 @@ eventLogContract('journal in Redis', async (t) => {
   return begun && openJournal(begun.link, begun.folder);
 });
 
-test('nodes share one journal, each in its own order, and know who wrote what', async (t) => {
+test('nodes share one journal, each in its own order, and each event names its writer', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const here = await openJournal(begun.link, join(begun.folder, 'a'), 'a');
@@ -48,7 +48,7 @@ test('nodes share one journal, each in its own order, and know who wrote what', 
   await there.close();
 });
 
-test('while Redis is away events wait on disk, are answered for, and come into the stream once and in order', async (t) => {
+test('while Redis is absent, events wait on disk, are acknowledged, and get into the stream once and in order', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -65,7 +65,7 @@ test('while Redis is away events wait on disk, are answered for, and come into t
   await log.close();
 });
 
-test('a node that ends while Redis is away brings its events after its next start; a whole one brings none twice', async (t) => {
+test('a node that ends while Redis is absent forwards its events after its next start; a complete one repeats none', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -85,7 +85,7 @@ test('a node that ends while Redis is away brings its events after its next star
   }
 });
 
-test('what a Redis lost with its last second, or with all its data, is forwarded again', async (t) => {
+test('events that Redis lost with its last second, or with all its data, are forwarded again', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -109,7 +109,7 @@ test('what a Redis lost with its last second, or with all its data, is forwarded
   await log.close();
 });
 
-test('a Redis that is emptied under load: what stands in the stream afterwards is in the order in which it happened', async (t) => {
+test('if Redis is emptied under load, the new events in the stream have their original order', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -132,7 +132,7 @@ test('a Redis that is emptied under load: what stands in the stream afterwards i
   await log.close();
 });
 
-test('a paused Redis: answers come from the disk, and nothing is there twice afterwards', async (t) => {
+test('while Redis is paused, appends are acknowledged from the disk; afterwards no event is there twice', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -146,7 +146,7 @@ test('a paused Redis: answers come from the disk, and nothing is there twice aft
   await log.close();
 });
 
-test('a Redis that took over with a clock that is behind: what comes next stands behind all that was read', async (t) => {
+test('a Redis with a slow clock takes over: the next events come after all that were read', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -171,7 +171,7 @@ test('a Redis that took over with a clock that is behind: what comes next stands
   await log.close();
 });
 
-test('what happened on another node before somebody followed is nothing new', async (t) => {
+test('events of another node from before the subscription are not live events', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const here = await openJournal(begun.link, join(begun.folder, 'a'), 'a');
@@ -193,7 +193,7 @@ test('what happened on another node before somebody followed is nothing new', as
   await there.close();
 });
 
-test('who must know that all nodes can read an event waits while Redis is away, and hears when the journal ends before', async (t) => {
+test('a caller that needs all nodes to read an event waits while Redis is absent, and is told if the journal ends first', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;

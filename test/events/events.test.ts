@@ -19,7 +19,7 @@ const decided = [
   40085, 40086, 40091, 40092, 40093, 40094, 40095, 40096,
 ];
 
-test('the catalogue has every decided event once, with groups that exist', () => {
+test('the catalogue has every decided event once, with existing groups', () => {
   assert.deepEqual(eventCatalogue.map((definition) => definition.id).sort(), decided.toSorted());
   for (const { id, meaning, groups } of eventCatalogue) {
     assert.ok(meaning.length > 5 && groups.length > 0, String(id));
@@ -32,7 +32,7 @@ test('the catalogue has every decided event once, with groups that exist', () =>
 test('timestamps have all their forms', () => {
   const zone = process.env.TZ;
   process.env.TZ = 'Europe/Berlin';
-  // The last second is kept; a test of before may have asked for the same one in its own zone.
+  // `jsonTimestamps` remembers the last second. An earlier test may have asked for the same one in another time zone.
   jsonTimestamps(0);
   try {
     assert.deepEqual(jsonTimestamps(1_591_402_889_123.5), { timestamp: '1591402889.123500', cwa_14051: '2020-06-06 02:21:29' });
@@ -109,7 +109,7 @@ class MemoryLog implements EventLog {
   async close() {}
 }
 
-test('the dispatcher journals each event with its group; emitAndWait then waits for its one handler', async () => {
+test('the dispatcher appends each event with its group to the journal; emitAndWait then waits for its one handler', async () => {
   const log = new MemoryLog();
   const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
   const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' }, group: 'g' };
@@ -141,7 +141,7 @@ test('the dispatcher journals each event with its group; emitAndWait then waits 
   assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the group is no member of the event');
 });
 
-test('what events share is written once, byte for byte as JSON.stringify has it', () => {
+test('shared data of events is serialised once, exactly as JSON.stringify does', () => {
   const log = new MemoryLog();
   const dispatcher = new JournalledDispatcher(log, { uuid: 's', type: 'server', name: 's' }, new ManualClock());
   const context = { account: processAccount(), component: { uuid: 'c', type: 'http', name: 'c' } };

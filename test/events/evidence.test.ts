@@ -52,7 +52,7 @@ function setting(t: TestContext): Setting {
   return { folder, keyPath, clock, told, open, checkpoints };
 }
 
-/** A journal of three segments with checkpoints in between, closed. */
+/** Writes a journal of three segments with checkpoints in between, and closes it. */
 async function threeSegments(t: TestContext): Promise<Setting> {
   const given = setting(t);
   const log = given.open({ maximumFileSizeBytes: 20_000 });
@@ -74,7 +74,7 @@ function segments(folder: string): string[] {
 const outcome = async (folder: string, more: Partial<Parameters<typeof verifyJournal>[0]> = {}) =>
   (await verifyJournal({ folder, ...more })).outcome;
 
-test('a checkpoint is the SHA-256 of the one before and the bytes since, signed with the key', async (t) => {
+test('a checkpoint has the SHA-256 of the previous checkpoint and of the bytes since, signed with the key', async (t) => {
   const given = await threeSegments(t);
   const key = createPublicKey(readFileSync(given.keyPath));
   let before: Checkpoint | undefined;
@@ -93,7 +93,7 @@ test('a checkpoint is the SHA-256 of the one before and the bytes since, signed 
   assert.deepEqual([result.outcome, result.segments], ['whole', segments(given.folder).length]);
 });
 
-test('an idle journal makes no checkpoint, and none for the event of one', async (t) => {
+test('an idle journal writes no checkpoint; the event of a checkpoint causes none either', async (t) => {
   const given = setting(t);
   const log = given.open();
   log.append(testEvent());
@@ -112,7 +112,7 @@ test('an idle journal makes no checkpoint, and none for the event of one', async
   assert.equal(given.told.length, 2, 'nobody hears of the one at the end');
 });
 
-test('each damage is found, with its segment and place', async (t) => {
+test('each kind of damage is found, with its segment and place', async (t) => {
   const original = await threeSegments(t);
   const names = segments(original.folder);
   const second = names[1] as string;
@@ -174,7 +174,7 @@ test('each damage is found, with its segment and place', async (t) => {
     assert.match(result.fault?.what ?? '', found, name);
     if (segment !== undefined) assert.equal(result.fault?.segment, segment, name);
   }
-  // Cut with its checkpoints the end is missing for a witness alone.
+  // If the end was cut off with its checkpoints, only a witness can tell.
   const folder = temporaryFolder(t);
   for (const file of readdirSync(original.folder)) copyFileSync(join(original.folder, file), join(folder, file));
   const lines = checkpointLines(folder);
@@ -190,7 +190,7 @@ test('each damage is found, with its segment and place', async (t) => {
   assert.match(seen.fault?.what ?? '', /the end is missing: the witness/);
 });
 
-test('a process that is killed leaves events without a checkpoint, which the next one covers; a torn line is no difference', async (t) => {
+test('a killed process leaves events without a checkpoint, which the next one covers, even after a torn line', async (t) => {
   const given = setting(t);
   const first = given.open();
   first.append(testEvent());
@@ -198,7 +198,7 @@ test('a process that is killed leaves events without a checkpoint, which the nex
   await until('a checkpoint', () => given.told.length === 1);
   first.append(testEvent());
   first.flushNow();
-  // As a kill leaves it: the first log is never closed.
+  // The first log is never closed, as after a kill.
   const path = join(given.folder, 'events-00000001.ndjson');
   appendFileSync(path, '{"torn');
   appendFileSync(join(given.folder, 'checkpoints.ndjson'), '{"segm');
@@ -212,7 +212,7 @@ test('a process that is killed leaves events without a checkpoint, which the nex
   assert.ok(!readFileSync(path, 'utf8').includes('torn'));
 });
 
-test('retention says which segments it removes before they go, and their checkpoints go with them', async (t) => {
+test('retention announces the segments that it will remove, and removes their checkpoints with them', async (t) => {
   const given = await threeSegments(t);
   const [first] = segments(given.folder) as [string];
   const old = (given.clock.nowMs() - 40 * 86_400_000) / 1000;
@@ -228,7 +228,7 @@ test('retention says which segments it removes before they go, and their checkpo
   assert.equal(await outcome(given.folder), 'fault', 'another segment is not excused');
 });
 
-test('a new key is announced by the old one; one that nobody announced is refused', async (t) => {
+test('a new key is announced by the old one; an unannounced key is refused', async (t) => {
   const given = setting(t);
   const log = given.open();
   log.append(testEvent());
@@ -250,7 +250,7 @@ test('a new key is announced by the old one; one that nobody announced is refuse
   assert.ok(readKey(given.keyPath));
 });
 
-test('a journal that lost its checkpoints goes on and is refused; one of an earlier version cannot be decided', async (t) => {
+test('a journal that lost its checkpoints continues, but fails verification; one of an earlier version is undecided', async (t) => {
   const lost = await threeSegments(t);
   rmSync(join(lost.folder, 'checkpoints.ndjson'));
   const log = lost.open();

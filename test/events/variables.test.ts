@@ -23,7 +23,7 @@ const event: ServiceEvent = {
   server: { uuid: 's', type: 'server', name: 'files.example.com' },
 };
 
-test('all variables have their value, in any case', () => {
+test('all variables have their value, in upper and lower case', () => {
   const expected: Record<string, string | undefined> = {
     id: '40017',
     uuid: 'e1',
@@ -61,7 +61,7 @@ test('all variables have their value, in any case', () => {
   assert.equal(eventVariable(event, 'timestamp.cwa_14051'), '2020-06-06 02:21:29', 'as the writing server had it');
 });
 
-test('data: into objects by name and lists by index; names with dots; values that are no texts', () => {
+test('data: members of objects by name and of lists by index; names with dots; values that are not texts', () => {
   const cases: [string, string | undefined][] = [
     ['data.files.0', 'one'],
     ['data.files.2', undefined],

@@ -14,7 +14,7 @@ function cacheOf(t: TestContext, { limitBytes = 1_000_000, clock = clockAhead }:
   const root = temporaryFolder(t);
   const roots = new RealRoots([root], []);
   const cache = new FileCache(clock, limitBytes);
-  /** The content where it is kept, undefined where the file was opened. */
+  /** Returns the content if it is cached; undefined if the file was opened. */
   const look = (name: string, within = roots): string | undefined => {
     const file = cache.open(within, join(root, name));
     if ('content' in file) return file.content.toString();
@@ -27,10 +27,10 @@ function cacheOf(t: TestContext, { limitBytes = 1_000_000, clock = clockAhead }:
 
 const isNotFound = (error: unknown) => isServiceError(error, 'not-found');
 
-/** Lets the next turn of the event loop begin, as the next request does. */
+/** Waits for the next turn of the event loop, in which the next request arrives. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('a small file is read once, and given from memory as long as it is the same', whereFilesAreKept, (t) => {
+test('a small file is read once, and then served from memory until it changes', whereFilesAreKept, (t) => {
   const { root, roots, cache, write } = cacheOf(t);
   write('a', 'content');
   const first = cache.open(roots, join(root, 'a'));
@@ -40,7 +40,7 @@ test('a small file is read once, and given from memory as long as it is the same
   assert.equal(first.entry.sizeBytes, 7);
 });
 
-test('what another program changes shows at once', whereFilesAreKept, async (t) => {
+test('a change by another program is visible at once', whereFilesAreKept, async (t) => {
   const { root, look, write } = cacheOf(t);
   const path = join(root, 'a');
   const times = (action: () => void) => {
@@ -73,24 +73,20 @@ test('what another program changes shows at once', whereFilesAreKept, async (t) 
   assert.throws(() => look('a'), isNotFound);
 });
 
-test(
-  'a file that was changed a moment ago is not kept: it may be changed again within the same tick of the clock',
-  whereFilesAreKept,
-  (t) => {
-    let aheadMs = 1000;
-    const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
-    const { look, write } = cacheOf(t, { clock });
-    write('a', 'content');
-    assert.equal(look('a'), undefined);
-    aheadMs = 3000;
-    assert.equal(look('a'), 'content');
-    aheadMs = -60_000;
-    write('b', 'of the future');
-    assert.equal(look('b'), undefined);
-  },
-);
+test('a file that was changed a moment ago is not cached: a second change may have the same timestamp', whereFilesAreKept, (t) => {
+  let aheadMs = 1000;
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
+  const { look, write } = cacheOf(t, { clock });
+  write('a', 'content');
+  assert.equal(look('a'), undefined);
+  aheadMs = 3000;
+  assert.equal(look('a'), 'content');
+  aheadMs = -60_000;
+  write('b', 'of the future');
+  assert.equal(look('b'), undefined);
+});
 
-test('no folder on the way is followed when it was swapped for a link', whereFilesAreKept, async (t) => {
+test('a folder in the path that was replaced by a link is not followed', whereFilesAreKept, async (t) => {
   const { root, look, write } = cacheOf(t);
   const outside = temporaryFolder(t);
   for (const [swapped, aside] of [
@@ -101,14 +97,14 @@ test('no folder on the way is followed when it was swapped for a link', whereFil
     write('d/e/f', 'inside');
     assert.equal(look('d/e/f'), 'inside');
     await nextTurn();
-    // The very file, unchanged, by the same path: only where the folder is says that it is none of the account's any more.
+    // It is the same unchanged file at the same path, but its folder has left the account.
     renameSync(join(root, swapped), join(outside, aside));
     symlinkSync(join(outside, aside), join(root, swapped));
     assert.throws(() => look('d/e/f'), isNotFound, aside);
     rmSync(join(root, 'd'), { recursive: true });
     await nextTurn();
   }
-  // Another file by the same path.
+  // Another file at the same path.
   mkdirSync(join(root, 'd'));
   write('d/f', 'inside');
   assert.equal(look('d/f'), 'inside');
@@ -118,7 +114,7 @@ test('no folder on the way is followed when it was swapped for a link', whereFil
   assert.throws(() => look('d/f'), isNotFound, 'in the same turn as before, too');
 });
 
-test('files with a link in their path, large ones, and those of others are not given from memory', whereFilesAreKept, (t) => {
+test('files with a link in their path, large ones, and those of others are not served from memory', whereFilesAreKept, (t) => {
   const { root, look, write, cache } = cacheOf(t);
   mkdirSync(join(root, 'own'));
   write('own/a', 'content');
@@ -134,7 +130,7 @@ test('files with a link in their path, large ones, and those of others are not g
   assert.equal(look('own/a'), 'content');
 });
 
-test('what is kept stays below the limit, and what is used stays longest', whereFilesAreKept, (t) => {
+test('the cache stays below its limit, and recently used content stays longest', whereFilesAreKept, (t) => {
   const { root, roots, look, write, cache } = cacheOf(t, { limitBytes: 60_000 });
   write('used', 'x'.repeat(1000));
   const used = cache.open(roots, join(root, 'used'));

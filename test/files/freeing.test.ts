@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
 const large = Buffer.alloc(5 * 1024 * 1024, 'x');
 
-test('a large file that loses its name is open still, and gone once it was closed elsewhere', onLinux, async (t) => {
+test('a large file that is removed stays open until another thread closes it, which frees its space', onLinux, async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'a');
   for (const action of [() => unlinkSync(path), () => renameSync(join(folder, 'b'), path)]) {
@@ -28,7 +28,7 @@ test('a large file that loses its name is open still, and gone once it was close
   assert.equal(lstatSync(path).size, 3);
 });
 
-test('small files, links to large ones and folders are not opened; what fails leaves nothing open', onLinux, (t) => {
+test('small files, links to large ones and folders are not opened; failures leave nothing open', onLinux, (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'small'), 'x');
   writeFileSync(join(folder, 'large'), large);
@@ -55,7 +55,7 @@ test('small files, links to large ones and folders are not opened; what fails le
   assert.throws(() => freeInBackground(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
 });
 
-test('a small file is closed at once, a large one elsewhere', onLinux, async (t) => {
+test('a small file is closed at once, a large one by another thread', onLinux, async (t) => {
   const folder = temporaryFolder(t);
   for (const [name, content] of [
     ['small', Buffer.from('x')],

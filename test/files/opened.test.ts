@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
 
-test('members of a folder are read whole, in turn, and no more than there is room for', onLinux, (t) => {
+test('members of a folder are read whole, in turn, within the limit of memory', onLinux, (t) => {
   const root = temporaryFolder(t);
   writeFileSync(join(root, 'one'), 'first');
   writeFileSync(join(root, 'two'), 'second');
@@ -28,7 +28,7 @@ test('members of a folder are read whole, in turn, and no more than there is roo
   });
 });
 
-test('what is no file, or a link, is not found, and nothing waits for it', onLinux, (t) => {
+test('links and items that are not files are not found, and nothing waits for them', onLinux, (t) => {
   const root = temporaryFolder(t);
   const outside = temporaryFolder(t);
   writeFileSync(join(outside, 'secret'), 'not for you');
@@ -49,7 +49,7 @@ test('what is no file, or a link, is not found, and nothing waits for it', onLin
   }
 });
 
-test('a folder that was moved away, with a link in its place, is still the one that is read', onLinux, (t) => {
+test('if a folder was moved away and replaced by a link, the original folder is read', onLinux, (t) => {
   const root = temporaryFolder(t);
   const outside = temporaryFolder(t);
   mkdirSync(join(root, 'folder'));
@@ -64,7 +64,7 @@ test('a folder that was moved away, with a link in its place, is still the one t
   assert.equal(target.toString(), 'inside');
 });
 
-test('from a part of the roots no link leads to the rest of them, and a file can be a part', (t) => {
+test('a link cannot lead from a subset of the roots to the others, and a file can be a root', (t) => {
   const root = temporaryFolder(t);
   for (const folder of ['shared', 'private']) mkdirSync(join(root, folder));
   writeFileSync(join(root, 'private/key'), 'secret');

@@ -6,7 +6,7 @@ import type { Entry } from '../../src/files/entry.ts';
 import { byName, SortedListing } from '../../src/files/operations/sorted-listing.ts';
 import { batchesOf } from '../support/jumbled-entries.ts';
 
-test('of a hundred thousand entries a few thousand are objects at a time', async () => {
+test('of a hundred thousand entries only a few thousand are objects at any time', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const seen: WeakRef<Entry>[] = [];
@@ -18,7 +18,7 @@ test('of a hundred thousand entries a few thousand are objects at a time', async
   }
   let most = 0;
   const look = async () => {
-    // What a WeakRef gave or was made of stays until the end of its turn.
+    // An object that a WeakRef returned or was made of lives until the end of the turn.
     await new Promise(setImmediate);
     collect();
     most = Math.max(most, seen.filter((reference) => reference.deref() !== undefined).length);

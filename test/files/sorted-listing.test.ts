@@ -6,7 +6,7 @@ import { batchesOf, entryAt } from '../support/jumbled-entries.ts';
 
 const listed = ({ name, isFolder, isLink, sizeBytes, modifiedMs }: ListedEntry) => [name, isFolder, isLink, sizeBytes, modifiedMs].join();
 
-/** Orders names by code point as the language has it. */
+/** Orders names by code point with the built-in comparison of bytes. */
 const byCodePoints: Compare = (a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name));
 const bySize: Compare = (a, b) => Number(b.isFolder) - Number(a.isFolder) || b.sizeBytes - a.sizeBytes || byName(a, b);
 
@@ -14,7 +14,7 @@ for (const [what, compare, expected] of [
   ['by name', byName, byCodePoints],
   ['folders first, the largest first', bySize, bySize],
 ] as const)
-  test(`entries of few and of many runs come as if sorted at once: ${what}`, async () => {
+  test(`entries of few and of many runs have the same order as if sorted at once: ${what}`, async () => {
     for (const count of [0, 1, 1025, 17_000]) {
       const listing = new SortedListing(batchesOf(count), compare);
       const given: ListedEntry[] = [];
@@ -25,7 +25,7 @@ for (const [what, compare, expected] of [
     }
   });
 
-test('a reply may begin long before the last entry is read, and who stops stops the reading', async () => {
+test('a reply can begin long before the last entry is read, and a reader that stops also stops the reading', async () => {
   let begun = 0;
   let isClosed = false;
   async function* watched(): AsyncGenerator<Entry[]> {

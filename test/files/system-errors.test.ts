@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asServiceError } from '../../src/files/disk/system-errors.ts';
 
-/** An error as Node.js throws it for a number that it has no name for. */
+/** Returns an error as Node.js throws it for a number without a name. */
 const unnamed = (errno: number) => Object.assign(new Error('Unknown system error'), { errno, code: `Unknown system error ${errno}` });
 
-test('errors of Linux have their meaning, those that Node.js has no name for, too', () => {
+test('errors of Linux are translated, including those for which Node.js has no name', () => {
   assert.equal(asServiceError(unnamed(-122)).code, 'storage-full', 'EDQUOT');
   assert.equal(asServiceError(unnamed(-116)).code, 'not-found', 'ESTALE');
   assert.equal(asServiceError(unnamed(-117)).code, 'internal');

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => assert.fail(line) });
 
-/** Two runs of a service: what the first left noted, the second deals with at its start. */
+/** Two runs of a service. The second cleans up at its start what the first one recorded. */
 function afterCrash(t: TestContext, before: (temporaries: Temporaries, folder: string) => void): string {
   const data = temporaryFolder(t);
   const folder = temporaryFolder(t);
@@ -18,7 +18,7 @@ function afterCrash(t: TestContext, before: (temporaries: Temporaries, folder: s
   return folder;
 }
 
-test('an interrupted copy of a folder is removed with all it holds', (t) => {
+test('an interrupted copy of a folder is removed with all its content', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     const path = join(at, temporaryName());
     temporaries.add(path);
@@ -34,7 +34,7 @@ function withRecord(t: TestContext) {
   return { data, folder: temporaryFolder(t), record, temporaries: new Temporaries(data, log) };
 }
 
-test('a name that is free again is taken again, without another note, and what has it then is removed after a crash', (t) => {
+test('a name that is free again can be reused without another record, and is removed after a crash', (t) => {
   const { data, folder, record, temporaries } = withRecord(t);
   const name = temporaries.take(folder);
   const noted = record();
@@ -52,7 +52,7 @@ test('a name that is free again is taken again, without another note, and what h
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test('whatever name is taken stands in the record, also after that was emptied', (t) => {
+test('every used name is in the record, also after the record was emptied', (t) => {
   const { folder, record, temporaries } = withRecord(t);
   const takeMany = (count: number) => Array.from({ length: count }, () => temporaries.take(folder));
   const names = takeMany(2000);
@@ -64,7 +64,7 @@ test('whatever name is taken stands in the record, also after that was emptied',
   assert.ok(again.every((name) => noted.includes(name)));
 });
 
-test('what was only set aside is put back when its place is free', (t) => {
+test('an item that was only set aside is put back if its place is free', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     mkdirSync(join(at, 'd'));
     writeFileSync(join(at, 'd/f'), 'F');
@@ -76,7 +76,7 @@ test('what was only set aside is put back when its place is free', (t) => {
   assert.deepEqual(readdirSync(folder), ['d']);
 });
 
-test('what was set aside is removed when its place is taken, or when it was to be removed anyway', (t) => {
+test('an item that was set aside is removed if its place is taken, or if it was going to be removed', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     const replaced = join(at, temporaryName());
     temporaries.add(replaced, join(at, 'd'));
@@ -91,7 +91,7 @@ test('what was set aside is removed when its place is taken, or when it was to b
   assert.equal(readFileSync(join(folder, 'd'), 'utf8'), 'new');
 });
 
-test('what a move set aside is removed when its copy stands in its new place, and put back when it does not', (t) => {
+test('the original that a move set aside is removed if its copy is at the new place, and put back otherwise', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     for (const [name, isInPlace] of [
       ['moved', true],
@@ -103,7 +103,7 @@ test('what a move set aside is removed when its copy stands in its new place, an
       const aside = join(at, temporaryName());
       temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeAt(copy) ?? '' });
       writeFileSync(aside, 'source');
-      // Something else of the new name is no proof.
+      // A different item with the new name is not its copy.
       writeFileSync(join(at, `new-${name}`), 'older');
       if (isInPlace) renameSync(copy, join(at, `new-${name}`));
     }
@@ -112,7 +112,7 @@ test('what a move set aside is removed when its copy stands in its new place, an
   assert.equal(readFileSync(join(folder, 'new-moved'), 'utf8'), 'copy');
 });
 
-test('what passes through the new folder of a move goes back to its old one, with a number if its name is taken', (t) => {
+test('an item in the middle of a move goes back to its old folder, with a number if its name is taken', (t) => {
   const folder = afterCrash(t, (temporaries, at) => {
     for (const name of ['old', 'new']) mkdirSync(join(at, name));
     for (const name of ['free', 'taken']) {
@@ -128,7 +128,7 @@ test('what passes through the new folder of a move goes back to its old one, wit
   assert.deepEqual([content('old/free'), content('old/taken'), content('old/taken (2)')], ['free', 'newer', 'taken']);
 });
 
-test('a record that lies removes and moves nothing else', (t) => {
+test('a forged record causes no removal or move of other items', (t) => {
   const data = temporaryFolder(t);
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'precious'), '');

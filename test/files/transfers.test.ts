@@ -13,7 +13,7 @@ function upload(clock: ManualClock, more: Partial<Transfer> = {}) {
   return { direction: 'upload' as const, files, path, startedMs: clock.monotonicMs(), bytes: 0, totalBytes: undefined, ...more };
 }
 
-test('the speed is that of the last seconds, however often somebody looks, and not the mean', () => {
+test('the speed is that of the last seconds, not the mean, however often it is read', () => {
   const clock = new ManualClock();
   const transfers = new Transfers(clock);
   const transfer = upload(clock, { totalBytes: 10_000_000 });
@@ -45,7 +45,7 @@ test('the speed is that of the last seconds, however often somebody looks, and n
   assert.deepEqual(transfers.list(), { shown: [], leftOut: 0 });
 });
 
-test('what was there before an upload went on does not count as speed; nor does a file that was cut', () => {
+test('bytes from before an upload was resumed do not count as speed; neither does a truncation', () => {
   const clock = new ManualClock();
   const transfers = new Transfers(clock);
   const transfer = upload(clock, { bytes: 5_000_000, formerBytes: 5_000_000 });
@@ -58,7 +58,7 @@ test('what was there before an upload went on does not count as speed; nor does 
   assert.equal(transfers.list().shown[0]?.bytesPerSecond, 0);
 });
 
-test('of many those are shown that began first, and the others are counted', () => {
+test('the transfers that began first are listed, and the others are counted', () => {
   const clock = new ManualClock();
   const transfers = new Transfers(clock);
   for (let number = 0; number <= maxShown; number++) {
@@ -70,7 +70,7 @@ test('of many those are shown that began first, and the others are counted', () 
   assert.ok(shown.every(({ startedMs }, index) => index === 0 || startedMs >= (shown[index - 1]?.startedMs ?? 0)));
 });
 
-test('files that SFTP clients have open are transfers until they are closed, or the connection is lost', async (t) => {
+test('open files of SFTP clients are transfers until they are closed or the connection is lost', async (t) => {
   const { client, environment, lose, served } = testSession(t);
   const { read, write, create, truncate } = openFlags;
   const seen = () =>

@@ -8,7 +8,7 @@ import { ShiftedClock } from '../support/shifted-clock.ts';
 
 const dayMs = 86_400_000;
 
-/** Files of an account with a trash of 30 days, with `names` in it. */
+/** Returns the files of an account with a trash of 30 days that contains `names`. */
 async function withTrash(t: TestContext, ...names: string[]): Promise<TestFiles & { folder: string }> {
   const made = testFiles(t, { trash: { days: 30 } });
   for (const name of names) {
@@ -27,7 +27,7 @@ function later({ environment }: TestFiles, shiftMs: number, isJournalled = async
 
 const ended = ({ events }: TestFiles) => events.filter(({ id }) => id === 40102).map(({ data }) => [data.path, data.reason]);
 
-test('what is older than its days is ended, by an account that is gone too', async (t) => {
+test('items that are older than the days of the trash are removed, also those of a deleted account', async (t) => {
   const files = await withTrash(t, 'a', 'b');
   await later(files, 29 * dayMs).run();
   assert.deepEqual([ended(files), (await files.files.trash.list()).length], [[], 2]);
@@ -39,7 +39,7 @@ test('what is older than its days is ended, by an account that is gone too', asy
   assert.deepEqual(readdirSync(files.folder), []);
 });
 
-test('several upkeeps at once end each thing once', async (t) => {
+test('concurrent upkeeps remove each item once', async (t) => {
   const files = await withTrash(t, ...Array.from({ length: 20 }, (_, index) => `f${index}`));
   await Promise.all(Array.from({ length: 4 }, () => later(files, 31 * dayMs).run()));
   assert.equal(ended(files).length, 20);
@@ -47,11 +47,11 @@ test('several upkeeps at once end each thing once', async (t) => {
   assert.deepEqual(readdirSync(files.folder), []);
 });
 
-test('what a killed process began to end is ended with one event; what it was about to delete or replace is not in the trash', async (t) => {
+test('a removal that a killed process began is finished with one event; unfinished deletions and replacements are not in the trash', async (t) => {
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
-  // Killed after the claim; for one of them after its event.
+  // Killed after the claim; in one case after its event.
   renameSync(at('/told'), at('/told', '.age'));
   renameSync(at('/untold'), at('/untold', '.quota'));
   // Killed between the record and the rename of a deletion.
@@ -85,7 +85,7 @@ test('what a killed process began to end is ended with one event; what it was ab
   assert.equal(readFileSync(join(files.home, 'moving'), 'utf8'), 'moving');
 });
 
-test('records that somebody else wrote lead nowhere', async (t) => {
+test('forged records lead nowhere', async (t) => {
   const files = await withTrash(t, 'a');
   const [item] = await files.files.trash.list();
   assert.ok(item);
@@ -105,7 +105,7 @@ test('records that somebody else wrote lead nowhere', async (t) => {
   assert.deepEqual(readdirSync(files.home), ['.svc-trash']);
 });
 
-test('the days of the configuration in force count, else those of the last use', async (t) => {
+test('the days of the current configuration apply, else those of the last use', async (t) => {
   const files = await withTrash(t, 'a');
   files.environment.trashes.configure(({ account, group }) => (account === 'alice' && group === 'DEFAULT_GROUP' ? 7 : 0));
   await later(files, 8 * dayMs).run();

@@ -7,7 +7,7 @@ import { RealRoots } from '../../src/files/disk/real-roots.ts';
 import { copyTree, isSameState, treeState } from '../../src/files/operations/tree-copy.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** How many turns of the event loop others had until an action was done. */
+/** Returns the number of turns of the event loop during an action. */
 async function turnsDuring<T>(action: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0;
   let isDone = false;
@@ -22,7 +22,7 @@ async function turnsDuring<T>(action: () => Promise<T>): Promise<{ result: T; tu
   return { result, turns };
 }
 
-test('other requests run while a tree with thousands of links is copied and looked at again', async (t) => {
+test('other requests run while a tree with thousands of links is copied and compared', async (t) => {
   const folder = temporaryFolder(t);
   const source = join(folder, 'source');
   mkdirSync(join(source, 'below'), { recursive: true });

@@ -23,7 +23,7 @@ function laterUpkeep(files: FilesEnvironment, home: string, more: Partial<Upload
   return new UploadUpkeep({ files: { clock: systemClock, events, uploads }, isJournalled: async () => false, clock, log: silentLog });
 }
 
-/** An upload whose end was begun when its process was killed. @param isJournalled whether its event is in the journal */
+/** An upload whose process was killed while it ended the upload. @param isJournalled whether its event is in the journal */
 async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   const { environment: files, events, home } = testFiles(t);
   const contentPath = join(home, keptName());
@@ -45,7 +45,7 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   return { files, events, ...paths, id, asked, run: () => upkeep.run(), record: () => files.uploads.find(id) };
 }
 
-test('killed before the rename: the upload is open again, where it was', async (t) => {
+test('killed before the rename: the upload is open again at its old place', async (t) => {
   const { run, record, events } = await killedAtItsEnd(t, false);
   await run();
   const found = await record();
@@ -53,7 +53,7 @@ test('killed before the rename: the upload is open again, where it was', async (
   assert.deepEqual(events, []);
 });
 
-test('killed between the rename and its event: the event is told, once', async (t) => {
+test('killed between the rename and its event: the event is emitted once', async (t) => {
   const { contentPath, target, run, record, events } = await killedAtItsEnd(t, false);
   renameSync(contentPath, target);
   await run();
@@ -66,7 +66,7 @@ test('killed between the rename and its event: the event is told, once', async (
   );
 });
 
-test('killed between the rename to a number and its event: the event tells the name that the file has', async (t) => {
+test('killed between the rename to a numbered name and its event: the event contains the name of the file', async (t) => {
   const { files, id, contentPath, home, run, record, events } = await killedAtItsEnd(t, false);
   const target = join(home, 'ä b (2).bin');
   const { completion } = (await record()) ?? {};
@@ -79,7 +79,7 @@ test('killed between the rename to a number and its event: the event tells the n
   );
 });
 
-test('killed between the two names that the file had: the event is told, once, and one name is left', async (t) => {
+test('killed while the file had two names: the event is emitted once, and one name is left', async (t) => {
   const { contentPath, target, home, run, record, events } = await killedAtItsEnd(t, false);
   linkSync(contentPath, target);
   await run();
@@ -92,18 +92,18 @@ test('killed between the two names that the file had: the event is told, once, a
   );
 });
 
-test('who only slept before the rename finds nothing to rename once the upload is open again', async (t) => {
+test('a process that slept before the rename finds nothing to rename after the upload was opened again', async (t) => {
   const { contentPath, target, run, record } = await killedAtItsEnd(t, false);
   await run();
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
-  // An earlier process that took care of it, and was suspended, too.
+  // The same for an earlier upkeep that was suspended.
   assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
 
-test('killed before it had noted that the content is aside: the upload is open again', async (t) => {
+test('killed before it recorded that the content was set aside: the upload is open again', async (t) => {
   const { asidePath, contentPath, run, record } = await killedAtItsEnd(t, false);
   renameSync(contentPath, asidePath);
   await run();
@@ -112,7 +112,7 @@ test('killed before it had noted that the content is aside: the upload is open a
 });
 
 for (const isJournalled of [false, true])
-  test(`killed when it was decided that it comes to nothing, ${isJournalled ? 'after' : 'before'} the event: told once`, async (t) => {
+  test(`killed after an upload was found to have failed, ${isJournalled ? 'after' : 'before'} the event: reported once`, async (t) => {
     const { files, id, contentPath, run, record, events, asked } = await killedAtItsEnd(t, isJournalled);
     const ending = { code: 'forbidden', message: 'no', how: undefined, isTold: true, data: { total_write: 3 }, atMs: 0 };
     await changeUpload(files.uploads, id, { completion: undefined, ending });
@@ -127,7 +127,7 @@ for (const isJournalled of [false, true])
     );
   });
 
-test('killed after the event: nothing is told again, even when the file is another one by now', async (t) => {
+test('killed after the event: nothing is reported again, even if the file is another one by now', async (t) => {
   const { id, contentPath, target, run, record, events, asked } = await killedAtItsEnd(t, true);
   unlinkSync(contentPath);
   writeFileSync(target, 'somebody else');
@@ -137,7 +137,7 @@ test('killed after the event: nothing is told again, even when the file is anoth
   assert.deepEqual(asked, [uploadEventUuid(id, 40017)]);
 });
 
-test('the content is gone, and neither file nor event is there: the upload came to nothing, which is told', async (t) => {
+test('content, file and event are missing: the upload is reported as failed', async (t) => {
   const { contentPath, run, record, events } = await killedAtItsEnd(t, false);
   unlinkSync(contentPath);
   await run();
@@ -148,7 +148,7 @@ test('the content is gone, and neither file nor event is there: the upload came 
   );
 });
 
-test('only what has the name of kept content is ever removed', async (t) => {
+test('only files with the name of kept content are ever removed', async (t) => {
   const { environment: files, home } = testFiles(t);
   const innocent = join(home, 'report.pdf');
   writeFileSync(innocent, 'x');
@@ -159,7 +159,7 @@ test('only what has the name of kept content is ever removed', async (t) => {
   assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
 });
 
-test('what cannot be ended keeps no other from its end', async (t) => {
+test('an upload that cannot be ended does not prevent the end of others', async (t) => {
   const { environment: files, home, events } = testFiles(t);
   const broken = new Set<string>();
   for (let count = 0; count < 2 * endsAtOnce; count++) broken.add((await files.uploads.add(orderOf(join(home, keptName())), 1)).id);
@@ -174,7 +174,7 @@ test('what cannot be ended keeps no other from its end', async (t) => {
   );
 });
 
-test('no content is removed while the journal takes nothing', async (t) => {
+test('no content is removed while the journal accepts no events', async (t) => {
   const { environment: files, home } = testFiles(t);
   const contents = Array.from({ length: 2 * endsAtOnce }, () => join(home, keptName()));
   for (const content of contents) {
@@ -188,9 +188,9 @@ test('no content is removed while the journal takes nothing', async (t) => {
   assert.ok(contents.every((content) => existsSync(content)));
 });
 
-test('a folder where the content was is left alone, and the upload ends', async (t) => {
+test('a folder in place of the content is left alone, and the upload ends', async (t) => {
   const { contentPath, run, record } = await killedAtItsEnd(t, false);
-  // Made while the content is there, so that it does not get its inode.
+  // The folder is made while the content exists, so that it does not get the same inode.
   mkdirSync(`${contentPath}.d`);
   unlinkSync(contentPath);
   renameSync(`${contentPath}.d`, contentPath);

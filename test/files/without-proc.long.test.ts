@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { descriptorsNameFiles } from '../../src/files/disk/real-roots.ts';
 
-/** Set where this file runs once more, with an empty /proc. */
+/** Set when this file runs as a child with an empty /proc. */
 const isWithout = process.env.SVC_WITHOUT_PROC === '1';
 
 if (isWithout) {
   test('there is no /proc', () => assert.equal(descriptorsNameFiles, false));
   await import('./file-cache.test.ts');
 } else
-  test('small files are kept in memory, and links not followed, on Linux without /proc', (t) => {
+  test('small files are cached, and links not followed, on Linux without /proc', (t) => {
     const unshare = (...command: string[]) => {
       const { NODE_TEST_CONTEXT: _, ...env } = process.env;
       const args = ['--user', '--map-root-user', '--mount', ...command];

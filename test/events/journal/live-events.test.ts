@@ -16,7 +16,7 @@ import { journalEventAt } from './searched-journal.ts';
 const everything = { id: [], uuid: [] };
 const uuidOf = ({ raw }: RawEvent) => JSON.parse(raw.toString('utf8')).uuid as string;
 
-/** A journal whose readers are counted. */
+/** A journal that counts its readers. */
 function openJournal(t: TestContext) {
   const folder = temporaryFolder(t);
   const log = new FileEventLog({ folder, maximumFileSizeBytes: 200_000, retentionDays: 36_500, clock: systemClock, log: silentLog });
@@ -45,7 +45,7 @@ function openJournal(t: TestContext) {
   return { log, folder, counts, faults, live: new LiveEvents(journal, systemClock) };
 }
 
-/** Follows until there are so many events, or a lag. */
+/** Follows until this number of events has arrived, or a lag is reported. */
 async function follow(
   batches: AsyncGenerator<LiveBatch>,
   count: number,
@@ -62,7 +62,7 @@ async function follow(
   }
 }
 
-test('a thousand who follow share one reader, and each hears what it asked for', async (t) => {
+test('a thousand followers share one reader, and each gets the events that it selected', async (t) => {
   const { log, counts, live } = openJournal(t);
   const all = Array.from({ length: 1000 }, (_, index) =>
     follow(
@@ -83,7 +83,7 @@ test('a thousand who follow share one reader, and each hears what it asked for',
   assert.equal(live.followers, 0);
 });
 
-test('who comes back hears what came meanwhile, once and in order; who says a wrong place is none the worse', async (t) => {
+test('a returning follower gets the events of its absence, once and in order; a wrong position does no harm', async (t) => {
   const { log, live } = openJournal(t);
   const signal = new AbortController().signal;
   const events = Array.from({ length: 1200 }, (_, index) => journalEventAt(index));
@@ -108,7 +108,7 @@ test('who comes back hears what came meanwhile, once and in order; who says a wr
   assert.notEqual(inside.lag, undefined, 'half an event is told as something left out');
 });
 
-test('who is slow is told what was left out, and what is kept stays small', async (t) => {
+test('a slow follower is told the number of skipped events, and memory stays small', async (t) => {
   const { log, live } = openJournal(t);
   const batches = live.follow(everything, undefined, new AbortController().signal);
   const first = batches.next();
@@ -126,7 +126,7 @@ test('who is slow is told what was left out, and what is kept stays small', asyn
   await batches.return(undefined);
 });
 
-test('events that are removed before somebody looked at them end the following, and who comes back is told', async (t) => {
+test('if events are removed before a follower read them, it ends, and is told when it returns', async (t) => {
   const { log, live, folder } = openJournal(t);
   const batches = live.follow(everything, undefined, new AbortController().signal);
   const first = batches.next();
@@ -146,7 +146,7 @@ test('events that are removed before somebody looked at them end the following, 
   await back.return(undefined);
 });
 
-test('a journal that could not be read ends those who follow; who comes then hears what happens, also while one has not heard of it', async (t) => {
+test('an unreadable journal ends its followers; new ones get new events, even if an earlier one has not noticed yet', async (t) => {
   const { log, live, faults } = openJournal(t);
   const signal = new AbortController().signal;
   const [early, slow] = [live.follow(everything, undefined, signal), live.follow(everything, undefined, signal)];
@@ -169,7 +169,7 @@ test('a journal that could not be read ends those who follow; who comes then hea
   assert.equal(live.followers, 0);
 });
 
-test('many who come back and take nothing keep nobody from coming back', async (t) => {
+test('many returning followers that read nothing do not prevent others from returning', async (t) => {
   const { log, live } = openJournal(t);
   const signal = new AbortController().signal;
   const first = live.follow(everything, undefined, signal);
@@ -185,7 +185,7 @@ test('many who come back and take nothing keep nobody from coming back', async (
   for (const batches of deaf) await batches.return(undefined);
 });
 
-test('a block that could not be read once is read when somebody asks again', async () => {
+test('after a failed read, a block is read again when it is requested again', async () => {
   const kept = new KeptEvents();
   const [position, next] = [0, 4].map((offset) => ({ segment: 1, offset })) as [LogPosition, LogPosition];
   let asked = 0;

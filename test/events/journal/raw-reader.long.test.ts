@@ -11,7 +11,7 @@ import { readAll, testEvent } from '../../contracts/event-log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-/** A journal whose next writes and syncs fail as the lists say. */
+/** Opens a journal whose next writes and syncs fail as the lists say. */
 function openFailing(t: TestContext, maximumFileSizeBytes: number) {
   const [writes, syncs]: [('full' | 'broken')[], Error[]] = [[], []];
   const clock = new ManualClock();
@@ -33,7 +33,7 @@ function openFailing(t: TestContext, maximumFileSizeBytes: number) {
   return { log, folder, clock, writes, syncs };
 }
 
-/** Reads on from where a reader began, some blocks at a time. */
+/** Reads from the position where a reader began, some blocks at a time. */
 class Follower {
   readonly begin: LogPosition;
   readonly read: Promise<string[]>[] = [];
@@ -138,14 +138,14 @@ function placed({ raw, position, next }: RawEvent): string {
   return `${formatPosition(position)} ${formatPosition(next)} ${raw.toString('utf8').slice(-60)} ${raw.toString('utf8').slice(0, 300)}`;
 }
 
-/** As `deepEqual`, without a difference of thousands of lines. */
+/** Like `deepEqual`, but without printing a difference of thousands of lines. */
 function assertSame(found: readonly string[], wanted: readonly string[]): void {
   const at = wanted.findIndex((text, index) => text !== found[index]);
   assert.equal(found[at], wanted[at]);
   assert.equal(found.length, wanted.length);
 }
 
-test('a block that was damaged by hand, even at its end, counts as gone, and later ones are not returned', async (t) => {
+test('a block that was damaged by hand, even at its end, counts as removed, and later ones are not returned', async (t) => {
   const { log, folder } = openFailing(t, 1e9);
   const reader = log.openRawReader();
   t.after(() => reader.close());

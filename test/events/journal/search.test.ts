@@ -20,7 +20,7 @@ function journalIn(folder: string) {
   return { newestBlocks: (...[wanted, before]: [typeof everything, LogPosition?]) => newestBlocks(folder, wanted, before) };
 }
 
-test('a search ends at its limits of bytes and time, and goes on from there', async (t) => {
+test('a search ends at its limits of bytes and time, and continues from there', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, 3000);
   for (const limits of [
@@ -46,7 +46,7 @@ test('a search ends at its limits of bytes and time, and goes on from there', as
   }
 });
 
-test('a cursor that points anywhere gives events that are before it, and no half ones', async (t) => {
+test('a cursor to any position returns whole events before it', async (t) => {
   const folder = temporaryFolder(t);
   await writeJournal(folder, 300, 60_000);
   await summariseAll(folder);
@@ -60,7 +60,7 @@ test('a cursor that points anywhere gives events that are before it, and no half
         limits: { events: 1000, bytes: 1e9, timeMs: 1e9 },
         clock: systemClock,
       });
-      // A line that is cut by the cursor is left out.
+      // A line that the cursor cuts is omitted.
       const expected = all.filter(
         ({ position, raw }) => comparePositions({ segment: position.segment, offset: position.offset + raw.length }, before) < 0,
       );
@@ -73,7 +73,7 @@ test('a cursor that points anywhere gives events that are before it, and no half
   );
 });
 
-test('files that are removed, cut off or followed by others while they are searched', async (t) => {
+test('files can be removed, cut off or added while they are searched', async (t) => {
   for (const hasSummaries of [false, true]) {
     const folder = temporaryFolder(t);
     const events = await writeJournal(folder, 3000, 150_000);
@@ -97,7 +97,7 @@ test('files that are removed, cut off or followed by others while they are searc
   }
 });
 
-test('lines of any length, torn ones and what is no event', async (t) => {
+test('lines of any length, torn lines, and lines that are not events', async (t) => {
   const folder = temporaryFolder(t);
   const [first, second] = await writeJournal(folder, 2);
   const { path } = listSegments(folder)[0] as { path: string };
@@ -114,7 +114,7 @@ test('lines of any length, torn ones and what is no event', async (t) => {
   assert.ok(readFileSync(path.replace('.ndjson', '.summary')).length > 0);
 });
 
-test('a search that nobody waits for any more ends', async (t) => {
+test('a search ends when nobody waits for it any longer', async (t) => {
   const folder = temporaryFolder(t);
   await writeJournal(folder, 3000);
   const abort = new AbortController();

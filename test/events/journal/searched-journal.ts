@@ -12,10 +12,10 @@ import { silentLog } from '../../../src/lib/log.ts';
 const component = { uuid: 'component', type: 'http', name: 'web' };
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
-/** The first event of `journalEventAt`, Unix time in milliseconds; one follows each second. */
+/** Unix time in milliseconds of the first event of `journalEventAt`. There is one event per second. */
 export const firstMs = 1_700_000_000_000;
 
-/** An event of one of some accounts, about a file of its own; every 997th is the failed login of somebody. */
+/** Returns an event about a file of one of 50 accounts. Every 997th is a failed login instead. */
 export function journalEventAt(index: number): ServiceEvent {
   const peer = peerAt(`198.51.${Math.floor(index / 250) % 250}.${index % 250}`, 1000);
   const account = { uuid: `uuid-${index % 50}`, name: `name ${index % 50}`, peer };
@@ -38,12 +38,12 @@ export async function writeJournal(folder: string, count: number, maximumFileSiz
   return events;
 }
 
-/** Writes the summaries of all files but the last. */
+/** Writes the summaries of all files except the last. */
 export async function summariseAll(folder: string): Promise<void> {
   for (const segment of listSegments(folder).slice(0, -1)) await summarise(segment, async () => {});
 }
 
-/** What a search finds, the newest first, and how much it read. */
+/** Returns the results of a search, the newest first, and the number of bytes read. */
 export async function searchAll(folder: string, selection: Partial<EventSelection>): Promise<{ uuids: string[]; readBytes: number }> {
   const page = await searchPage(
     { newestBlocks: (wanted, before) => newestBlocks(folder, wanted, before) },
@@ -53,7 +53,7 @@ export async function searchAll(folder: string, selection: Partial<EventSelectio
   return { uuids: page.events.map(({ event }) => event.uuid), readBytes: page.searched.bytes };
 }
 
-/** Goes through what a search finds, the newest first, event by event. */
+/** Iterates over the results of a search, the newest first. */
 export function searchSlowly(folder: string, selection: Partial<EventSelection> = {}) {
   const journal = { newestBlocks: (wanted: EventSelection) => newestBlocks(folder, wanted) };
   return newestEvents(journal, { id: [], uuid: [], ...selection });

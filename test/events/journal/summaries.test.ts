@@ -29,7 +29,7 @@ import { firstMs, groupAt, searchAll, summariseAll, writeJournal } from './searc
 
 const count = 6000;
 
-/** Selections of few events, and which they are. */
+/** Selections that match few events, and the indices of these. */
 const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
   [{ account: ['guest 2991'] }, (index) => index === 2991],
   [{ path: ['/in/17/file 1712.txt'] }, (index) => index === 1712],
@@ -43,7 +43,7 @@ const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
   [{ account: ['nobody'] }, () => false],
 ];
 
-test('a Bloom filter has every key it was made of, and of others about one in a hundred', () => {
+test('a Bloom filter finds all of its keys, and about one in a hundred others', () => {
   const keys = Array.from({ length: 1000 }, (_, index) => `key ${index}`);
   const filter = bloomFilter(new Set(keys));
   assert.ok(keys.every((key) => mayHold(filter, hashKey(key))));
@@ -52,7 +52,7 @@ test('a Bloom filter has every key it was made of, and of others about one in a 
   assert.equal(mayHold(bloomFilter(new Set()), hashKey('')), false);
 });
 
-test('with summaries a search finds the same, and reads a fraction for what is rare', async (t) => {
+test('with summaries, a search finds the same events, and reads a fraction of the bytes for rare ones', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   const expected = rare.map(([, isWanted]) => events.flatMap(({ uuid }, index) => (isWanted(index) ? [uuid] : [])));
@@ -68,7 +68,7 @@ test('with summaries a search finds the same, and reads a fraction for what is r
   assert.equal((await searchAll(folder, {})).uuids.length, count);
 });
 
-test('events are counted over time by summaries alone as far as kinds are wanted, and as exactly as by reading', async (t) => {
+test('counts over time by summaries alone, where these suffice, equal those by reading', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   const [parts, since, until] = [3, firstMs + 100_500, firstMs + 5_800_000];
@@ -106,7 +106,7 @@ test('events are counted over time by summaries alone as far as kinds are wanted
   );
 });
 
-test('reading forwards passes over what is not wanted, tells of bad lines, and comes to the end', async (t) => {
+test('reading forwards skips unwanted events, reports malformed lines, and reaches the end', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   const [first, second] = listSegments(folder);
@@ -151,7 +151,7 @@ test('reading forwards passes over what is not wanted, tells of bad lines, and c
   assert.ok(existsSync(summaryPath(first?.path ?? '')));
 });
 
-test('a summary that is torn, of another version or of another file is as good as none, and is written anew', async (t) => {
+test('a summary that is torn, of another version or of another file is ignored and rewritten', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   await summariseAll(folder);
@@ -227,7 +227,7 @@ function flipped(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
-test('a folder that cannot be read now, as when no more files can be opened, is looked at again, and ends nothing', async (t) => {
+test('a folder that cannot be read at present, for lack of descriptors, is read again, and ends nothing', async (t) => {
   const folder = join(temporaryFolder(t), 'journal');
   await writeJournal(folder, 300);
   const clock = new ManualClock();
