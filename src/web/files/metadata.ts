@@ -21,8 +21,8 @@ function currentValue(): string {
 }
 
 /**
- * Marks the required fields. A given value requires its name. Values marked as needed are required if the header is, or if any value is
- * given.
+ * Marks the required fields. A given value requires its name. Values marked as needed are required if metadata is required, or if any value
+ * is given.
  */
 function updateRequired(): void {
   const values = inputs('metadata-value');

@@ -30,7 +30,7 @@ interface Course {
    * folder.
    */
   onProgress: (count: number, part?: Part) => void;
-  /** When it is aborted, the service stops its work, too. */
+  /** Aborted to stop the command. The service then stops its work, too. */
   signal: AbortSignal;
 }
 

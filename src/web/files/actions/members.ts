@@ -76,7 +76,8 @@ export async function shareMember(member: Member): Promise<void> {
 }
 
 /**
- * Checks the session before an archive is downloaded or a trigger is run. Without this, a redirect to the login would lose the selection.
+ * Checks the session before an archive is downloaded or a trigger (an action from the configuration) is run. Without this check, a redirect
+ * to the login would lose the selection.
  */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;

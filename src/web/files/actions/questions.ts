@@ -77,7 +77,7 @@ function reasonIn(page: Document | undefined): string {
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Restores selected items of the trash. It asks for another name if one is taken, and offers to undo the restoration. */
+/** Restores selected items of the trash. If a name is taken, it asks for another one. Afterwards it offers to undo the restoration. */
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');

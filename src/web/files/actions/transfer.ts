@@ -74,7 +74,7 @@ class FolderBrowser {
   #content: string[] = [];
 
   /**
-   * @param from URL paths of the folders of the members. If it is only one, it cannot be the destination
+   * @param from URL paths of the folders that contain the members. If there is only one such folder, it cannot be the destination
    * @param moved URL paths of the moved or copied folders. They cannot be the destination, either
    */
   constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>) {

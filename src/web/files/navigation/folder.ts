@@ -1,11 +1,11 @@
 import { byId } from '../../shared/dom.ts';
 
-/** Parameter of a folder's URL that names the file shown above it (`?preview=NAME`). */
+/** Parameter of a folder's URL that names the file whose preview covers the folder (`?preview=NAME`). */
 export const layerParameter = 'preview';
 
 let shown = pageUrl(location.href);
 
-/** Returns the URL of a page without its fragment, and without the parameter for the file shown above the page. */
+/** Returns the URL of a page without its fragment, and without the parameter that names an open preview. */
 export function pageUrl(href: string): URL {
   const url = new URL(href, location.href);
   url.searchParams.delete(layerParameter);

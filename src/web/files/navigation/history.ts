@@ -3,7 +3,7 @@ import { layerParameter, pageUrl } from './folder.ts';
 interface State {
   /** Position among the entries of this window. */
   index: number;
-  /** Whether the entry was added for a layer, that is, a file shown above its folder. */
+  /** Whether the entry was added for a layer, that is, for the preview of a file, which covers its folder. */
   isLayer?: true;
 }
 
@@ -44,8 +44,8 @@ export function whenPageIsAsked(traveller: Traveller): void {
 }
 
 /**
- * Opens a layer, which shows a file above its folder. It gets its own history entry, so that Back closes it. If the URL already names the
- * file, no entry is added.
+ * Opens a layer, which is the preview of a file and covers its folder. It gets its own history entry, so that Back closes it. If the URL
+ * already names the file, no entry is added.
  * @param onClose called once, when the layer is closed by Back, Forward or `leave`
  */
 export function openLayer(name: string, onClose: () => void) {

@@ -115,7 +115,7 @@ function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Adds icons for narrow screens that open and close the field. */
+/** Adds icons that open and close the field on narrow screens. */
 export function startSearchField(): void {
   const tools = byId('tools');
   const form = tools.querySelector('.search');
@@ -146,7 +146,7 @@ export function startSearchField(): void {
   });
 }
 
-/** Makes the search field filter the current list as well. The filter is empty at first. */
+/** Makes the search field also filter the current list. The filter is empty at first. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();

@@ -96,8 +96,8 @@ function matchIn([before, mark]: readonly (Node | string)[]): [from: number, to:
 }
 
 /**
- * Splits a name that is too long into shown and hidden parts, alternately: the longest beginning that fits, the hidden part, and the end.
- * If that hides the match, the parts around the match are shown.
+ * Divides a name that is too long. The parts are shown and hidden alternately: the longest beginning that fits is shown, the middle is
+ * hidden, and the end is shown. If that would hide the match, the match is shown, too, with a hidden part on each side.
  *
  * @param width in CSS pixels
  * @returns undefined if the name fits

@@ -173,7 +173,7 @@ export function rowCheckbox(row: Row): HTMLInputElement {
 }
 
 export function rowLink(row: Row): HTMLAnchorElement {
-  // An item of the trash, for example, has no link: it is selected instead.
+  // An item of the trash, for example, has no link, so its checkbox is returned.
   return (withCells(row).querySelector('a.i') ?? rowCheckbox(row)) as HTMLAnchorElement;
 }
 

@@ -175,7 +175,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Extends the range that ends at `from` to `to`, and focuses that row. If no range ends at `from`, a new range begins there. */
+/** Makes the range that ends at `from` end at `to`, and focuses `to`. If no range ends at `from`, a new range begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;

@@ -111,7 +111,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal, startLis
   /**
    * Runs the search.
    *
-   * @param isNew whether each result is shown as it arrives. If not, they replace the previous ones when the search ends
+   * @param isNew whether each result is shown as it arrives. If not, all results replace the previous ones when the search ends
    */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((row) => [resultKey(rowMember(row)), row]));
@@ -189,7 +189,7 @@ function resultKey(member: Member): string {
   return JSON.stringify([memberKey(member), member.isFolder, member.sizeBytes, member.modified]);
 }
 
-/** Completes the row of a result: the name leads to the result in its folder and shows the searched text, and a cell has the folder. */
+/** Completes the row of a result. The name becomes a link with the searched text highlighted, and a cell with the folder is added. */
 function finishCells(row: Row, wanted: string): void {
   const { name, folder, isFolder } = rowMember(row);
   const link = rowLink(row);

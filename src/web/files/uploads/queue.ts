@@ -216,7 +216,7 @@ async function presentBytes(upload: Upload): Promise<number> {
 const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Creates a folder and its missing parents below an existing one, unless it exists.
+ * Creates a folder, and its missing parents below an existing folder, unless the folder already exists.
  * @param home URL path of an existing folder; ends in `/`
  * @param folder names separated by `/`; empty for `home` itself
  * @returns the problem as a message

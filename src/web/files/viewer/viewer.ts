@@ -95,7 +95,7 @@ function listSequence(row: Row): Row[] {
   );
 }
 
-/** Shows a file above its folder, with buttons for the previous and the next file. */
+/** Shows a file in a layer that covers its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
   let rows = listSequence(row);
