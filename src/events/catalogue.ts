@@ -79,7 +79,7 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
-/** Defines an event about a token or link. `token` or `link` is the ID, and `path` is the path to which it gives access. */
+/** Defines an event about a token or link. Its data contain the ID (`token` or `link`) and the path to which it gives access (`path`). */
 function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
   return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
 }
@@ -127,7 +127,7 @@ export const definitions = {
     'authenticated',
     'informational',
   ]),
-  authenticationForbidden: event(20136, 'The authentication method "{method_name}" forbade "{username}".', loginFailure, [
+  authenticationForbidden: event(20136, 'The authentication method "{method_name}" forbade the login of "{username}".', loginFailure, [
     ...methodDetails,
     'response',
   ]),
@@ -137,7 +137,12 @@ export const definitions = {
     ['authentication', 'authenticated', 'success'],
     method.slice(1),
   ),
-  authenticationRejected: event(20142, 'The authentication method "{method_name}" rejected "{username}": {details}', loginFailure, method),
+  authenticationRejected: event(
+    20142,
+    'The authentication method "{method_name}" rejected the login of "{username}": {details}',
+    loginFailure,
+    method,
+  ),
   accountConfigurationUnknownKeys: event(20149, 'The account configuration of "{username}" has unknown keys.', loginFailure, methodDetails),
   componentStarted: event(20156, 'The component "{name}" started.', componentSuccess, ['uuid', 'family', 'kind', 'type', 'reason']),
   componentStopped: event(20157, 'The component "{name}" stopped: {reason}', componentFailure, ['uuid', 'family', 'kind', 'type']),
@@ -150,7 +155,10 @@ export const definitions = {
     ['administration', 'authentication'],
     ['way'],
   ),
-  administratorAction: event(20191, 'The administrator "{administrator}" did {action}: {target}', ['administration', 'success']),
+  administratorAction: event(20191, 'The administrator "{administrator}" performed the action {action}: {target}', [
+    'administration',
+    'success',
+  ]),
   tlsFilesRefused: event(20192, 'New TLS files of "{name}" cannot be used; the previous ones stay in use.', componentFailure, [
     'type',
     'uuid',
@@ -261,7 +269,7 @@ export const definitions = {
     'durable',
     'held_id',
   ]),
-  clientWentAway: fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [
+  clientWentAway: fileEvent(40018, 'The client went away during the transfer of "{path}".', 'failure', 'operation-read', [
     ...transferRead,
     ...transferWrite,
   ]),
@@ -295,14 +303,14 @@ export const definitions = {
   propertiesDenied: fileEvent(40066, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
   copyFailed: fileEvent(40067, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination']),
   fileCopied: fileEvent(40068, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', arrival),
-  unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
+  unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" ended: {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
     'details',
   ]),
   tokenMade: grantEvent(40081, 'The token "{name}" was made.', 'success', ['permissions', 'expires', 'addresses', 'services', 'parent']),
-  tokenEnded: grantEvent(40082, 'The token "{name}" was {reason}.', 'success'),
+  tokenEnded: grantEvent(40082, 'The token "{name}" ended: {reason}.', 'success'),
   linkMade: grantEvent(40083, 'A link to "{path}" was made.', 'success', ['kind', 'expires', 'maximum_downloads']),
-  linkEnded: grantEvent(40084, 'The link to "{path}" was {reason}.', 'success', ['kind']),
+  linkEnded: grantEvent(40084, 'The link to "{path}" ended: {reason}.', 'success', ['kind']),
   linkOpened: grantEvent(40085, 'The link to "{path}" was opened.', 'informational', ['kind']),
   grantRefused: grantEvent(40086, 'A token or link of "{username}" was refused although its secret was right: {reason}.', 'failure', [
     'details',
@@ -316,7 +324,7 @@ export const definitions = {
   ]),
   expectationReopened: expected(
     40096,
-    'The files of "{name}" that were due at {due} are expected once more, until {grace_ends}.',
+    'The files of "{name}" that were due at {due} are expected again, until {grace_ends}.',
     'informational',
     ['administrator'],
   ),
@@ -326,7 +334,7 @@ export const definitions = {
     'administrator',
     'durable',
   ]),
-  trashEnded: fileEvent(40102, '"{path}" in the trash is gone for good: {reason}.', 'success', 'operation-delete', [
+  trashEnded: fileEvent(40102, '"{path}" was permanently deleted from the trash: {reason}.', 'success', 'operation-delete', [
     'is_directory',
     'size',
     'administrator',
@@ -342,7 +350,7 @@ export const definitions = {
     'held_id',
     'administrator',
   ]),
-  heldUploadEnded: fileEvent(40074, 'The held upload of "{path}" was {reason}.', 'informational', 'operation-write', [
+  heldUploadEnded: fileEvent(40074, 'The held upload of "{path}" ended: {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
     'held_id',
     'administrator',

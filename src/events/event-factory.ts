@@ -44,7 +44,7 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** An event. `dataJson` is the JSON of its `data`; it is set only if the draft shares members whose JSON exists already. */
+/** An event. `dataJson` is the JSON of its `data`; it is set only if the draft has `shared` members, whose JSON is reused. */
 export interface MadeEvent {
   event: ServiceEvent;
   dataJson: string | undefined;

@@ -76,8 +76,9 @@ export interface EventContext {
    * The group of the account, for `user_groups` filters of handlers. It is not part of the event object (docs/spec/events.md#event-object).
    */
   group?: string;
-  /** ID of the token or link that the client used. It becomes `data.token` or `data.link`. */
+  /** ID of the token that the client used. It becomes `data.token`. */
   token?: string | undefined;
+  /** ID of the shared link that the client used. It becomes `data.link`. */
   link?: string | undefined;
   /** The request that led to the event. It becomes `data.request_id` and `data.traceparent`. */
   request?: RequestTrace | undefined;

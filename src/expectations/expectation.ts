@@ -40,7 +40,7 @@ export interface Occurrence {
   readonly dueMs: number;
   readonly opensMs: number;
   graceEndsMs: number;
-  /** Time from which files no longer count, unless the files of the occurrence are expected again. */
+  /** From this time on, files no longer count. If the files of the occurrence are expected again, files count until `graceEndsMs`. */
   readonly closesMs: number;
   readonly path: Expression;
   readonly arrivals: Arrival[];
@@ -119,7 +119,7 @@ export class Expectation {
 
   /**
    * The first due time after a given time; undefined if there is none within ten years. The last answer is kept, because each due time is
-   * needed twice: as an end of a window, and for the next occurrence.
+   * needed twice: as the end of a window, and for the next occurrence.
    */
   dueAfter(timeMs: number): number | undefined {
     if (this.#next?.afterMs !== timeMs) this.#next = { afterMs: timeMs, dueMs: this.#dueTimes.after(timeMs) };

@@ -48,7 +48,8 @@ export class DueTimes {
   /** The first due time after a given time; undefined if there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // The result of `findInstant` increases with the wall time. For the current wall time, it is never later than the current time.
+    // The search can begin at the wall time of `timeMs`: `findInstant` increases with the wall time, and for this wall time, its result is
+    // not later than `timeMs`.
     let wall = wallClock(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);

@@ -36,7 +36,7 @@ export const toldExpectation = z.strictObject({
 });
 export type ToldExpectation = z.infer<typeof toldExpectation>;
 
-/** An expectation for the account that sends its files. `path` is the option; only the account's page shows it. */
+/** An expectation as shown to the account that sends the files. `path` is the option of that name; only the account's page shows it. */
 export interface OwnExpectation {
   told: ToldExpectation;
   path: string;
@@ -60,7 +60,7 @@ export type Punctuality = z.infer<typeof punctuality>;
 export const occurrenceHistory = z.object({
   occurrences: z.array(toldOccurrence).describe('The newest first.'),
   punctuality: punctuality.nullable().describe('When the files arrived; null if none did.'),
-  watched_since: z.string().nullable().describe('Time from which the expectation is active; null if it is not.'),
+  watched_since: z.string().nullable().describe('Time since which the expectation is watched; null if it is not watched.'),
 });
 export type OccurrenceHistory = z.infer<typeof occurrenceHistory>;
 

@@ -144,7 +144,7 @@ export class ExpectationWatch {
   }
 
   /**
-   * The occurrences of one expectation in the last days, newest first, including the next one; and statistics about when its files arrive.
+   * The occurrences of one expectation in the last `days` days and the next one, newest first; and statistics about when its files arrive.
    *
    * @throws ServiceError `not-found`, `unavailable`
    */
@@ -188,7 +188,7 @@ export class ExpectationWatch {
     const dueMs = parseTime('due', due);
     const { past } = await this.#judgePeriod({ [uuid]: { ...options, enabled: true } }, dueMs, dueMs);
     const found = past.find((one) => new Date(one.due).getTime() === dueMs);
-    if (!found) throw new ServiceError('not-found', `Nothing of "${uuid}" is due at ${due}.`);
+    if (!found) throw new ServiceError('not-found', `Expectation "${uuid}" has no files that are due at ${due}.`);
     return found;
   }
 
@@ -290,7 +290,9 @@ export class ExpectationWatch {
   }
 }
 
-/** Whether a new state is reported. A state set by a file or a person stays, even if retention removes the event of that file. */
+/**
+ * Whether a new state is reported. A state that came from a file or an excuse stays, even if retention removes the event of the file.
+ */
 function isNews(before: number | undefined, next: number): boolean {
   if (before === undefined) return true;
   const isDecided = before === stateIds.met || before === stateIds.late || before === stateIds.excused;

@@ -84,9 +84,7 @@ export class AccountFiles {
     return entry;
   }
 
-  /**
-   * The account's own upload to a path at which nothing exists, if it waits for inspections or a review. `inspect` must be called first.
-   */
+  /** The account's own held upload to a path at which nothing exists. Call `inspect` first, because it checks the rights. */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }

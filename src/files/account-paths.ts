@@ -91,7 +91,8 @@ export class AccountPaths {
   }
 
   /**
-   * Whether the account may know if a path exists: it may inspect the path or list its folder. With only `traverse`, it sees only folders.
+   * Whether the account may know if a path exists. This needs the right to inspect the path, or to list the folder that contains it. With
+   * only `traverse`, the account sees only folders.
    */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
@@ -122,7 +123,7 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path below such a folder, which cannot exist */
+  /** @throws ServiceError `fixed-folder` for a purely virtual folder; `not-found` for a path that cannot exist, because it is below one */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
@@ -158,8 +159,8 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder of an upload. An existing file must not be replaced if the right is missing or the file is retained. In these cases,
-   * depending on `on_name_taken`, the upload is either refused now, or gets a numbered name when it ends.
+   * Opens the folder of an upload. An existing file must not be replaced if the account has no right to overwrite it, or if the file is
+   * retained. In these cases, depending on `on_name_taken`, the upload is either refused now, or gets a numbered name when it ends.
    *
    * @param verify called with the existing file; throws an error to refuse the upload
    * @throws ServiceError `name-taken`, `retained`, and those of `openWriteTarget`

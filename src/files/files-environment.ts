@@ -13,7 +13,7 @@ import type { Transfers } from './transfers.ts';
 import type { KnownTrashes } from './trash/known-trashes.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
-/** Objects that are shared by the files of all accounts of a service. */
+/** The objects that all services and accounts of this process share for work on files. */
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;

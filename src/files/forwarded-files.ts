@@ -125,7 +125,7 @@ export class ForwardedFiles {
    * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders. If the name is taken, adds a number.
    *
    * @param segments segments of the new path
-   * @throws ServiceError after the event `renameFailed`; without an event `fixed-folder`, if the real folder of the new path is unknown
+   * @throws ServiceError after emitting `renameFailed`; `fixed-folder`, without an event, if the real folder of the new path is unknown
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
     const { path } = eventPaths(event);
@@ -175,7 +175,7 @@ export class ForwardedFiles {
 }
 
 function requireSame(file: OpenedForwardedFile, entry: Entry): void {
-  if (!file.is(entry)) throw new ServiceError('exists', 'The file was changed or replaced since it was sent.');
+  if (!file.is(entry)) throw new ServiceError('exists', 'The file has been changed or replaced since it was sent.');
 }
 
 function ignoreExisting(error: unknown): void {

@@ -163,7 +163,7 @@ const kept = new WeakMap<object, Mounts>();
 /**
  * The mounts of an account. They are cached until the session of the account ends, but only if all folders of the account exist.
  *
- * @param excluded real folders that no account can reach; the same for all accounts of a service
+ * @param excluded real folders that no account can reach
  */
 export function resolveMounts(account: Account, excluded: readonly string[]): Mounts {
   const known = kept.get(account);

@@ -58,7 +58,7 @@ export type MakeRoom = (missingBytes: number) => Promise<boolean>;
 
 /** The room that an upload claims. */
 interface Claim {
-  /** Size of the file that the upload replaces. */
+  /** Bytes that are on disk already and do not count as growth: the file that the upload replaces, and the content of earlier requests. */
   replacedBytes: number;
   /** Size of the whole upload, as far as it is known or written. */
   bytes: number;
@@ -251,7 +251,8 @@ class FolderUsage {
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // If the replaced file was created outside the service after the last count, the usage can be negative. If so, the next claim counts.
+    // If the replaced file was created outside the service after the last count, the usage can be negative. If so, the next claim starts
+    // a new count.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;

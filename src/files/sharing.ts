@@ -8,8 +8,8 @@ import type { AccountFiles } from './account-files.ts';
  * Refuses to make a shared link if its creator is not allowed to share the path (docs/spec/links.md#making-links).
  *
  * @param kind `drop` for a folder into which others upload files
- * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` if the account itself may not read or create files
- *   there, `not-found` for a missing path
+ * @throws ServiceError `forbidden` without the right to share the path; `unprocessable` if the account itself may not read the path
+ *   (`download`) or create files in it (`drop`), or if a file is given for `drop`; `not-found` for a missing path
  */
 export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'download' | 'drop'): void {
   if (!files.may(path, 'share')) throw new ServiceError('forbidden', 'Sharing this needs the right "allow-share".');
@@ -27,7 +27,7 @@ export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'd
     throw new ServiceError('unprocessable', 'The account itself may not read this.');
 }
 
-/** Whether the account has a right at any path that the client can reach. A token or link may limit the client to some paths. */
+/** Whether the account has a right at one or more of the paths that the client can reach. A token or link can limit these paths. */
 function mayAnywhere(files: AccountFiles, operation: 'share' | 'createToken', keyword: string): boolean {
   const { permissions } = files.account;
   const reached = commonPaths(permissions.options.narrowings);

@@ -96,7 +96,7 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
 
 const chunkBytes = 1024 * 1024;
 
-/** Number of bytes at the beginning in which lines are counted exactly. The number of later lines is estimated from their average length. */
+/** Number of bytes in which lines are counted exactly. The number of later lines is estimated from the average length of these lines. */
 const countedBytes = 64 * chunkBytes;
 
 /** Counts the events from a position to the end of the journal in a folder. */

@@ -175,8 +175,8 @@ export class SegmentChain {
   }
 
   /**
-   * Returns the segments past their retention, newest first. Segments that a handler needs are kept up to a limit, so that a receiver that
-   * stays down cannot fill the disk. If they exceed the limit, the oldest ones are removed.
+   * Returns the segments to remove, newest first: those past their retention. Of these, segments that a handler still has to read are
+   * kept up to a limit, so that a receiver that stays down cannot fill the disk. Beyond the limit, the oldest ones are removed.
    */
   #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
     const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;

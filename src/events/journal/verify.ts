@@ -27,7 +27,10 @@ export const verification = z.strictObject({
       segment: z.int(),
       position: z.int(),
       bytes: z.int(),
-      since: z.string().exactOptional().describe('Time of the last checkpoint before them; missing for events before the first one.'),
+      since: z
+        .string()
+        .exactOptional()
+        .describe('Time of the last checkpoint before these events; missing if they precede the first checkpoint.'),
     })
     .exactOptional()
     .describe('Events that no checkpoint covers.'),
@@ -36,7 +39,7 @@ export const verification = z.strictObject({
   bytes: z.int().describe('Bytes that were read and match.'),
   from: z.string().exactOptional().describe('Time of the first checkpoint.'),
   to: z.string().exactOptional().describe('Time of the last checkpoint.'),
-  keys: z.array(z.string()).describe('Public keys with which the checkpoints were signed, in this order.'),
+  keys: z.array(z.string()).describe('Public keys with which the checkpoints were signed, in the order of their use.'),
 });
 export type Verification = z.infer<typeof verification>;
 
@@ -139,7 +142,7 @@ function checkWitness(checkpoints: readonly Checkpoint[], witness: readonly Chec
     const last = checkpoints.at(-1);
     const isBehind = !last || seen.segment > last.segment || (seen.segment === last.segment && seen.position > last.position);
     const what = isBehind ? 'the end is missing' : 'it is another journal';
-    throw new Mismatch(seen.segment, seen.position, `${what}: the witness has a checkpoint of ${seen.time} that is not there`);
+    throw new Mismatch(seen.segment, seen.position, `${what}: the witness has a checkpoint of ${seen.time} that the journal does not have`);
   }
 }
 

@@ -79,8 +79,8 @@ export class FileCache {
   }
 
   /**
-   * Gets a file in its current state. Content that is kept, or can be kept, comes from memory. Any other file is opened and verified, and
-   * the caller must close it.
+   * Gets a file in its current state. If the cache has the file or can take it in, the content comes from memory. Any other file is opened
+   * and verified, and the caller must close it.
    *
    * @param path absolute path
    * @throws ServiceError `not-found`, `forbidden`, or `is-folder`

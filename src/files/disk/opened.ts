@@ -147,7 +147,7 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** A descriptor of the initial working directory. Its path may no longer exist. */
+/** A descriptor of the initial working directory. The path is not used instead, because it may no longer exist. */
 let startFd: number | undefined;
 
 /** @returns whether the working directory was changed; that is impossible in worker threads */

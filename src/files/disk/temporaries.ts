@@ -250,7 +250,8 @@ export class Temporaries {
         const isReplaced = successor ? inodeAt(successor.path) === successor.inode : inodeAt(original ?? '') !== undefined;
         if (!isReplaced && original !== undefined) {
           // If a link has replaced a folder of either path, the item is not moved, because it could end up elsewhere.
-          if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one)))) throw new Error('the former folder is gone');
+          if (![path, original].every((one) => resolvesTo(dirname(one), dirname(one))))
+            throw new Error('its folder or its former folder is gone');
           const folder = { member: (name: string) => join(dirname(original), name) };
           renameToFreeOrNumber(path, folder, basename(original));
           this.#log.info('restored a file that an interrupted move had set aside', { path: original });
@@ -259,7 +260,8 @@ export class Temporaries {
           this.#log.info('removed the remains of an interrupted upload or move', { path });
         }
       } catch (error) {
-        if (systemErrorCode(error) !== 'ENOENT') this.#log.warn('cannot remove the remains of an upload or move', { path, reason: error });
+        if (systemErrorCode(error) !== 'ENOENT')
+          this.#log.warn('cannot restore or remove the remains of an upload or move', { path, reason: error });
       }
     }
     ftruncateSync(this.#fd, 0);

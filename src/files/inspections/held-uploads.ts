@@ -195,7 +195,7 @@ export class HeldUploads implements Holding {
     await this.#whileIts(id, async (hold, current) => {
       if (movedFrom === undefined) return this.#endHeld(hold, current, { how: 'withdrawn', details: 'The account withdrew it.' });
       const path = await putBack(this.#pathsOf(current), current, movedFrom);
-      await this.#endHeld(hold, current, { how: 'withdrawn', details: `The account withdrew it; the file is ${path} again.` });
+      await this.#endHeld(hold, current, { how: 'withdrawn', details: `The account withdrew it; the file was moved back to ${path}.` });
     });
   }
 

@@ -75,8 +75,8 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 function newInspections(move: Move, relative: string): ReadonlySet<string> {
   const { paths, to, source, target, formerly } = move;
   const realPath = formerly?.realPath ?? source.realPath;
-  // A file may have been uploaded through any path that leads to its folder, for example through a link. Only the inspections of the real
-  // folder's own virtual paths applied to every upload.
+  // It is not known through which path the file was uploaded; the path may have led through a link. But the inspections of the virtual
+  // paths of the file's real path applied to the upload in any case.
   const former = paths.mounts.virtualPathsOf(relative === '' ? realPath : `${realPath}/${relative}`);
   const before = new Set(former.flatMap((path) => paths.account.inspections.at(path)));
   const after = uuidsAt(paths, to, target.realPath, relative);
@@ -222,7 +222,7 @@ interface JudgedMove {
 }
 
 /**
- * Inspects the files of a move that is made with a copy. Nothing is moved unless all files are accepted.
+ * Inspects the files of a move that is made with a copy. The move is made only if all files are accepted.
  *
  * @param hidden name of the copy, in the folder of the target
  * @throws ServiceError `unprocessable` if inspections refuse a file, or would hold a file in a folder that is moved

@@ -18,10 +18,10 @@ const common = {
   on_larger: z
     .enum(['hold', 'refuse', 'accept'], { error: 'must be hold, refuse or accept' })
     .optional()
-    .describe('How a larger file is treated: hold, refuse or accept; default: hold.'),
+    .describe('How a file larger than `maximum_size` is treated: hold, refuse or accept; default: hold.'),
   maximum_concurrent: integer(1, 1000)
     .default(8)
-    .describe('Number of files that are inspected at the same time; others wait, fairly by account.'),
+    .describe('Number of files that are inspected at the same time. Others wait; the accounts take turns.'),
   test_at_start: yesNo()
     .default(true)
     .describe('Whether the inspection is tested when it starts, and each minute until the test succeeds.'),

@@ -50,7 +50,7 @@ export async function renameHeld(
   const realTo = realTarget(paths, paths.writable(target));
   // The content of a held upload stays in the folder in which the file will appear.
   if (realTo === undefined || dirname(realTo) !== dirname(own.upload.contentPath))
-    throw new ServiceError('unprocessable', 'The file is held for review, and stays in its folder until then.');
+    throw new ServiceError('unprocessable', 'The file is held for review, and stays in its folder until it is released.');
   verify?.(own.entry);
   await paths.requireUnlocked(to, 'tree');
   await checkReplaceable(paths, to, realTo, own.entry, rules);

@@ -58,6 +58,8 @@ export class LockedPath {
   }
 
   /**
+   * Releases a lock.
+   *
    * @throws ServiceError `exists` (409) if the token names no lock of this path (RFC 4918 §9.11.1), `never-allowed` for a lock of another
    *   account
    */

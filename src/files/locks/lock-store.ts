@@ -41,7 +41,7 @@ export interface LockStore {
   refresh(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   /** @returns whether the lock existed */
   release(token: string): Promise<boolean>;
-  /** Whether no path needs a check, because no lock exists, or because no service supports locks any more. */
+  /** Returns true if there is no lock, or if no service supports locks any more. In both cases, no path needs a check. */
   isEmpty(): boolean | Promise<boolean>;
   /** The locks that cover a path: locks on the path itself, and deep locks above it. */
   covering(path: string): Promise<FileLock[]>;

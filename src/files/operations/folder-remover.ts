@@ -61,7 +61,7 @@ export function setAside(
       if (into !== parent && parent.currentPath() !== place)
         throw new ServiceError(
           'unavailable',
-          'The folder was moved meanwhile; the item that was to be moved out of it stays hidden until the next start.',
+          'The folder was moved meanwhile; the item that was to be moved out of it stays hidden until the service starts again.',
         );
       renameToFreeOrNumber(into.member(hidden), parent, name);
       temporaries.delete(realPath);

@@ -23,7 +23,7 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * The source is removed only after that. So the complete content exists even after a failure.
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both paths, and for a folder, on every member; to replace a destination, also
- * the rights of `checkReplaceable`. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
+ * the rights that `checkReplaceable` requires. Emits `fileMoveStarted` or `folderMoveStarted`. Then emits `folderRemoved` for a replaced folder,
  * `fileRenamed` or `folderRenamed`, and `fileUploaded` for a file that had a temporary name; all are on disk when the promise resolves. If
  * the move fails, emits `renameFailed`.
  *

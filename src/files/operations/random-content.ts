@@ -188,7 +188,7 @@ export class RandomContent {
     return this.writer instanceof FileWriter && this.writer.isFolderGone;
   }
 
-  /** If the content is not changed, the descriptor for changes of attributes: of the old file, or of the new file if there was none. */
+  /** The descriptor on which attributes are set if the content stays unchanged: that of the old file, or without one, of the new file. */
   get unchangedFd(): number {
     return this.#baseFd ?? this.writer.fd;
   }

@@ -177,8 +177,8 @@ export class RandomUpload implements Transfer {
    * Renames the content to its final name. Emits `fileUploaded`, or `sftpTemporaryFileUploaded` for a temporary name; the event is on disk
    * when the promise resolves. If the content was not changed, only the attributes are set.
    *
-   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held`; other errors, including those of
-   *   earlier calls, after event `uploadFailed`
+   * @throws ServiceError `not-durable` if the file was renamed, but may not survive a power cut; `held`. Before any other error, including
+   *   the errors of earlier calls, emits `uploadFailed`
    */
   async commit(): Promise<void> {
     try {

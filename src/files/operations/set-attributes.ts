@@ -60,7 +60,7 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
-// The path is opened without the right to read it. Such a descriptor accepts changes only through its path in /proc.
+// The path is opened with O_PATH, which needs no right to read the file. Such a descriptor accepts changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
   const { fd, realPath: resolved } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {

@@ -63,7 +63,7 @@ export class AccountTrash {
       await checkRestorable(paths, folder, trashed, to);
       for (const parent of missingParents(paths, to)) {
         if (!paths.may(parent, 'createFolder'))
-          throw new ServiceError('parent-missing', 'The folder is gone and may not be created again.');
+          throw new ServiceError('parent-missing', 'The folder is gone, and the account may not create it again.');
         await this.#createFolder(parent);
       }
       await putBack(paths, folder, trashed, to, administrator);

@@ -200,7 +200,8 @@ export class TrashFolder {
       const stats = lstatSync(member);
       if (!stats.isFile() || stats.size > maxRecordBytes) return undefined;
       const trashed = parseRecord(id, JSON.parse(readFileSync(member, { encoding: 'utf8', flag: flag as unknown as string })));
-      // If a process was killed before it replaced the file, the content here is only a second hard link to the existing file.
+      // If a process was killed before it replaced the file, the content here is only a second hard link to the existing file. Such an
+      // item is not in the trash.
       if (trashed?.isReplaced && inodeAt(trashed.realPath) === inodeAt(this.member(id))) return undefined;
       return trashed;
     } catch {

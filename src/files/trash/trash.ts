@@ -276,8 +276,8 @@ export function endedDraft(
 }
 
 /**
- * Reserves room for an upload under the quota of the account. If the upload does not fit, the oldest items of the trash are deleted, unless
- * even an empty trash would not give enough room.
+ * Reserves room for an upload under the quota of the account. If the upload does not fit, the oldest items of the trash are deleted, but
+ * only if the whole trash is large enough to make room for the upload.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

@@ -105,7 +105,7 @@ export class BackedUpUploads implements UploadStore {
   completing = (): Promise<UploadRecord[]> => this.#store.completing();
 
   #ended(record: UploadRecord, offsetBytes: number): UploadRecord {
-    const message = 'The record of the upload was lost with Redis.';
+    const message = 'Redis has lost the record of the upload.';
     const data = resumedData({ ...record, offsetBytes });
     const ending = { code: 'not-found', message, how: undefined, isTold: true, data, atMs: this.#clock.nowMs() };
     return { ...record, offsetBytes, completion: undefined, outcome: undefined, ending };
@@ -137,7 +137,7 @@ export class BackedUpUploads implements UploadStore {
   #read(id: string): Backup | undefined {
     try {
       const { record, atMs } = JSON.parse(readFileSync(join(this.#folder, id), 'utf8')) as Backup;
-      if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('It is of another upload.');
+      if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('It belongs to another upload.');
       return { record, atMs };
     } catch (error) {
       this.#log.warn('the record of an unfinished upload cannot be read', { file: id.slice(0, 6), reason: error });

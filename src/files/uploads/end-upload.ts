@@ -16,9 +16,10 @@ import { isEnding, type UploadEnding, type UploadHold, type UploadRecord, type U
 /** Maximum number of uploads that end at the same time. They share the syncs of the journal. */
 export const endsAtOnce = 32;
 
-/** Facts about an upload that ends without a file. */
+/** Facts about an upload that ends without becoming a file. */
 interface UploadEnd {
   how?: UploadEnding['how'];
+  /** Whether the client knows the URL of the upload. */
   isTold?: boolean;
   /** Event data; by default from the record. */
   data?: UploadEnding['data'] | undefined;
@@ -43,7 +44,7 @@ export async function endUpload(files: Dependencies, hold: UploadHold, reason: S
   return emitEnd(files, hold, end.context);
 }
 
-/** Records that an upload ends without a file. The caller then removes the content and calls `emitEnd`. @throws as `endUpload` */
+/** Records that an upload ends without becoming a file. The caller then removes the content and calls `emitEnd`. @throws as `endUpload` */
 export function decideEnd(
   { clock }: Dependencies,
   hold: UploadHold,
@@ -66,7 +67,7 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   const { id, path, origin, contentPath, ending } = record;
   const { message, how, data } = ending;
   const context = given ?? origin;
-  // The hold may have been lost, because the removal of the content may have taken long.
+  // The removal of the content can take long enough for the hold to be lost.
   await hold.confirm();
   const members = { ...pathData(path, `${dirname(contentPath)}/${baseName(path)}`), ...data, details: message };
   const { uploadFailed } = eventIds;

@@ -215,8 +215,8 @@ export class ResumableUpload {
   /**
    * Ends the request, and keeps its content for another request. The content is on disk when the promise resolves.
    *
-   * @param mayBeWhole whether the complete announced length may be confirmed. Otherwise the request that completes the upload has to send
-   *   the last byte again
+   * @param mayBeWhole whether the complete announced length may be confirmed. If not, the last byte is not confirmed, and the request that
+   *   completes the upload has to send it again
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
@@ -325,7 +325,7 @@ export class ResumableUpload {
   }
 
   /**
-   * Ends the upload without a file. Removes its content; an existing file is unchanged. Emits `uploadFailed`.
+   * Ends the upload, which does not become a file. Removes its content; an existing file is unchanged. Emits `uploadFailed`.
    *
    * @param reason error for the event and for later requests
    * @param how `cancelled` if the client cancelled the upload. In that case, also emits `unfinishedUploadEnded`, and removes the record

@@ -22,7 +22,8 @@ const gone = () => new ServiceError('not-found', 'The content of the upload is g
  *
  * @param parent folder of the content
  * @returns the record with the new path
- * @throws ServiceError `not-found` if the content is gone; `unavailable`, also if there is no space for a copy
+ * @throws ServiceError `not-found` if the content is gone; `unavailable` if the hold is lost or the content cannot be copied, for example
+ *   because the disk is full
  */
 export async function takeOverContent(
   { temporaries }: Pick<FilesEnvironment, 'temporaries'>,

@@ -103,8 +103,8 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // The process that began the completion may still exist and be suspended. If it has not renamed the file yet, its rename will find no
-    // file.
+    // The process that began the completion may only be suspended, and rename the content later. So the content is moved aside first: a
+    // late rename then fails.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });

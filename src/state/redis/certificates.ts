@@ -60,7 +60,10 @@ export class RedisCertificates implements CertificateStore {
 
   #sealingKey(): Buffer {
     if (this.#secret === '')
-      throw new ServiceError('unavailable', 'To share certificates, nodes encrypt them with server.state.secret, which is not set.');
+      throw new ServiceError(
+        'unavailable',
+        'Nodes encrypt shared certificates with server.state.secret, but it is not set; set the same random text on all nodes.',
+      );
     this.#key ??= Buffer.from(hkdfSync('sha256', this.#secret, '', 'svc certificates', 32));
     return this.#key;
   }

@@ -133,6 +133,8 @@ export class DeliveryLeases {
   }
 
   /**
+   * Takes the lease of a handler.
+   *
    * @param owned number of handlers that this node already runs
    * @param handlers number of handlers that all nodes share; 0 if this node may exceed its share
    * @returns `held` while another node has the lease, `beyond-share` when a node with fewer handlers should take it
@@ -285,7 +287,7 @@ export class DeliveryLeases {
     this.#waiting.push(write);
     if (this.#waiting.length > maxWaiting) {
       this.#waiting = this.#waiting.slice(1);
-      this.#log.error('a record of a delivery was lost: Redis has been away for too long');
+      this.#log.error('a record of a delivery was lost: Redis has been unreachable for too long');
     }
     void this.flush();
   }

@@ -21,7 +21,7 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of an event handler (a webhook), as its owner, which is the node that runs it, reports it to the other nodes. */
+/** The state of an event handler (a webhook). The owner of the handler is the node that runs it. It reports the state to other nodes. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
   /** The reason why the handler stopped; undefined while it runs. */
@@ -68,7 +68,7 @@ export class HandlerOrders {
     this.#known = await this.#all(this.#ordersKey(), handlerOrder);
   }
 
-  /** @throws ServiceError `unavailable` */
+  /** Stores a request to pause or resume a handler. @throws ServiceError `unavailable` */
   async give(handler: string, state: HandlerOrder['state'], reason: string): Promise<void> {
     await this.refresh();
     const atMs = Math.max(this.#clock.nowMs(), (this.#known.get(handler)?.atMs ?? 0) + 1);
@@ -143,8 +143,8 @@ const checkEveryMs = 250;
 const graceMs = 60_000;
 
 /**
- * On any node, an upload can wait for a delivery, which that node makes itself. Through the returned object, the owner of the handler
- * learns the outcome.
+ * Any node can receive an upload that waits for a delivery; that node makes the delivery itself. Through the returned object, the owner of
+ * the handler learns the outcome.
  *
  * @param isOver aborted to end the wait
  */

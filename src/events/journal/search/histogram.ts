@@ -54,7 +54,7 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events that happened at almost the same time may be stored in a different order.
+      // Events may be stored in a slightly different order. So counting ends only at an event that is clearly older than the range.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (isSelected(event, selection)) add(event.id, atMs, 1);

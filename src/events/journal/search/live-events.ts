@@ -122,7 +122,10 @@ const readersBack = 2;
 /** The events since the previous batch. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Describes the events that were left out before `events`. `skipped` counts all of them, including those that are not selected. */
+  /**
+   * Describes the events that were left out before `events`. `skipped` counts all of them, including those that are not selected; it is
+   * undefined if their number is unknown.
+   */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
   /** Position from which the follower can continue later. */
   next: LogPosition;

@@ -235,7 +235,7 @@ export class EventForwarder {
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;
     const marker = link.marker;
-    if (marker === undefined) throw new Error('Redis is away');
+    if (marker === undefined) throw new Error('Redis is unreachable');
     this.#mustCheck = false;
     this.#isChecking = true;
     if (await this.#isWhole(marker)) {

@@ -112,6 +112,7 @@ export function nodeServerName(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 
+/** Adds the events of one node to the journal's stream, and checks whether the stream still has them. */
 export class StreamWriter {
   readonly #caller: RedisCaller;
   readonly #keys: StreamKeys;
