@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { randomFrom } from './random.ts';
 
 /**
- * Faults of a connection: it is cut while the client sends; the server's side ends, but the client is not told; the server's reply is lost,
- * completely or after some bytes.
+ * Faults of a connection. `cut`: both sides are cut while the client sends. `end`: the client is cut, but the server sees a proper end of
+ * the client's data. `swallow`: the server's reply is lost. `halve`: the client gets only the beginning of the reply.
  */
 const kinds = ['cut', 'end', 'swallow', 'halve'] as const;
 

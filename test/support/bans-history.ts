@@ -8,7 +8,7 @@ const leaseMs = 50_000;
 
 type Step = { attempt: LoginAttempt; does: 'begin' | 'failed' | 'succeeded' | 'unknown' } | { waitMs: number };
 
-/** Steps of guessers: either many guessers try names, or two guessers repeat a few passwords. */
+/** Generates the steps of several guessers. @param passwords number of different passwords that they try; if few, they often recur */
 function stepsOf(sources: readonly string[], passwords: number): fc.Arbitrary<Step> {
   const attempts = fc
     .record({ source: fc.constantFrom(...sources), username: fc.constantFrom('alice', 'ALICE', 'bob'), password: fc.nat(passwords - 1) })

@@ -134,7 +134,7 @@ interface AxeViolation {
 /**
  * Checks the page with axe-core by the rules of WCAG 2.2 AA and its best practices. There must be no violation.
  *
- * @param within expression for a part
+ * @param within JavaScript expression for the part of the page to check
  */
 export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
   // The pages' policy refuses foreign scripts, but does not apply to evaluation by the debugger.

@@ -9,7 +9,7 @@ import { startReceiver, until } from './receiver.ts';
 import { testBasic } from './secrets.ts';
 import type { TestServer } from './server.ts';
 
-/** Number of concurrent requests. The replay is cancelled when the same number of requests has been answered. */
+/** Number of answered requests after which the replay is cancelled, and number of concurrent requests. */
 const answered = 100;
 const atOnce = 4;
 

@@ -81,7 +81,7 @@ const attacks: Record<string, string> = {
   'a drawing of six megabytes': svg(`<!--${many('x', 6_000_000)}-->${rect}`),
 };
 
-/** Harmless drawings: such as drawing programs create, and drawings whose unusual parts have no effect in pictures. */
+/** Harmless drawings. Some are like those of drawing programs; others have unusual parts that have no effect in pictures. */
 const drawable: Record<string, string> = {
   'copies as maps have them': svg(`<defs><g id="a 1">${many(rect, 20)}</g></defs>${many('<use xlink:href="#a 1"/>', 500)}`),
   'a style as Illustrator writes it': svg(

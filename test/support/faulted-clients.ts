@@ -10,7 +10,7 @@ import { append, part, sha256, uploads } from './draft-uploads.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 
-/** The state of a file from the view of its client: it exists, it does not exist, or unknown, because no reply arrived. */
+/** The state of a file as its client knows it. `done`: the file exists. `refused`: it does not exist. `unknown`: no reply arrived. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
 /** Time limit of a node's reply in milliseconds. After it, the client uses another node. */

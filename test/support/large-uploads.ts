@@ -29,7 +29,7 @@ export async function openUploadPage(t: TestContext, expectedErrors: RegExp, con
   return { server, proxy, page };
 }
 
-/** Creates a file on the "desktop" that is large enough to be sent resumably. Another file has the same name. */
+/** Creates a file outside of the home folder that is large enough to be sent resumably. */
 export function largeFile(server: TestServer, name: string, sizeBytes = 12_000_000): { path: string; content: Buffer } {
   const path = join(server.folder, 'source', name);
   const content = randomBytes(sizeBytes);

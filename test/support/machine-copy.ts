@@ -36,7 +36,7 @@ export function machineCopy(t: TestContext, folder: string): MachineCopy | undef
   return undefined;
 }
 
-/** In an overlay, a deleted file is represented by a device. */
+/** Returns the files and links in the changes of an overlay. Deleted files are left out: a device represents each of them there. */
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));

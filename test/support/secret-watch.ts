@@ -10,7 +10,7 @@ const exempt: readonly { name: RegExp; reason: string }[] = [
 ];
 
 /**
- * Maximum size, in bytes, of files that are searched. Larger files are content of a test; but files in the data folder are all searched.
+ * Maximum size, in bytes, of files that are searched. Larger files are content of a test. Logs and journals are always searched.
  */
 const maxBytes = 16 * 1024 * 1024;
 

@@ -5,7 +5,7 @@ import { type Ending, watchFolder } from './secret-watch.ts';
 
 export type { Ending };
 
-/** Returns a new real folder. At the end of the test it is searched for secrets and removed. */
+/** Creates a temporary folder and returns its real path. At the end of the test, the folder is searched for secrets and removed. */
 export function temporaryFolder(t: Ending): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'svc-test-')));
   watchFolder(t, path);

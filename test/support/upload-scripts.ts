@@ -22,7 +22,7 @@ export function writeNetrc(t: Ending, folder: string): void {
 /** A running script. */
 export interface RunningScript {
   child: ChildProcess;
-  /** Resolves with its exit code, null if it was killed, and its error output. */
+  /** Resolves with the script's error output and its exit code, which is null if the script was killed. */
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
