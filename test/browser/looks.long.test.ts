@@ -170,7 +170,7 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
   await page.getByRole('link', { name: 'letter.bin' }).focus();
   assert.ok((await widthOf()) > 150, 'what is filtered for stays in sight');
   assert.equal(await newFolder.isVisible(), false, 'what it covers is out of reach');
-  await page.locator('#tools').getByRole('button', { name: 'Close' }).click();
+  await page.locator('#tools').getByRole('button', { name: 'Clear search' }).click();
   await opener.and(page.locator(':focus')).waitFor();
   assert.equal(await filter.inputValue(), '');
   await newFolder.click({ trial: true });

@@ -88,3 +88,55 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
   await page.locator('#list').waitFor();
   assert.equal(await page.evaluate('isAborted'), true);
 });
+
+browserTest('the cross, Escape, an emptied field and Back lead from results to the folder', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'in'));
+  for (const name of ['in/report.txt', 'in/paper.txt']) writeFileSync(join(server.home, name), 'x');
+  const page = await openFolder(t, server, {}, '/home/in/');
+  const field = page.getByRole('searchbox');
+  const search = async () => {
+    await field.fill('report');
+    await page.keyboard.press('Enter');
+    await page.getByText('One item was found.').waitFor();
+  };
+  const isBack = () => page.getByText('2 items', { exact: true }).waitFor();
+  await search();
+  await page.getByRole('button', { name: 'Clear search' }).click();
+  await isBack();
+  assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, '/home/in/');
+  await page.locator('.filter:focus').waitFor();
+  await search();
+  await field.press('Escape');
+  await isBack();
+  await page.locator('.filter:focus').waitFor();
+  await search();
+  await page.getByRole('link', { name: 'Clear search' }).click();
+  await isBack();
+  await search();
+  await page.goBack();
+  await isBack();
+  assert.equal(await field.inputValue(), '', 'the searched text does not filter the folder');
+  await search();
+  await field.press('Control+a');
+  await page.keyboard.press('Backspace');
+  await page.keyboard.type('paper');
+  await page.getByText('1 match').waitFor();
+  assert.equal(await field.inputValue(), 'paper', 'what is typed meanwhile filters the folder');
+  await page.getByRole('button', { name: 'Clear search' }).click();
+  await isBack();
+});
+
+browserTest('on phones, the filter shows its number of matches, and its cross closes the field', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['a1.txt', 'a2.txt', 'b.txt']) writeFileSync(join(server.home, name), 'x');
+  const page = await openFolder(t, server, { viewport: { width: 375, height: 667 } });
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByRole('searchbox').fill('a');
+  const found = await page.getByText('2 matches').boundingBox();
+  assert.ok(found && found.height > 10 && found.width > 30, 'it is visible');
+  await assertAccessible(page, 'a filter on a phone');
+  await page.getByRole('button', { name: 'Clear search' }).click();
+  await page.locator('.search-opener:focus').waitFor();
+  await page.getByRole('link', { name: 'b.txt' }).waitFor();
+});

@@ -12,7 +12,7 @@ import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
 import { isAccountPage, may } from './navigation/folder.ts';
-import { renewPage, startFolderChanges } from './navigation/folder-change.ts';
+import { leaveSearch, renewPage, startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
 import { startFilter, startSearchField } from './rows/filter.ts';
@@ -223,7 +223,7 @@ function startFolder(): void {
 function startListing(isFound = false): void {
   startRowDates();
   startSelection();
-  if (isFound) startSearchField();
+  if (isFound) startSearchField((isTyping) => void leaveSearch(isTyping));
   else {
     startLongNames();
     startFilter();

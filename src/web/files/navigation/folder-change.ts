@@ -2,7 +2,7 @@ import { closeDialogs } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
-import { filterText, setFilter } from '../rows/filter.ts';
+import { continueFilter, filterText, leaveFilter, setFilter } from '../rows/filter.ts';
 import { focusedRow, focusRow, rowKey, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
 import { fetchPage, type PageReply, reasonFor } from '../server.ts';
@@ -58,7 +58,8 @@ export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
   if (reply.page && isLike(reply.page)) {
-    left.set(shownEntry, howItIs());
+    // The text of a search is no filter of the folder in which it was typed.
+    left.set(shownEntry, { ...howItIs(), ...(page.searchParams.has('search') && { filter: '' }) });
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
@@ -72,6 +73,15 @@ export async function showFolder(page: URL): Promise<void> {
   if (status > 0 && status < 400) return location.assign(page);
   const reason = status === 0 ? text('noConnection') : status === 404 ? text('gone') : reasonFor(status, undefined);
   notice(text('error', { reason }), 'error');
+}
+
+/** Returns from search results to the searched folder. @param isTyping whether the user has emptied the field, and may type another text */
+export async function leaveSearch(isTyping: boolean): Promise<void> {
+  const field = byId('tools').querySelector<HTMLInputElement>('.search input');
+  await showFolder(new URL(folderUrl(), location.href));
+  if (field?.isConnected) return;
+  if (isTyping) continueFilter(field?.value ?? '');
+  else leaveFilter();
 }
 
 // Follows Back and Forward. The URL has already changed, so until the old page is replaced, its relative links are wrong. `inert` blocks

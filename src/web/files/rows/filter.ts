@@ -115,31 +115,49 @@ function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Adds icons that open and close the field on narrow screens. */
-export function startSearchField(): void {
+/** Focuses the field with a text that the user is typing. */
+export function continueFilter(value: string): void {
+  setFilter(value);
+  openSearch();
+  field.focus();
+}
+
+/** Closes the field on narrow screens, and focuses the button that opens it. On wider screens, focuses the field. */
+export function leaveFilter(): void {
+  const tools = byId('tools');
+  tools.classList.remove('searching');
+  const opener = tools.querySelector<HTMLElement>('.search-opener');
+  (opener?.checkVisibility() ? opener : field).focus();
+}
+
+/**
+ * Adds a button that clears the field, and, for narrow screens, an icon that opens it.
+ *
+ * @param leave on a page of search results, shows the searched folder again. `isTyping`: whether the user has emptied the field
+ */
+export function startSearchField(leave?: (isTyping: boolean) => void): void {
   const tools = byId('tools');
   const form = tools.querySelector('.search');
   if (!form) return;
   const input = () => form.querySelector('input');
-  const close = () => {
-    tools.classList.remove('searching');
-    opener.focus();
-  };
   const opener = iconButton(text('search'), 'search', () => {
     openSearch();
     input()?.focus();
   });
   opener.classList.add('search-opener');
-  const closer = iconButton(text('close'), 'close', () => {
-    if (field.isConnected) setFilter('');
-    close();
+  const closer = iconButton(text('clearSearch'), 'close', () => {
+    if (leave) return leave(false);
+    setFilter('');
+    leaveFilter();
   });
+  closer.title = text('clearSearch');
   closer.classList.add('search-closer');
   form.before(opener);
-  form.append(closer);
-  form.addEventListener('keydown', (event) => {
-    if ((event as KeyboardEvent).key === 'Escape' && !field.isConnected) close();
-  });
+  input()?.after(closer);
+  if (leave) {
+    form.addEventListener('keydown', (event) => (event as KeyboardEvent).key === 'Escape' && leave(false));
+    input()?.addEventListener('input', () => input()?.value === '' && leave(true));
+  }
   form.addEventListener('focusout', (event) => {
     const { relatedTarget } = event as FocusEvent;
     if (input()?.value === '' && relatedTarget instanceof Node && !form.contains(relatedTarget)) tools.classList.remove('searching');

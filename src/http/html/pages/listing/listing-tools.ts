@@ -109,7 +109,7 @@ ${option('', language.text('scopeHere'), !asked.isEverywhere)}${option('everywhe
   return html`<form class="search" role="search" method="get"${all !== undefined && html` action="/home/"`}>
 <input type="search" class="filter" name="search" value="${asked.text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
 ${path !== '/' && scope}
-<button class="quiet" title="${hint}">${icon('search')}<span class="hidden">${hint}</span></button>
+<button class="quiet" title="${hint}"><span class="hidden">${hint}</span></button>
 </form>`;
 }
 
