@@ -11,7 +11,7 @@ import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
 
-/** A reader of the list, which holds each reply to the API description. */
+/** Returns a function that reads the list and validates each reply against the API description. */
 async function lister(console: ConsoleClient) {
   const contract = await console.contract();
   return {
@@ -36,7 +36,7 @@ async function lister(console: ConsoleClient) {
 
 const names = ({ items }: AccountPage) => items.map(({ name }) => name);
 
-test('accounts of the configuration, of accounts files and of endpoints are listed with group, home, quota, last login and sessions', async (t) => {
+test('accounts of all sources are listed with group, home, quota, last login and sessions', async (t) => {
   const endpoint = await calloutEndpoint(t, (response, { credentials }) => {
     if (credentials.username !== 'remote') return response.writeHead(401).end();
     response.writeHead(200).end(JSON.stringify({ account: { group: 'partners' } }));
@@ -86,7 +86,7 @@ test('accounts of the configuration, of accounts files and of endpoints are list
     ['bob b', 'accounts_file', 'local', true, 'partners', join(folder, 'partners/bob b'), 10_000, 1500],
     ['carl', 'accounts_file', 'local', false, 'DEFAULT_GROUP', server.home, null, null],
     ['dora', 'accounts_file', 'local', true, 'nowhere', '', null, null],
-    // Its endpoint alone knows its home folder, unless a session does.
+    // Its home folder is known only from its endpoint or a session.
     ['remote', 'login', 'remote', true, 'partners', '', 10_000, null],
   ]);
   assert.match(page.items[3]?.problem ?? '', /The group "nowhere" does not exist/);
@@ -122,7 +122,7 @@ test('accounts of the configuration, of accounts files and of endpoints are list
   assert.equal(whole.includes(password) || whole.includes('$scrypt'), false, 'no hash');
 });
 
-test('the accounts file is read again, and a restart finds the last logins in the journal', async (t) => {
+test('the accounts file is read again, and after a restart the last logins are read from the journal', async (t) => {
   const folder = temporaryFolder(t);
   const accountsFile = join(folder, 'accounts.yaml');
   writeFileSync(accountsFile, 'bob: {}\n');
@@ -139,7 +139,7 @@ test('the accounts file is read again, and a restart finds the last logins in th
   assert.ok(before !== null);
 });
 
-test('50,000 accounts of an accounts file are paged and searched, each reply with some of them alone', async (t) => {
+test('50,000 accounts of an accounts file are paged and searched, some in each reply', async (t) => {
   const accountsFile = join(temporaryFolder(t), 'accounts.json');
   const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`user-${String(index).padStart(6, '0')}`, {}]));
   writeFileSync(accountsFile, JSON.stringify(many));
@@ -152,7 +152,7 @@ test('50,000 accounts of an accounts file are paged and searched, each reply wit
   assert.equal((await list.page('?cursor=user-049990')).items.length, 9);
 });
 
-test('operators restore and end what accounts have in their trash, with events that name them; others see it alone', async (t) => {
+test('operators restore and remove items in the trash of accounts, with events that name them; viewers only read', async (t) => {
   const { server, console } = await startConsole(t, { group: { trash: { days: 30 } } });
   const contract = await console.contract();
   for (const name of ['a', 'b', 'c', 'd']) {

@@ -83,7 +83,7 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is told of');
 });
 
-test('who guesses at a name keeps no administrator of that name away, nor the other way round; both limits are listed apart', async (t) => {
+test('guesses at a file account do not lock out the administrator of that name, or vice versa; limits are listed separately', async (t) => {
   const { server, console } = await startConsole(
     t,
     { server: { security_policy: { ban_after_failures: 100 } } },
@@ -113,7 +113,7 @@ test('who guesses at a name keeps no administrator of that name away, nor the ot
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 200);
 });
 
-test('a removal names what it removes, by an operator; a list has its limits', async (t) => {
+test('a removal by an operator names its targets; a list has a limit', async (t) => {
   const { server, console } = await startConsole(t);
   const contract = await console.contract();
   const session = await server.login();
@@ -142,7 +142,7 @@ test('a removal names what it removes, by an operator; a list has its limits', a
   assert.equal((await server.get('/home/', within(session))).status, 200);
 });
 
-test('explain answers as svc explain does, about the configuration in force', async (t) => {
+test('explain answers like svc explain, with the configuration in force', async (t) => {
   const { console } = await startConsole(t);
   const contract = await console.contract();
   const ask = async (body: unknown, credentials = asOperator) => {
@@ -166,7 +166,7 @@ test('explain answers as svc explain does, about the configuration in force', as
   assert.equal((await ask({ user: 'alice', method: 'GET', path: '/home/' }, asViewer)).status, 403);
 });
 
-/** An endpoint that answers with all that it was sent, once it may. */
+/** Starts an endpoint that replies with the received request, once it is told to. */
 async function echoing(t: TestContext) {
   const waiting: (() => void)[] = [];
   let isHolding = false;
@@ -203,7 +203,7 @@ async function echoing(t: TestContext) {
   };
 }
 
-test('an auth-test asks the methods in force; what is tested is shown nowhere', async (t) => {
+test('an auth-test asks the methods in force; its credentials are shown nowhere', async (t) => {
   const endpoint = await echoing(t);
   const { server, console } = await startConsole(t, {
     authentications: { local: { type: 'application' }, remote: { type: 'http', url: endpoint.url, test_at_start: false } },
@@ -220,9 +220,9 @@ test('an auth-test asks the methods in force; what is tested is shown nowhere', 
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
-  // A password that is a word of the service's messages hides none of them.
+  // A password that is a word of a message does not mask that word.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
-    // Not by the client of the tests, for which the word is a secret from then on.
+    // Not sent with the test client, which would treat the word as a secret from then on.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ username: 'bob', password: word });
     const { methods } = authTestReport.parse(await (await fetch(`${console.url}/api/auth-test`, { method: 'POST', headers, body })).json());
@@ -263,7 +263,7 @@ test('an auth-test asks the methods in force; what is tested is shown nowhere', 
   assert.deepEqual(told, [['auth-test', 'alice'], ['auth-test', 'bob'], ...Array.from({ length: 8 }, () => ['auth-test', 'bob'])]);
 });
 
-test('of a flood of auth-tests four run at once, some wait and the others are refused; one whose client is gone ends', async (t) => {
+test('of many concurrent auth-tests four run, some wait, and the others are refused; if its client leaves, a test ends', async (t) => {
   const endpoint = await echoing(t);
   const { console } = await startConsole(t, {
     authentications: { remote: { type: 'http', url: endpoint.url, test_at_start: false } },
@@ -294,7 +294,7 @@ test('of a flood of auth-tests four run at once, some wait and the others are re
   gone.abort();
   await fetched;
   endpoint.waiting.splice(0);
-  // Its place is free again, as are all others.
+  // Its place is free again, and so are all others.
   const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
   await until('four are asked again', () => endpoint.waiting.length === 4);
   endpoint.letGo();

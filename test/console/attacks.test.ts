@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole } from '../support/console.ts';
 
-test('a name that is none of the console gets nothing: a page may have had its own looked up anew', async (t) => {
+test('a foreign host name gets nothing: a page could have changed the address of its own name (DNS rebinding)', async (t) => {
   const { console } = await startConsole(t, {}, { accepted_origins: ['https://console.example.com'] });
   const get = (target: string, host: string) => console.get(target, { ...asOperator, headers: { host } });
   for (const host of [
@@ -31,11 +31,11 @@ test('a name that is none of the console gets nothing: a page may have had its o
     assert.equal((await get('/api/me', host)).status, 200, host);
 });
 
-test('sessions, links and requests of others', async (t) => {
+test('sessions, links and requests of others have no effect', async (t) => {
   const { server, console } = await startConsole(t);
   const codeOf = (reply: { json<T>(): T }) => reply.json<{ errors: [{ code: string }] }>().errors[0].code;
 
-  await t.test('a viewer can change nothing', async () => {
+  await t.test('a viewer cannot change anything', async () => {
     const { cookie, origin } = await console.session('vera', asViewer.user.slice(5));
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'MKCOL']) {
       for (const options of [asViewer, { headers: { cookie, origin } }]) {
@@ -46,7 +46,7 @@ test('sessions, links and requests of others', async (t) => {
     assert.equal((await console.send('POST', '/api/me', asOperator)).status, 405);
   });
 
-  await t.test('what a page of another origin makes a browser send is refused', async () => {
+  await t.test('requests that a page of another origin makes a browser send are refused', async () => {
     const { cookie, origin } = await console.session();
     const refusedHeads = [
       { cookie, origin: 'https://evil.example' },
@@ -67,12 +67,12 @@ test('sessions, links and requests of others', async (t) => {
     );
     assert.equal(login.status, 403);
     assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session lives');
-    // Forms and simple requests send no JSON.
+    // Forms and simple requests cannot send JSON.
     const form = { headers: { 'content-type': 'text/plain' }, body: JSON.stringify({ username: 'olga', password: operatorPassword }) };
     assert.equal((await console.send('POST', '/api/login', form)).status, 415);
   });
 
-  await t.test('a session ID that somebody else chose, or of before a login, is none', async () => {
+  await t.test('a session ID that was chosen by somebody else, or existed before a login, is invalid', async () => {
     const chosen = { cookie: 'svc_console=chosen-by-somebody-else', origin: console.url };
     const first = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers: chosen });
     assert.notEqual(cookieOf(first), chosen.cookie);
@@ -96,13 +96,13 @@ test('sessions, links and requests of others', async (t) => {
     assert.equal((await console.post('/api/login/link', { token: nobody })).status, 401);
   });
 
-  await t.test('bodies that are none, too large, or never end', async () => {
+  await t.test('bodies that are invalid, too large, or endless', async () => {
     const json = { 'content-type': 'application/json' };
     for (const body of ['', '[]', '"x"', '{"username":1,"password":2}', '{', '['.repeat(100)])
       assert.equal((await console.send('POST', '/api/login', { headers: json, body })).status, 400, body);
     const large = JSON.stringify({ username: 'olga', password: 'x'.repeat(17_000) });
     assert.equal((await console.send('POST', '/api/login', { headers: json, body: large })).status, 413);
-    // Whoever never ends is answered as soon as it is too much, and cut off.
+    // An endless body gets a reply as soon as it is too large, and its connection is closed.
     const socket = connect(console.port, '127.0.0.1');
     let text = '';
     socket.on('data', (chunk) => {
@@ -118,7 +118,7 @@ test('sessions, links and requests of others', async (t) => {
   });
 });
 
-test('who guesses at the console is banned there, whatever is tried next; guesses at files keep no administrator out', async (t) => {
+test('an address that guesses at the console is banned there for all requests; guesses at files lock out no administrator', async (t) => {
   const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 300 } } });
   const statuses: number[] = [];
   for (let guess = 0; guess < 4; guess++)

@@ -12,7 +12,7 @@ interface Section {
   [name: string]: Section;
 }
 
-/** A server of a file that is full of secrets. */
+/** Starts a server whose configuration has many secrets. */
 async function startWithSecrets(t: TestContext) {
   const folder = temporaryFolder(t);
   const [callout, hook] = [await startReceiver(t, { otherwise: { status: 401, body: 'no' } }), await startReceiver(t)];
@@ -27,7 +27,7 @@ async function startWithSecrets(t: TestContext) {
   return { folder, config, write, server, console: new ConsoleClient(url) };
 }
 
-test('the configuration in force, the findings of its file and what a reload would change are shown without a secret', async (t) => {
+test('the current configuration, the findings of its file and the changes of a reload are shown without a secret', async (t) => {
   const { folder, config, write, server, console } = await startWithSecrets(t);
   const contract = await console.contract();
   const texts: string[] = [];
@@ -48,7 +48,7 @@ test('the configuration in force, the findings of its file and what a reload wou
   assert.equal(shown.file, join(folder, 'svc.config.json') as unknown);
   assert.equal(shown.configuration?.event_handlers?.crm?.password, '***' as unknown);
   assert.equal(shown.configuration?.services?.console?.administrators?.olga?.role, 'operator' as unknown);
-  // The same without defaults, and without secrets.
+  // The same without default values, and without secrets.
   assert.deepEqual([shown.set?.event_handlers?.crm?.password, shown.set?.event_handlers?.crm?.retry_backoff], ['***', undefined]);
   assert.equal(shown.configuration?.event_handlers?.crm?.retry_backoff, 'linear' as unknown);
   assert.deepEqual(
@@ -77,7 +77,7 @@ test('the configuration in force, the findings of its file and what a reload wou
   assert.deepEqual([report.reloaded, report.changes], [true, changes.map(({ path }) => path)]);
   assert.equal((await get('')).configuration?.event_handlers?.crm?.timeout, 7 as unknown);
 
-  // What only a restart changes, and what is wrong, are refused here and there with the same words.
+  // Changes that need a restart, and errors, are refused with the same words in both places.
   write(JSON.stringify({ ...changed, server: { ...changed.server, uuid: 'other' } }));
   const restart = await get('/changes');
   assert.match(String(restart.reason), /only change with a restart/);

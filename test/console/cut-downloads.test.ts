@@ -9,7 +9,7 @@ import { startInspector } from '../support/inspector.ts';
 import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
-/** More than waits in the buffers of a connection whose client does not read. */
+/** More than the buffers of a connection hold while its client does not read. */
 const longBytes = 32 * 1024 * 1024;
 
 async function startWithLongReplies(t: TestContext) {
@@ -35,11 +35,11 @@ async function startWithLongReplies(t: TestContext) {
   return { server, console, begin, sections, content: `/api/held/${item?.id}/content` };
 }
 
-test('what an administrator downloads is cut when the configuration has him no more, or after the logout', async (t) => {
+test('a download of an administrator is cut when a reload removes their account, and after their logout', async (t) => {
   const { server, console, begin, sections, content } = await startWithLongReplies(t);
   const basic = { authorization: basicOf(asReviewer.user) };
   const asStream = { accept: 'application/x-ndjson' };
-  /** Reads on what was on its way: it ends before the reply does. */
+  /** Reads the rest of the replies, and asserts that each ends early. */
   const isCut = async (replies: IncomingMessage[], why: string) => {
     for (const incoming of replies) {
       const closed = new Promise((resolve) => incoming.on('error', () => {}).on('close', resolve));

@@ -8,7 +8,7 @@ import { EventReader } from '../support/event-reader.ts';
 import { basicOf } from '../support/secrets.ts';
 import { HeldClients } from '../support/transfers.ts';
 
-/** Time goes so much faster for the server. */
+/** Time of the server passes faster by this factor. */
 const haste = 20;
 
 const hasty: Clock = {
@@ -17,10 +17,10 @@ const hasty: Clock = {
   every: (periodMs, action) => systemClock.every(periodMs / haste, action),
 };
 
-/** Far more than buffers of connections hold, in bytes of events. */
+/** Bytes of events: far more than the buffers of connections hold. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Connections that a server on a port of loopback has not ended (Linux), by the ports of its clients. */
+/** Returns the client ports of connections to a port of loopback that the server has not ended (Linux). */
 function establishedOf(port: number): Set<number> {
   const portOf = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16);
   const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1);
@@ -28,7 +28,7 @@ function establishedOf(port: number): Set<number> {
   return new Set(fields.filter(([, local, , state]) => state === '01' && portOf(local) === port).map(([, , remote]) => portOf(remote)));
 }
 
-test('connections of live tails that read nothing are ended, those that read go on', { timeout: 120_000 }, async (t) => {
+test('connections of live tails that read nothing are ended, and others continue', { timeout: 120_000 }, async (t) => {
   const { server, console } = await startConsole(t, {}, {}, hasty);
   const reader = await EventReader.open(`${console.url}/api/live`, await console.session());
   t.after(() => reader.close());

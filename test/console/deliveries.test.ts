@@ -50,7 +50,7 @@ const results = async (console: ConsoleClient, id: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-test('a receiver fails; its delivery is seen with all that was sent and replied, secrets masked; mended, it is replayed and delivered', async (t) => {
+test('a failed delivery is shown with request and reply, secrets masked, and can be replayed after a repair', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500, body: 'broken <b>', headers: { 'set-cookie': 'marker-reply' } }] });
   const { server, console } = await startConsole(t, {
     event_handlers: {
@@ -107,7 +107,7 @@ test('a receiver fails; its delivery is seen with all that was sent and replied,
   assert.deepEqual([none.state, none.total], ['done', 0], 'nothing has failed any more');
 });
 
-test('pages of deliveries, newest first, over both kinds; what is asked wrongly is refused', async (t) => {
+test('pages of deliveries of both kinds, newest first; wrong queries are refused', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, {}, { status: 503, headers: { 'retry-after': '1' } }] });
   const { server, console } = await startConsole(t, {
     event_handlers: { crm: handler(receiver.url), other: handler(receiver.url, { target: '40021' }) },
@@ -146,7 +146,7 @@ test('pages of deliveries, newest first, over both kinds; what is asked wrongly 
     assert.equal((await console.get(`/api/deliveries/${id}`, asViewer)).status, 404, id);
 });
 
-test('a dry run shows each request and what today makes different, and sends nothing', async (t) => {
+test('a dry run shows each request and its differences to the current rendering, and sends nothing', async (t) => {
   const receiver = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url, { extra_data: { greeting: 'hello' } }) } };
   const { server, console } = await startConsole(t, config);

@@ -84,7 +84,7 @@ test('events are found newest first, page by page, as JSON and as a stream; host
   contract.check('GET', '/api/events/{uuid}', await console.get('/api/events/nobody', asViewer));
 });
 
-test('what a search is asked wrongly is refused; a cursor that points anywhere does no harm', async (t) => {
+test('wrong queries are refused; a cursor to any position does no harm', async (t) => {
   const { console, search } = await startFiles(t);
   const contract = await console.contract();
   for (const query of [
@@ -116,7 +116,7 @@ test('what a search is asked wrongly is refused; a cursor that points anywhere d
   assert.equal((await console.get('/api/events/live')).status, 401);
 });
 
-test('events are selected by how they ended, left out by kind, and counted over time', async (t) => {
+test('events are selected by result, excluded by kind, and counted over time', async (t) => {
   const { server, console, search } = await startFiles(t);
   for (let count = 0; count < 3; count++) await server.get('/home/nothing');
   const ids = async (query: Record<string, string>) => new Set((await search(query)).events.map(({ id }) => id));
@@ -185,7 +185,7 @@ test('events are selected by how they ended, left out by kind, and counted over 
   for (const path of ['histogram', 'catalogue']) assert.equal((await console.get(`/api/events/${path}`)).status, 401);
 });
 
-test('the live tail tells what is selected, and goes on from Last-Event-ID', async (t) => {
+test('the live tail sends the selected events, and resumes at Last-Event-ID', async (t) => {
   const { server, console, search } = await startFiles(t);
   const headers = await console.session();
   const listen = async (more: Record<string, string> = {}, query = '') => {
@@ -215,7 +215,7 @@ test('the live tail tells what is selected, and goes on from Last-Event-ID', asy
   }
 });
 
-test('white space that somebody wrote into the journal breaks no message of a live tail', async (t) => {
+test('white space that was written into the journal by hand breaks no message of a live tail', async (t) => {
   const { server, console, search } = await startFiles(t);
   const { uuid } = (await search({ id: '40017', limit: '1' })).events[0] as ServiceEvent;
   const [{ path } = { path: '' }] = listSegments(journalFolder(join(server.folder, 'data')));

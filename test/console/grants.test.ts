@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { asOperator, asViewer, startConsole } from '../support/console.ts';
 import { bearer, makeToken } from '../support/tokens.ts';
 
-test('the console lists tokens and revokes them; a viewer may not, and no token opens it', async (t) => {
+test('the console lists tokens and revokes them; a viewer cannot revoke, and no token logs in to the console', async (t) => {
   const { console, server } = await startConsole(t);
   const { id, token } = await makeToken(server, { name: 'ci', path: '/in' });
   const { items, total } = (await console.send('GET', '/api/tokens?account=alice', asOperator)).json<{

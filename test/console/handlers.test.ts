@@ -49,7 +49,7 @@ async function act(console: ConsoleClient, uuid: string, action: string, status 
 
 const reasons = (events: ServiceEvent[], id: string) => events.filter((event) => event.id === id).map(({ data }) => data.reason);
 
-test('a handler that stopped is started again; one that is paused rests over reloads and goes on where it stands', async (t) => {
+test('a stopped handler can be started again; a paused one stays paused over reloads and resumes at its position', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
   const event_handlers = { crm: handler(receiver.url, { fail_after_errors: 2 }), off: handler(receiver.url, { enabled: false }) };
   const { server, console } = await startConsole(t, { event_handlers, services: { eyes: { type: 'monitor', port: 0 } } });
@@ -105,7 +105,7 @@ test('a handler that stopped is started again; one that is paused rests over rel
   await act(console, 'off', 'pause', 404);
 });
 
-test('of a handler whose deliveries all fail is told how many they were, and why; one success later it fails no more', async (t) => {
+test('a handler whose deliveries all fail is shown as failing, with their number and the reason, until one succeeds', async (t) => {
   const receiver = await startReceiver(t, { script: Array(4).fill({ status: 500 }) });
   const { server, console } = await startConsole(t, {
     event_handlers: {
@@ -139,7 +139,7 @@ test('of a handler whose deliveries all fail is told how many they were, and why
   assert.deepEqual([quiet.is_failing, quiet.last_error, quiet.last_error_time], [false, '', null]);
 });
 
-test('a test event goes to one handler at once, also to one that is paused, and to nobody else', async (t) => {
+test('a test event is delivered to one handler at once, even if it is paused, and to no other', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500, body: 'no' }] });
   const other = await startReceiver(t);
   const event_handlers = {
@@ -172,7 +172,7 @@ test('a test event goes to one handler at once, also to one that is paused, and 
   assert.deepEqual([receiver.requests.length, other.requests.length], [2, 0]);
 });
 
-test('a suspended URL is shown without its query, and asked again once that is lifted', async (t) => {
+test('a suspended URL is shown without its query, and used again after the suspension was lifted', async (t) => {
   const first = await startReceiver(t, { script: [{ status: 500 }] });
   const second = await startReceiver(t);
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler([`${first.url}?token=marker-url`, second.url]) } });
@@ -192,7 +192,7 @@ test('a suspended URL is shown without its query, and asked again once that is l
   assert.equal(second.requests.length, 1);
 });
 
-test('uploads do not wait for an API back-end that is paused: they are stored, and told once it goes on', async (t) => {
+test('while an API back-end is paused, uploads do not wait: they are stored, and delivered later', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, {
     service: { api_backend_uuid: 'crm' },
@@ -208,7 +208,7 @@ test('uploads do not wait for an API back-end that is paused: they are stored, a
   assert.deepEqual(paths(receiver), ['/a.txt', '/b.txt']);
 });
 
-test('a pause outlives a killed process', async (t) => {
+test('a pause survives a killed process', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'home'), { recursive: true });

@@ -20,7 +20,7 @@ async function startHolding(t: TestContext) {
   return { inspector, server, console, hold, act };
 }
 
-test('reviewers release, discard and inspect again; each of it is an event that names them', async (t) => {
+test('reviewers release, discard and inspect again; each action is an event that names them', async (t) => {
   const { inspector, server, console, hold, act } = await startHolding(t);
   const [a, b, c] = [await hold('a'), await hold('b'), await hold('c')];
   const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: unknown[] }[] }>();
@@ -46,7 +46,7 @@ test('reviewers release, discard and inspect again; each of it is an event that 
   ]);
 });
 
-test('reviewers do nothing else, and viewers neither decide nor see content', async (t) => {
+test('reviewers can do nothing else, and viewers neither decide nor read content', async (t) => {
   const { server, console, hold, act } = await startHolding(t);
   const id = await hold('a');
   for (const action of ['release', 'discard', 'inspect-again']) assert.equal((await act(action, { ids: [id] }, asViewer)).status, 403);
@@ -58,7 +58,7 @@ test('reviewers do nothing else, and viewers neither decide nor see content', as
   assert.deepEqual(visible(server.home), []);
 });
 
-test('a held file is downloaded as an attachment, whatever it is, and that is an event', async (t) => {
+test('a held file of any type is downloaded as an attachment, and that is an event', async (t) => {
   const { inspector, server, console } = await startHolding(t);
   inspector.decide = () => ({ status: 202 });
   const content = Buffer.alloc(3_000_000, '<script>alert(1)</script>');

@@ -13,7 +13,7 @@ import { HeldClients } from '../support/transfers.ts';
 
 const ofStream = { accept: 'application/x-ndjson' };
 
-/** A console, clients that leave it, and a check that streams of events are possible afterwards. */
+/** Starts a console with clients that leave it, and a check that streams of events are possible afterwards. */
 async function startWithClients(t: TestContext, options = {}) {
   const { server, console } = await startConsole(t, {}, options);
   const clients = new HeldClients(t, console.port);
@@ -23,7 +23,7 @@ async function startWithClients(t: TestContext, options = {}) {
     for (let count = 0; count < 5; count++)
       assert.equal((await console.get('/api/events', { ...asOperator, headers: ofStream })).status, 200);
   };
-  /** More than a stream sends at once. */
+  /** Writes more events than a stream sends at once. */
   const fillJournal = async () => {
     for (let count = 0; count < 200; count++) await server.get('/home/');
   };
@@ -34,7 +34,7 @@ async function startWithClients(t: TestContext, options = {}) {
 test('clients that leave while their password is checked occupy no stream', async (t) => {
   const user = 'slow:marker-S1ow-password';
   const { administrators } = await consoleService();
-  // Checking it takes longer than leaving.
+  // The check takes longer than the client stays.
   const slow = { password: await hashPassword(user.slice(5), { ln: 15, r: 8, p: 1 }), role: 'viewer' };
   const { server, clients, stillStreams } = await startWithClients(t, { administrators: { ...administrators, slow } });
   const paths = Array.from({ length: 5 }, () => ['/api/events', '/api/events/live', '/api/live']).flat();
@@ -52,13 +52,13 @@ test('waiting requests of a connection are dropped with it', async (t) => {
   socket.write(
     `GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8),
   );
-  // The reply shows that the requests written before have arrived.
+  // The reply shows that the earlier requests have arrived.
   await console.get('/api/me', asViewer);
   socket.destroy();
   await stillStreams();
 });
 
-test('a client that leaves in the middle of a stream is no fault', async (t) => {
+test('a client that leaves in the middle of a stream causes no error', async (t) => {
   const { clients, stillStreams, fillJournal, errors } = await startWithClients(t);
   await fillJournal();
   for (let count = 0; count < 5; count++) {
@@ -70,7 +70,7 @@ test('a client that leaves in the middle of a stream is no fault', async (t) => 
   assert.deepEqual(errors(), []);
 });
 
-test('a journal that cannot be read is a fault, and the end of a stream that has begun', async (t) => {
+test('an unreadable journal is an error, and ends a stream that has begun', async (t) => {
   const { server, console, fillJournal, errors } = await startWithClients(t);
   const request = { ...asViewer, headers: ofStream, mayFail: true };
   mkdirSync(join(server.folder, 'data/journal/events-00000000.ndjson'));

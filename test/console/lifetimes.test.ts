@@ -11,7 +11,7 @@ async function administrators() {
   return new Administrators({ olga: { password: await cheapHash('x'), role: 'operator' } }, new PasswordVerifier());
 }
 
-test('a login link can be used for five minutes, and of many only the newest', () => {
+test('a login link is valid for five minutes, and only the newest links are', () => {
   const clock = new ManualClock();
   const links = new LoginLinks(clock);
   const [late, early] = [links.issue('olga'), links.issue('olga')];
@@ -23,7 +23,7 @@ test('a login link can be used for five minutes, and of many only the newest', (
   assert.deepEqual([links.redeem(many[0] as string), links.redeem(many[16] as string)], [undefined, 'olga']);
 });
 
-test('sessions end when nobody uses them, when they are old, and when there are too many', async () => {
+test('sessions end when they are unused, too old, or too many', async () => {
   const clock = new ManualClock();
   const olga = (await administrators()).named('olga');
   assert.ok(olga);
@@ -49,5 +49,5 @@ test('sessions end when nobody uses them, when they are old, and when there are 
   sessions.close();
 });
 
-test('20 readers who do not read: asked once for all, one message kept for each at most, cut off after a while', (t) =>
+test('20 clients that do not read: data is computed once for all, at most one message is kept for each, and each is cut off', (t) =>
   overviewForDeafReaders(t, 20));

@@ -16,7 +16,7 @@ interface Overview {
   journal: { bytes: number; free_bytes: number };
 }
 
-test('the overview tells what runs and what failed, at once and when it changes', async (t) => {
+test('the overview shows what runs and what failed, at once and after changes', async (t) => {
   const { server, console } = await startConsole(t);
   const headers = await console.session();
   const reader = await listen(t, console.url, headers);
@@ -40,7 +40,7 @@ test('the overview tells what runs and what failed, at once and when it changes'
   assert.match(String(head.headers['content-type']), /^text\/event-stream/);
 });
 
-test('who is logged out hears nothing more', async (t) => {
+test('a live stream ends with the logout', async (t) => {
   const { console } = await startConsole(t);
   const headers = await console.session();
   const reader = await listen(t, console.url, headers);

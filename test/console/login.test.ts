@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole, viewerPassword } from '../support/console.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 
-test('a login gives a session; a logout ends it; Basic does without', async (t) => {
+test('a login starts a session; a logout ends it; Basic needs none', async (t) => {
   const { console } = await startConsole(t);
   const reply = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers: { origin: console.url } });
   assert.deepEqual([reply.status, reply.json()], [200, { name: 'olga', role: 'operator' }]);
@@ -18,7 +18,7 @@ test('a login gives a session; a logout ends it; Basic does without', async (t) 
   assert.match(String((await console.get('/api/me', { user: 'vera:wrong' })).headers['www-authenticate']), /^Basic /);
 });
 
-test('who is no administrator is let in nowhere: no account for files, no session of a file service', async (t) => {
+test('only administrators are let in: no file accounts, no sessions of a file service', async (t) => {
   const { server, console } = await startConsole(t);
   const login = await console.post('/api/login', { username: 'alice', password: testPassword });
   assert.deepEqual([login.status, login.json<{ errors: [{ code: string }] }>().errors[0].code], [401, 'unauthorized']);
@@ -30,11 +30,11 @@ test('who is no administrator is let in nowhere: no account for files, no sessio
     { cookie: `SVC_HTTP_SESSION=${session}` },
   ])
     assert.equal((await console.get('/api/overview', { headers })).status, 401);
-  // Nor is an administrator let in to the files.
+  // Administrators are not let in to the files either.
   assert.equal((await server.get('/home/', asOperator)).status, 401);
 });
 
-test('each login is event 20190, with who and how', async (t) => {
+test('each login is event 20190, with name and method', async (t) => {
   const { server, console } = await startConsole(t);
   await console.session();
   await console.session('vera', viewerPassword);

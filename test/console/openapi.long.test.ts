@@ -21,7 +21,7 @@ const credentials = { username: 'olga', password: operatorPassword };
 const asJson = { 'content-type': 'application/json' };
 const foreign = { origin: 'https://evil.example' };
 
-test('the description is valid OpenAPI 3.0.3 and complete in its references', async (t) => {
+test('the description is valid OpenAPI 3.0.3, and all its references exist', async (t) => {
   const { console } = await startConsole(t);
   const { text } = await console.get('/api/openapi.json');
   const document = JSON.parse(text);
@@ -34,7 +34,7 @@ test('the description is valid OpenAPI 3.0.3 and complete in its references', as
   assert.equal(new Set(ids).size, ids.length);
 });
 
-/** Sends a request, holds its reply to the document, and with success the request, too. `path`: of the document. */
+/** Sends a request, validates its reply and, on success, the request against the document. `path`: path in the document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
@@ -53,7 +53,7 @@ function exerciseOf(console: ConsoleClient, contract: Contract): Exercise {
 
 const withBody = (body: unknown, options: TestRequest = asOperator): TestRequest => ({ ...options, body: JSON.stringify(body) });
 
-/** All operations: method, path of the document, a target that has nothing behind it. */
+/** Returns all operations: method, path of the document, and a target that does not exist. */
 function operationsOf(contract: Contract) {
   return contract.operations().map(([name, operation]) => {
     const [method = '', path = ''] = name.split(' ');
@@ -61,7 +61,7 @@ function operationsOf(contract: Contract) {
   });
 }
 
-test('every operation and status: live requests and replies are as described', async (t) => {
+test('every operation and status: live requests and replies conform to the description', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500, body: 'broken' }] });
   const second = await startReceiver(t);
   const slow = await startReceiver(t, { otherwise: { fault: 'hang' } });
@@ -73,7 +73,7 @@ test('every operation and status: live requests and replies are as described', a
     },
     inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
     group: { inspections: [[], ['/held-*', 'check']] },
-    // Both were due once in the last day; what the other tests of this file upload is there.
+    // Both were due once in the last day. The uploads of other tests of this file are there.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
       missing: { path: '/never', every: '1d' },
@@ -89,7 +89,7 @@ test('every operation and status: live requests and replies are as described', a
   await reviews(server, send);
   await configuration(t, contract, send);
   await tooMuch(server, console, contract, send);
-  // The others need a disk of their own, below.
+  // The others need their own disk, below.
   assert.deepEqual(
     contract.unseen().filter((name) => !name.endsWith(' 507')),
     [],
@@ -97,14 +97,14 @@ test('every operation and status: live requests and replies are as described', a
   );
 });
 
-test('a journal that cannot record what is changed: 507', async (t) => {
+test('a journal that cannot record a change: 507', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const { console } = await startConsole(t, { server: { data_folder_path: join(disk, 'data') } });
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
   fillDisk(join(disk, 'filler'));
-  // Until what is set aside for changes under way is needed.
+  // Until the space reserved for running changes is needed.
   for (let login = 0; login < 20; login++) await console.get('/api/me', { user: `olga:wrong-${login}` });
   for (const { method, path, target, operation } of operationsOf(contract))
     if (507 in operation.responses) await send(method, path, target, 507);
@@ -112,7 +112,7 @@ test('a journal that cannot record what is changed: 507', async (t) => {
   assert.deepEqual(unseen, []);
 });
 
-/** What is refused whatever is asked for. */
+/** Sends requests that are refused by every operation. */
 async function refusals(t: TestContext, contract: Contract, send: Exercise) {
   const { console: banning } = await startConsole(t, { server: { security_policy: { ban_after_failures: 1 } } });
   await banning.get('/api/me', { user: 'olga:wrong' });
@@ -128,7 +128,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
-      // Little more than may be: what is not read any more is cut off.
+      // Slightly above the limit: the service closes the connection if it does not read a body.
       const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
@@ -153,7 +153,7 @@ async function logins(server: TestServer, send: Exercise) {
   await send('GET', '/api/me', '/api/me', 401, { headers });
 }
 
-/** What reviewers do with held uploads. */
+/** Sends the requests of reviewers about held uploads. */
 async function reviews(server: TestServer, send: Exercise) {
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) {
@@ -170,7 +170,7 @@ async function reviews(server: TestServer, send: Exercise) {
     await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));
 }
 
-/** What can be looked at. */
+/** Sends the requests that only read. */
 async function lookups(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   await server.put('/home/a.txt', 'x');
   await server.login();
@@ -209,7 +209,7 @@ async function lookups(server: TestServer, console: ConsoleClient, contract: Con
   }
 }
 
-/** The head of a reply that does not end. */
+/** Returns the head of an endless reply. */
 function headOf(console: ConsoleClient, target: string): Promise<TestReply> {
   const headers = { authorization: `Basic ${Buffer.from(asViewer.user).toString('base64')}` };
   return new Promise((resolve, reject) => {
@@ -222,7 +222,7 @@ function headOf(console: ConsoleClient, target: string): Promise<TestReply> {
   });
 }
 
-/** What can be done. */
+/** Sends the requests that change something. */
 async function actions(send: Exercise) {
   const handlers = (await send('GET', '/api/handlers', '/api/handlers', 200)).json<{ handlers: { suspended_urls: { url: string }[] }[] }>();
   const [suspended] = handlers.handlers.flatMap(({ suspended_urls }) => suspended_urls);
@@ -281,7 +281,7 @@ async function actions(send: Exercise) {
   await send('POST', '/api/auth-test', '/api/auth-test', 200, withBody(known));
 }
 
-/** The configuration's file, of a server that has one and of one that has none. */
+/** Sends requests about the configuration to a server with a file and to one without. */
 async function configuration(t: TestContext, contract: Contract, send: Exercise) {
   const folder = temporaryFolder(t);
   await writeConfig(folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
@@ -300,7 +300,7 @@ async function configuration(t: TestContext, contract: Contract, send: Exercise)
   await reload(send);
 }
 
-/** What is refused because too much of it runs or waits. */
+/** Sends more requests than may run or wait. */
 async function tooMuch(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   const slowly = withBody({ filter: { id: ['40017'] }, handlers: ['slow'], force: true });
   const { id } = (await send('POST', '/api/replays', '/api/replays', 202, slowly)).json<Named>();
@@ -308,7 +308,7 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
   await send('POST', '/api/replays', '/api/replays', 429, slowly);
   await send('DELETE', '/api/replays/{id}', `/api/replays/${id}`, 204);
 
-  // Searches that take a while: of all that come at once some wait, and the others are refused.
+  // Slow searches: of many concurrent ones some wait, and the others are refused.
   const path = join(server.folder, 'data/journal/events-00000001.ndjson');
   const [line = ''] = readFileSync(path, 'utf8').split('\n');
   appendFileSync(path, `${line.replace('"message":"', `"message":"${'x'.repeat(100_000)}`)}\n`.repeat(200));
@@ -321,11 +321,11 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
     await refusedOnce(contract, of, () => Promise.all(Array.from({ length: 60 }, () => console.get(target, { headers }))));
   const tested = { username: 'bob', password: 'marker-Slow-1' };
   const tests = Array.from({ length: 12 }, () => console.post('/api/auth-test', tested, asOperator));
-  // Those that were taken on end with the server.
+  // Those that were accepted end with the server.
   contract.check('POST', '/api/auth-test', await Promise.any(tests));
 }
 
-/** Asks until something was refused with 503. */
+/** Sends requests until one is refused with 503. */
 async function refusedOnce(contract: Contract, path: string, ask: () => Promise<TestReply[]>) {
   for (let attempt = 0; attempt < 10; attempt++) {
     const refused = (await ask()).find(({ status }) => status === 503);

@@ -23,7 +23,7 @@ interface Shown {
 
 const overviewOf = async (console: ConsoleClient) => (await console.get('/api/overview', asViewer)).json<Shown>();
 
-test('of a method of authentication is told why it does not run, and what of it fails, until that is mended', async (t) => {
+test('an authentication method shows why it does not run, and its failures, until the fault is repaired', async (t) => {
   let status = 401;
   const endpoint = createServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
   t.after(() => endpoint.close());
@@ -64,7 +64,7 @@ test('of a method of authentication is told why it does not run, and what of it 
   assert.deepEqual((await reasons()).good, ['running', ''], 'it works again');
 });
 
-test('while the data folder is away the overview shows all but what its disk tells', async (t) => {
+test('while the data folder is absent, the overview shows everything except the figures of its disk', async (t) => {
   const { server, console } = await startConsole(t);
   const contract = await console.contract();
   const [folder, away] = [join(server.folder, 'data'), join(server.folder, 'away')];
@@ -78,7 +78,7 @@ test('while the data folder is away the overview shows all but what its disk tel
   assert.equal(services.length, 2);
 });
 
-test('errors of one moment keep their order, those of one kind are counted together', () => {
+test('errors of one moment keep their order, and those of one kind are counted together', () => {
   const errorAt = (time: string, uuid: string, kind = uuid) => ({
     ...{ time, uuid, kind, id: '40000', message: '', node: 'n', count: 1, first: time },
   });
@@ -92,10 +92,10 @@ test('errors of one moment keep their order, those of one kind are counted toget
   assert.deepEqual(newestErrors([[a, b, c], [later]]), [b, c, { ...later, count: 4, first: a.first }]);
 });
 
-test('after a restart the overview has the errors of before, the newest first, and each once', async (t) => {
+test('after a restart the overview has the earlier errors, the newest first, and each once', async (t) => {
   const { server, console } = await startConsole(t);
   for (let count = 0; count < 3; count++) await server.get('/home/', { user: 'alice:wrong-Word-1' });
-  // Of those of one millisecond any may be first.
+  // Events of the same millisecond can have any order.
   const errorsOf = async (from: ConsoleClient) => {
     const { errors } = await overviewOf(from);
     const times = errors.map(({ time }) => time);
@@ -120,12 +120,12 @@ test('after a restart the overview has the errors of before, the newest first, a
   assert.deepEqual(new Set(after.map(({ first }) => first)), new Set(before.map(({ first }) => first)));
 });
 
-test('the requests of the charts are those of HTTP and SFTP', async (t) => {
+test('the requests in the charts are those of HTTP and SFTP', async (t) => {
   const hostKey = join(temporaryFolder(t), 'host_key');
   writeFileSync(hostKey, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   const web = { type: 'http', port: 0 };
   const services = { web, sftp: { type: 'ssh', port: 0, host_key_paths: [hostKey] } };
-  // A sample each tenth of a second.
+  // A sample every tenth of a second.
   const quick: Clock = { ...systemClock, every: (periodMs, action) => systemClock.every(periodMs / 100, action) };
   const { server, console } = await startConsole(t, { services }, {}, quick);
   const requests = async () =>
@@ -141,6 +141,6 @@ test('the requests of the charts are those of HTTP and SFTP', async (t) => {
   await sftp.close(handle);
   client.end();
   await ended;
-  // Beside these, INIT is no request.
+  // INIT does not count as a request.
   await until('SFTP is counted', async () => (await requests()) === 13);
 });

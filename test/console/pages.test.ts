@@ -5,7 +5,7 @@ import { startConsole } from '../support/console.ts';
 
 const gzip = { 'accept-encoding': 'gzip' };
 
-test('the page is the same for everybody, runs no code but its own, and is kept nowhere', async (t) => {
+test('the page is the same for all users, runs only its own scripts, and is not cached', async (t) => {
   const { console } = await startConsole(t);
   const page = await console.get('/');
   assert.deepEqual(
@@ -21,7 +21,7 @@ test('the page is the same for everybody, runs no code but its own, and is kept 
   assert.equal(page.headers['x-frame-options'], 'DENY');
 });
 
-test('browsers get the page at an address that does not exist, which then leads on; programs get JSON', async (t) => {
+test('browsers get the page at an unknown address, and the page leads on; programs get JSON', async (t) => {
   const { console } = await startConsole(t);
   const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
   for (const [path, headers, type] of [
@@ -41,7 +41,7 @@ test('browsers get the page at an address that does not exist, which then leads 
   );
 });
 
-test('the page is in the language that is asked for or was chosen, in the colours that were chosen', async (t) => {
+test('the page has the language that was requested or chosen, and the chosen colours', async (t) => {
   const { console } = await startConsole(t);
   const french = await console.get('/', { headers: { 'accept-language': 'fr-CH' } });
   assert.match(french.text, /<html lang="fr"/);
@@ -50,7 +50,7 @@ test('the page is in the language that is asked for or was chosen, in the colour
   assert.match(String(chosen.headers.vary), /accept-language, cookie/);
 });
 
-test('what the page loads at first takes under 40 kB compressed in each language, with 2 kB to spare; its files never change', async (t) => {
+test('the first load takes under 40 kB compressed in each language, with 2 kB to spare; its files never change', async (t) => {
   const { console } = await startConsole(t);
   for (const language of ['en', 'de', 'fr', 'es']) {
     const page = await console.get('/', { headers: { 'accept-language': language } });

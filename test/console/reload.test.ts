@@ -15,7 +15,7 @@ import { hasProgram } from '../support/requires.ts';
 import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
-test('a reload: who is no administrator as before any more is logged out, the others stay', async (t) => {
+test('a reload logs out every administrator whose account or role changed, and nobody else', async (t) => {
   const { server, console } = await startConsole(t);
   const port = console.port;
   const [olga, vera] = [await console.session(), await console.session('vera', asViewer.user.slice(5))];
@@ -58,7 +58,7 @@ test('a reload: who is no administrator as before any more is logged out, the ot
   assert.equal(await statusOf(again), 401, 'removed');
 });
 
-test('who was taken away while the password was checked listens to nothing', async (t) => {
+test('an administrator who was removed while the password was checked gets no live stream', async (t) => {
   const [outgoing] = await deafReaders(t, 1);
   const administrator = { name: 'olga', role: 'viewer', stamp: '' } as const;
   const streams = new EventStreams(new ManualClock(), { onBeat: () => true, isInForce: () => false });
@@ -66,7 +66,7 @@ test('who was taken away while the password was checked listens to nothing', asy
   streams.close();
 });
 
-test('over TLS the cookie is Secure; with a client CA nobody without a certificate connects; a reload that cannot be is none', async (t) => {
+test('over TLS the cookie is Secure; a client CA refuses clients without a certificate; an impossible reload changes nothing', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert, keyPath, certPath } = selfSigned(t);
   const tls = { tls_certificate_path: certPath, tls_key_path: keyPath };

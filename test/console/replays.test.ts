@@ -4,10 +4,10 @@ import { cancelWhileSending } from '../support/cancelled-replay.ts';
 import { asOperator, startConsole } from '../support/console.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
-test('a replay of 500 is cancelled while it sends: what was delivered is recorded, and the rest is not sent', (t) =>
+test('a replay of 500 events is cancelled while it sends: delivered ones are recorded, and the rest is not sent', (t) =>
   cancelWhileSending(t, 500));
 
-test('a replay tells how many requests go to how many handlers, and stops after so many failures in a row as was asked', async (t) => {
+test('a replay shows its number of requests and handlers, and stops after the chosen number of failures in a row', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const handler = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 };
   const { server, console } = await startConsole(t, { event_handlers: { one: handler, two: { ...handler, batch_size: 4 } } });

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { createConsoleApp } from '../../src/console/console-app.ts';
 import { asOperator, asViewer, startConsole, viewerPassword } from '../support/console.ts';
 
-/** For everybody: who has no role yet needs none. */
+/** These need no role, because they come before the login. */
 const forEverybody = ['/api/login', '/api/login/link', '/api/logout'];
 
-test('nothing is answered that the document does not describe, and nothing of it changes for a viewer or for another origin', async (t) => {
+test('every answered operation is in the document, and no change is possible for a viewer or for another origin', async (t) => {
   const { server, console } = await startConsole(t);
   const operations = (await console.contract()).operations().map(([name]) => name.split(' ') as [method: string, path: string]);
   const described = operations.map(([method, path]) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);

@@ -8,7 +8,7 @@ import { asOperator, asViewer, ConsoleClient, consoleService, cookieOf } from '.
 import { testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('svc serve --console: the printed link logs in; figures and bans are those of all services', async (t) => {
+test('svc serve --console: the printed link logs in; figures and bans cover all services', async (t) => {
   const server = start(t, ['serve', '--port', '0', '--console', '0', '--user', 'bob:pass-Word-77'], {
     cwd: temporaryFolder(t),
   });
@@ -50,7 +50,7 @@ test('svc serve --console: the printed link logs in; figures and bans are those 
   assert.equal((await server.ended).code, 0);
 });
 
-test('a configuration from stdin is no file: it runs, and there is nothing to check or to read again', async (t) => {
+test('a configuration from stdin has no file, so it cannot be checked or reloaded', async (t) => {
   const folder = temporaryFolder(t);
   const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
   mkdirSync(join(folder, 'home'));

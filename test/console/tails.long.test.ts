@@ -12,22 +12,22 @@ import { temporaryFolder } from '../support/temp.ts';
 const readers = 940;
 const deafReaders = 60;
 
-/** Most that is kept for one who does not read, and room for what 1,000 connections and their events take, in MiB. */
+/** Memory in MiB: the maximum kept for a client that does not read, and room for 1,000 connections and their events. */
 const keptForOneMiB = 1;
 const roomMiB = 200;
 
-/** Numbers of UUIDs, in the order in which they were first heard: a text for each that each was told would be gigabytes. */
+/** Numbers of the UUIDs in the order of their first arrival. Storing the texts for each client would need gigabytes. */
 const numbers = new Map<string, number>();
 
 function numberOf(uuid: string): number {
   const known = numbers.get(uuid);
   if (known !== undefined) return known;
-  // A part of a text keeps the whole of it.
+  // A substring would keep the whole text in memory.
   numbers.set(Buffer.from(uuid).toString(), numbers.size);
   return numbers.size - 1;
 }
 
-/** One who follows, and the numbers of the UUIDs that were told. */
+/** A follower, and the numbers of the UUIDs that it received. */
 interface Follower {
   incoming: IncomingMessage;
   told: number[];
@@ -76,12 +76,12 @@ async function startProcess(t: TestContext) {
   };
 }
 
-/** Waits for as long as it takes; the test's own limit is the end of it. */
+/** Waits until the condition holds. The limit of the test ends the wait. */
 async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-test('1,000 live tails: who reads hears every event once and in order, beside some who do not, and memory is bounded', {
+test('1,000 live tails: readers get every event once and in order, beside some that do not read, in bounded memory', {
   timeout: 300_000,
 }, async (t) => {
   const { client, console, rssMiB, uuids } = await startProcess(t);

@@ -15,7 +15,7 @@ import { HeldClients, type Shown } from '../support/transfers.ts';
 
 const large = 64 * 1024 * 1024;
 
-test('the overview has transfers under way with speed and size, until they end, whatever their end', async (t) => {
+test('the overview lists running transfers with speed and size until they end in any way', async (t) => {
   const { server, console } = await startConsole(t);
   for (const name of ['large', 'folder/large']) {
     mkdirSync(join(server.home, 'folder'), { recursive: true });
@@ -80,7 +80,7 @@ test('the overview has transfers under way with speed and size, until they end, 
   await until('it is dropped', async () => (await transfers()).length === 0);
 });
 
-test('a small file that waits for its client is under way, too', whereFilesAreKept, async (t) => {
+test('a small file whose client has not read it yet is listed, too', whereFilesAreKept, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { certPath, keyPath, cert } = selfSigned(t);
   const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };

@@ -47,7 +47,7 @@ test('concurrent upkeeps remove each item once', async (t) => {
   assert.deepEqual(readdirSync(files.folder), []);
 });
 
-test('a removal that a killed process began is finished with one event; unfinished deletions and replacements are not in the trash', async (t) => {
+test('after a kill, a begun removal is finished with one event; unfinished deletions and replacements are not in the trash', async (t) => {
   const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
   const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
   const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);

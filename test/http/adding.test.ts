@@ -8,7 +8,7 @@ import { startServer, type TestConfig, type TestServer } from '../support/server
 
 const adding = ['allow-create-file', 'allow-read', 'allow-list'];
 
-/** A server whose account adds files to `/in` and does everything elsewhere. */
+/** Starts a server whose account may only add files in `/in`, and may do everything elsewhere. */
 function startAdding(t: TestContext, account: TestConfig['account'] = {}, keywords = adding): Promise<TestServer> {
   return startServer(t, { account: { permissions: [['allow-full-control'], ['/in/*', ...keywords]], ...account } });
 }
@@ -34,8 +34,8 @@ async function pass(server: TestServer, door: string): Promise<TestReply> {
 const contents = (home: string) =>
   Object.fromEntries(readdirSync(join(home, 'in')).map((name) => [name, readFileSync(join(home, 'in', name), 'utf8')]));
 
-test('allow-create-file: every door makes a new file, and none touches one that is there', async (t) => {
-  // MOVE asks for allow-rename instead.
+test('allow-create-file: every interface creates a new file, and none changes an existing one', async (t) => {
+  // MOVE needs allow-rename instead.
   const server = await startAdding(t, {}, [...adding, 'allow-rename']);
   for (const door of Object.keys(httpDoors)) {
     plant(server.home, false);
@@ -49,7 +49,7 @@ test('allow-create-file: every door makes a new file, and none touches one that 
   }
 });
 
-test('allow-create-file: a file that appears while an upload is under way stays, whichever door', async (t) => {
+test('allow-create-file: a file that appears during an upload stays, over every interface', async (t) => {
   const server = await startAdding(t);
   const doors = ['draft, PUT', 'tus, path'] as const;
   for (const door of doors) {
@@ -63,7 +63,7 @@ test('allow-create-file: a file that appears while an upload is under way stays,
   }
 });
 
-test('allow-create-file: a link, also one that leads nowhere, takes its name', async (t) => {
+test('allow-create-file: a link, even a broken one, occupies its name', async (t) => {
   const server = await startAdding(t);
   for (const target of ['nowhere', '../spare', '/etc/hostname']) {
     plant(server.home, false);
@@ -87,7 +87,7 @@ test('allow-create-file: the refusal comes before the body, and its event says w
   assert.equal(failed[0]?.data.path, '/in/a.csv');
 });
 
-test('allow-create-file grants nothing else: no deletion, no renaming, no LOCK, no change of what is there', async (t) => {
+test('allow-create-file grants nothing else: no deletion, no renaming, no LOCK, no change of existing items', async (t) => {
   const server = await startServer(t, {
     account: { permissions: [['allow-create-file']] },
     service: { webdav_compatibility: true },
@@ -109,7 +109,7 @@ test('allow-create-file grants nothing else: no deletion, no renaming, no LOCK, 
   assert.deepEqual(readdirSync(server.home).sort(), ['a.csv', 'c.csv']);
 });
 
-test('allow-create-file: of many that want one name at once exactly one gets it, and the others leave nothing', async (t) => {
+test('allow-create-file: of many concurrent uploads to one name exactly one succeeds, and the others leave nothing', async (t) => {
   const server = await startAdding(t);
   for (let round = 0; round < 10; round++) {
     plant(server.home, false);
@@ -122,7 +122,7 @@ test('allow-create-file: of many that want one name at once exactly one gets it,
   }
 });
 
-test('on_name_taken: number: uploads get a free name, which the reply and the event say; COPY and MOVE do not', async (t) => {
+test('on_name_taken: number: uploads get a free name, which the reply and the event contain; COPY and MOVE do not', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' }, [...adding, 'allow-rename']);
   for (const door of Object.keys(httpDoors)) {
     plant(server.home);
@@ -143,14 +143,14 @@ test('on_name_taken: number: uploads get a free name, which the reply and the ev
   assert.equal(put.headers.location, '/home/in/a%20(2).csv');
 });
 
-test('on_name_taken: number: a form says each name in its results', async (t) => {
+test('on_name_taken: number: the results of a form contain each name', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' });
   plant(server.home);
   const reply = await form(server, at, { action: 'upload-file' }, 'a.csv');
   assert.deepEqual([reply.status, JSON.parse(reply.text)], [201, { results: [{ target: 'a (2).csv' }] }]);
 });
 
-test('on_name_taken: number: of many at once each gets a name of its own; long names stay short enough', async (t) => {
+test('on_name_taken: number: many concurrent uploads get different names; long names stay short enough', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' });
   plant(server.home);
   const texts = Array.from({ length: 12 }, (_, index) => `from ${index}`);
@@ -165,7 +165,7 @@ test('on_name_taken: number: of many at once each gets a name of its own; long n
   assert.ok(names.every((name) => Buffer.byteLength(name) <= 255 && name.endsWith('.csv')));
 });
 
-test('on_name_taken: number takes no name that its rules do not let be made, and a condition comes first', async (t) => {
+test('on_name_taken: number respects the rules for new names, and a condition is checked first', async (t) => {
   const permissions = [['allow-list'], ['/in/a.csv', 'allow-create-file', 'allow-list']];
   const server = await startServer(t, { account: { permissions, on_name_taken: 'number' } });
   plant(server.home);
@@ -176,7 +176,7 @@ test('on_name_taken: number takes no name that its rules do not let be made, and
   for (const { home } of [server, wide]) assert.deepEqual(contents(home), { 'a.csv': 'old' });
 });
 
-test('the page says that files can only be added and for how long they stay, and its script is told not to offer more', async (t) => {
+test('the page says that files can only be added and how long they stay, and its script offers nothing else', async (t) => {
   const html = { headers: { accept: 'text/html' } };
   const pageOf = async (account: TestConfig['account']) => {
     const server = await startAdding(t, account);

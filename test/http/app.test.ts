@@ -14,7 +14,7 @@ interface Request {
   body?: string;
 }
 
-/** An app whose service has the default options, no accounts and no files, asked by Hono's `app.request`: no server, no socket. */
+/** Makes an app with default options, no accounts and no files, called with `app.request` of Hono: no server, no socket. */
 function startApp() {
   const app = createApp();
   const events: EventDraft[] = [];
@@ -79,7 +79,7 @@ test('redirects keep the query, and the method where it matters', async () => {
   assert.deepEqual(await asked('PUT', '/home'), [307, '/home/']);
 });
 
-test('what there is not, what is not allowed, what is no target: the errors body, with its event', async () => {
+test('missing items, forbidden requests and invalid targets get the body of errors, with its event', async () => {
   const { ask, events } = startApp();
   const asked = async (target: string, method = 'GET') => {
     const reply = await ask(target, { method });
@@ -95,14 +95,14 @@ test('what there is not, what is not allowed, what is no target: the errors body
   );
 });
 
-test('OPTIONS describes a path before anybody has signed in', async () => {
+test('OPTIONS describes a path even without a login', async () => {
   const { ask } = startApp();
   const reply = await ask('/home/a', { method: 'OPTIONS' });
   assert.deepEqual([reply.status, reply.headers.get('dav'), reply.headers.get('server-path')], [204, '1', '/a']);
   assert.equal(reply.headers.get('allow'), 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, COPY, MOVE');
 });
 
-test('who has not signed in: scripts get 401, browsers the login page', async () => {
+test('without a login, scripts get 401 and browsers the login page', async () => {
   const { ask, events } = startApp();
   const script = await ask('/home/a', { headers: { 'x-requested-with': 'fetch' } });
   assert.deepEqual([script.status, script.headers.get('www-authenticate')], [401, 'session']);
@@ -114,7 +114,7 @@ test('who has not signed in: scripts get 401, browsers the login page', async ()
   );
 });
 
-test('a small body is read, and another origin is refused before', async () => {
+test('a small body is read, and another origin is refused before that', async () => {
   const { ask } = startApp();
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
   const choice = { method: 'POST', body: 'theme=dark&next=/home/x/' };

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const html = { accept: 'text/html' };
 
-test('title, logo, footer and colours are shown, harmlessly', async (t) => {
+test('title, logo, footer and colours are shown, and cannot inject anything', async (t) => {
   const folder = temporaryFolder(t);
   const logo = join(folder, 'logo.svg');
   writeFileSync(logo, '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
@@ -35,7 +35,7 @@ test('title, logo, footer and colours are shown, harmlessly', async (t) => {
   assert.match(String(image.headers['content-security-policy']), /^sandbox; default-src 'none'/, 'opened by itself it runs nothing');
 });
 
-test('without appearance there is no logo and no style of its own', async (t) => {
+test('without appearance there is no logo and no extra style', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.get('/__svc__/logo', { user: null })).status, 404);
   assert.doesNotMatch((await server.get('/home/', { headers: html })).text, /appearance\.css|<footer>/);

@@ -52,7 +52,7 @@ test('no encoding of a path leaves the home folder', async (t) => {
   assert.deepEqual(readdirSync(server.folder).sort(), ['data', 'home', 'outside.txt']);
 });
 
-test('bad percent codes, UTF-8, NUL, targets', async (t) => {
+test('invalid percent-encoding, UTF-8, NUL, targets', async (t) => {
   const server = await startServer(t);
   const cases: [string, number][] = [
     ['/home/%', 400],
@@ -91,7 +91,7 @@ test('bad percent codes, UTF-8, NUL, targets', async (t) => {
   assert.equal(statusOf(await server.raw('GET /home/ü HTTP/1.1\r\nHost: x\r\n\r\n')), 400, 'a target is ASCII (RFC 9112 §3.2)');
 });
 
-test('garbage on the wire is answered and the server goes on', async (t) => {
+test('garbage on the wire is answered, and the server continues', async (t) => {
   const server = await startServer(t);
   const cases: [string, number][] = [
     ['\x16\x03\x01\x02\x00garbage\r\n\r\n', 400],
@@ -117,7 +117,7 @@ test('garbage on the wire is answered and the server goes on', async (t) => {
   assert.equal((await server.eventIds()).includes(40003), false);
 });
 
-test('a request that is refused before it is parsed gets the errors body and the usual headers', async (t) => {
+test('a request that is refused before it is parsed gets the body of errors and the usual headers', async (t) => {
   const server = await startServer(t);
   const cases: [string, number, string][] = [
     ['GET /home/ HTTP/1.1\r\n\r\n', 400, 'The Host header is missing.'],
@@ -151,13 +151,13 @@ test('Expect: 100-continue: a refused request is answered before its body', asyn
   assert.match(await put(`${basic}\r\nContent-Length: 5`), /^HTTP\/1\.1 100 Continue/);
 });
 
-test('a refused body that goes on and on does not keep the reply from the client', async (t) => {
+test('an endless refused body does not delay the reply', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1000 } });
   const reply = await server.put('/home/a', Buffer.alloc(20 * 1024 * 1024));
   assert.equal(reply.status, 413);
 });
 
-test('a client that disappears in the middle leaves the old file and no debris', async (t) => {
+test('a client that disappears during an upload leaves the old file and no debris', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'old');
   for (const body of ['x'.repeat(1000), 'x'.repeat(3_000_000)]) {

@@ -7,7 +7,7 @@ import { Exchange, type HttpService } from '../../src/http/request/exchange.ts';
 
 type Options = NonNullable<Parameters<typeof sendChunks>[3]>;
 
-/** Answers each request with chunks; `made` tells which of them were made. */
+/** Answers each request with chunks; `made` lists those that were made. */
 async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGenerator<string>, options?: Options) {
   const made: string[] = [];
   const failed: unknown[] = [];
@@ -39,7 +39,7 @@ async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGen
   return { url: `http://127.0.0.1:${port}/`, made, failed };
 }
 
-/** Something that happens when the test says so. */
+/** An event that the test triggers. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ function gate() {
 }
 
 for (const coding of ['identity', 'gzip']) {
-  test(`a reply that starts after no chunk, or one, has its status before the next is made: ${coding}`, async (t) => {
+  test(`a reply that starts after at most one chunk sends its status before the next chunk is made: ${coding}`, async (t) => {
     for (const startsAfter of [0, 1] as const) {
       const next = gate();
       const { url, made } = await startReplies(
@@ -71,7 +71,7 @@ for (const coding of ['identity', 'gzip']) {
   });
 }
 
-test('else two chunks are made first: a body of one has its length, and a fault of the second its status', async (t) => {
+test('otherwise two chunks are made first: a body of one chunk has its length, and an error in the second its status', async (t) => {
   const one = await startReplies(t, async function* () {
     yield 'whole';
   });

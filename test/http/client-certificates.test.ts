@@ -13,7 +13,7 @@ import { visit } from '../support/tls-visit.ts';
 
 const forClients = 'extendedKeyUsage=clientAuth';
 
-/** An authority `ca`, a certificate of the server, and one of alice. */
+/** Makes an authority `ca`, a certificate of the server, and one of alice. */
 function certificates(t: TestContext) {
   const folder = temporaryFolder(t);
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
@@ -32,7 +32,7 @@ function certificates(t: TestContext) {
   return { folder, path, read, pair, web };
 }
 
-/** Signs with the key and certificate of somebody who is no authority, or with other arguments of `openssl x509`. */
+/** Signs with a key and certificate that is not an authority, or with other arguments of `openssl x509`. */
 function sign(folder: string, name: string, subject: string, extension: string, ...args: string[]): void {
   writeFileSync(join(folder, `${name}.ext`), extension);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`];
@@ -40,7 +40,7 @@ function sign(folder: string, name: string, subject: string, extension: string, 
   openssl(folder, 'x509', '-req', '-in', `${name}.csr`, '-CAcreateserial', '-out', `${name}.crt`, '-extfile', `${name}.ext`, ...args);
 }
 
-test('only a certificate for clients, in force, of the authority itself, with one common name that is a name, lets anybody in', async (t) => {
+test('only a valid client certificate that the authority itself signed, with one valid common name, logs in', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { folder, read, pair, web } = certificates(t);
   const ofCa = ['-CA', 'ca.crt', '-CAkey', 'ca.key'];
@@ -72,14 +72,14 @@ test('only a certificate for clients, in force, of the authority itself, with on
   await assert.rejects(visit(server.url, stolen), 'without its key a certificate is nothing');
 });
 
-/** Asks on an open connection. @returns the status */
+/** Sends a request on an open connection. @returns the status */
 async function askOn(socket: TLSSocket): Promise<number> {
   socket.write('GET /home/ HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n');
   const [reply] = (await once(socket, 'data')) as [Buffer];
   return Number(reply.toString('latin1', 9, 12));
 }
 
-test('an authority whose file is replaced in place is trusted no more after a reload of the same options: open connections and tickets, too', async (t) => {
+test('after a reload, an authority whose file was replaced is not trusted, even on open connections and in tickets', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { folder, path, pair, web, read } = certificates(t);
   const account = { certificates: [read('alice.crt').toString()] };
@@ -97,7 +97,7 @@ test('an authority whose file is replaced in place is trusted no more after a re
   assert.deepEqual([(await visit(server.url, pair('alice'))).status, (await visit(server.url, { session })).status], [401, 401]);
 });
 
-test("a certificate that is the account's no more is out at once: its download is cut, and its connection has no rights", async (t) => {
+test('when a certificate no longer belongs to the account, its download is cut and its connection loses its rights', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { pair, web, read } = certificates(t);
   const account = { certificates: [read('alice.crt').toString()] };

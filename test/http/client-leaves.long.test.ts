@@ -4,8 +4,8 @@ import { hasProgram } from '../support/requires.ts';
 
 const options = { timeout: 240_000 };
 
-test('a client that leaves, at 36 moments of every request: nothing stays', options, (t) => leaveAtAllMoments(t, 5));
+test('a client that leaves at 36 moments of every request leaves nothing open', options, (t) => leaveAtAllMoments(t, 5));
 
-test('a client that leaves a stream of HTTP/2, at 18 moments of every request: nothing stays either', options, (t) =>
+test('a client that leaves an HTTP/2 stream at 18 moments of every request leaves nothing open', options, (t) =>
   hasProgram(t, 'openssl') ? leaveStreamsAtAllMoments(t, 10) : undefined,
 );

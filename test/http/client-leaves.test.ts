@@ -20,15 +20,15 @@ async function rawConnection(server: TestServer, ca: string, session: string): P
 
 const options = { timeout: 240_000 };
 
-test('a client that leaves, at whatever moment: no descriptor, no temporary file stays, and every upload has its end', options, (t) =>
+test('after a client left at any moment, no descriptor or temporary file is left, and every upload has its end', options, (t) =>
   leaveAtAllMoments(t, 20),
 );
 
-test('a client that leaves a stream of HTTP/2: nothing stays either', options, (t) =>
+test('after a client left an HTTP/2 stream, nothing is left either', options, (t) =>
   hasProgram(t, 'openssl') ? leaveStreamsAtAllMoments(t, 45) : undefined,
 );
 
-test('an upload on a stream of HTTP/2 that is reset without an error code is not taken for a whole one', async (t) => {
+test('an upload on an HTTP/2 stream that is reset without an error code is not complete', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath } });
@@ -39,7 +39,7 @@ test('an upload on a stream of HTTP/2 that is reset without an error code is not
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('downloads on streams of HTTP/2 that are reset without an error code are closed, though the connection stays', async (t) => {
+test('downloads on HTTP/2 streams that are reset without an error code are closed, although the connection stays', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath } });
@@ -61,7 +61,7 @@ test('downloads on streams of HTTP/2 that are reset without an error code are cl
   connection.socket.destroy();
 });
 
-/** Sends a request, and reads no reply. @returns has the client leave */
+/** Sends a request without reading the reply. @returns a function that makes the client leave */
 function ask(server: TestServer, target: string, headers: string): () => void {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -70,11 +70,11 @@ function ask(server: TestServer, target: string, headers: string): () => void {
   return () => socket.destroy();
 }
 
-test('an archive whose client leaves while its members are looked up is given up', async (t) => {
+test('an archive whose client leaves while its members are looked up is abandoned', async (t) => {
   const server = await startServer(t);
   const events = async (id: number) => (await server.eventIds()).filter((other) => other === id).length;
   let folders = 0;
-  /** @returns whether the client left before the archive began, as the lookups took long enough */
+  /** Returns whether the client left before the archive began, that is, whether the lookups took long enough. */
   const leavesInTime = async (wanted: number): Promise<boolean> => {
     for (; folders < wanted; folders++) mkdirSync(join(server.home, `d${folders}`));
     const [begun, ended] = [await events(40016), await events(40041)];
@@ -87,7 +87,7 @@ test('an archive whose client leaves while its members are looked up is given up
   assert.fail('the archive was begun for a client that had left');
 });
 
-test('a digest whose client leaves while it is computed is given up', async (t) => {
+test('a digest whose client leaves while it is computed is abandoned', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'huge'), '');
   truncateSync(join(server.home, 'huge'), 200 * 2 ** 30);

@@ -14,7 +14,7 @@ async function startLarge(t: TestContext) {
   return server;
 }
 
-test('a page of 4,000 entries is small, and a tenth of that compressed', async (t) => {
+test('a page of 4,000 entries is small, and a tenth of that when compressed', async (t) => {
   const server = await startLarge(t);
   const page = await server.get('/home/?rows=all', { headers: { accept: 'text/html' } });
   assert.equal(page.text.match(/<tr data-size/g)?.length, 4000);
@@ -26,7 +26,7 @@ test('a page of 4,000 entries is small, and a tenth of that compressed', async (
   assert.ok(packed.body.length < page.body.length / 8, `${packed.body.length} of ${page.body.length} bytes`);
 });
 
-test('listings say the same compressed, and that they depend on Accept-Encoding', async (t) => {
+test('compressed listings have the same content, and all have Vary: Accept-Encoding', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   for (const name of ['a', 'b', 'ü']) writeFileSync(join(server.home, 'd', name), name);
@@ -45,7 +45,7 @@ test('listings say the same compressed, and that they depend on Accept-Encoding'
   assert.deepEqual([head.headers['content-encoding'], head.body.length], ['gzip', 0]);
 });
 
-test('gzip is for those who take it, and what another origin asks for is not compressed', async (t) => {
+test('gzip needs an Accept-Encoding that permits it, and cross-origin requests get no compression', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   const codingFor = async (headers: Record<string, string>) =>
@@ -59,7 +59,7 @@ test('gzip is for those who take it, and what another origin asks for is not com
     assert.equal(await codingFor({ ...gzip, 'sec-fetch-site': site }), undefined, site);
 });
 
-test("users' files, archives and replies with secrets are never compressed", async (t) => {
+test('files of users, archives and replies with secrets are never compressed', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.html'), 'x'.repeat(10_000));
   const login = { 'content-type': 'application/json', accept: 'application/json', ...gzip };
@@ -75,7 +75,7 @@ test("users' files, archives and replies with secrets are never compressed", asy
   );
 });
 
-test('script, style and the files of the API page are the same compressed; script and style take under 40 kB', async (t) => {
+test('compressed script, style and files of the API page have the same content; script and style take under 40 kB', async (t) => {
   const server = await startServer(t);
   const pages = [await server.get('/home/', { headers: { accept: 'text/html' } }), await server.get('/__svc__/openapi.html')];
   const [own = [], api = []] = pages.map((page) =>

@@ -43,7 +43,7 @@ test('conditional GET and HEAD: 304 and 412 as RFC 9110 §13', async (t) => {
   }
 });
 
-test('conditional PUT and DELETE protect from lost updates', async (t) => {
+test('conditional PUT and DELETE prevent lost updates', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.put('/home/a', 'one', { headers: { 'if-none-match': '*' } })).status, 201);
   assert.equal((await server.put('/home/a', 'two', { headers: { 'if-none-match': '*' } })).status, 412);
@@ -91,7 +91,7 @@ test('single ranges', async (t) => {
   assert.equal((await server.get('/home/a', { headers: { range: 'bytes=0-0', 'if-range': '"old"' } })).status, 200);
 });
 
-test('several ranges come as multipart/byteranges with an exact length', async (t) => {
+test('several ranges are sent as multipart/byteranges with an exact length', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), content);
   const reply = await server.get('/home/a.txt', { headers: { range: 'bytes=0-1, 10-12,-2' } });
@@ -107,7 +107,7 @@ test('several ranges come as multipart/byteranges with an exact length', async (
   assert.match(reply.text, /Content-Range: bytes 10-12\/26/);
 });
 
-test('range sets that only cost are ignored (CVE-2011-3192)', async (t) => {
+test('ranges that only cause work are ignored (CVE-2011-3192)', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), content);
   const overlapping = `bytes=${Array.from({ length: 40 }, (_, index) => `${index % 5}-`).join(',')}`;
@@ -152,7 +152,7 @@ test('an upload whose digest or length does not match is refused and leaves the 
   assert.deepEqual(await server.names('/home/'), ['a', 'b']);
 });
 
-test('Want-Repr-Digest brings the digest of the whole file', async (t) => {
+test('Want-Repr-Digest returns the digest of the whole file', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', content);
   const reply = await server.get('/home/a', { headers: { 'want-repr-digest': 'sha-256=10', range: 'bytes=0-0' } });
@@ -160,7 +160,7 @@ test('Want-Repr-Digest brings the digest of the whole file', async (t) => {
   assert.equal((await server.get('/home/a', { headers: { 'want-repr-digest': 'sha-256=0' } })).headers['repr-digest'], undefined);
 });
 
-test('?inline shows what is safe, and never HTML or SVG', async (t) => {
+test('?inline shows safe types, and never HTML or SVG', async (t) => {
   const server = await startServer(t);
   for (const [name, disposition, type] of [
     ['a.png', 'inline', 'image/png'],

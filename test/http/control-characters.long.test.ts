@@ -11,7 +11,7 @@ import { tree } from '../support/tree.ts';
 import { propfind } from '../support/webdav.ts';
 import { zipWith } from '../support/zips.ts';
 
-/** A server with both protocols, a folder `d` and a file `spare`. */
+/** Starts a server with HTTP and SFTP, a folder `d` and a file `spare`. */
 async function bothProtocols(t: TestContext, config: TestConfig = {}) {
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } };
   const server = await startServer(t, { ...config, services });
@@ -22,14 +22,14 @@ async function bothProtocols(t: TestContext, config: TestConfig = {}) {
   return { server, home: server.home, sftp };
 }
 
-/** U+0001 to U+001F and U+007F; no protocol gets NUL as far as a name. */
+/** U+0001 to U+001F and U+007F. No protocol accepts NUL in a name. */
 const controls = [...Array.from({ length: 31 }, (_, index) => index + 1), 0x7f].map((code) => String.fromCharCode(code));
 
 const nameWithControl = fc
   .tuple(fc.string({ minLength: 1, maxLength: 8 }), fc.constantFrom(...controls), fc.string({ minLength: 1, maxLength: 8 }))
   .map(([before, control, behind]) => `x${before}${control}${behind}x`.replace(/[/\\"\0]/g, '_'));
 
-test('no door makes a name with a control character: 400, an item of the 422, or FAILURE, and nothing has changed', async (t) => {
+test('no interface creates a name with a control character: 400, an item of the 422, or FAILURE, and nothing changed', async (t) => {
   const { server, home, sftp } = await bothProtocols(t);
   const before = tree(home);
   for (const control of controls)
@@ -38,7 +38,7 @@ test('no door makes a name with a control character: 400, an item of the 422, or
   await fc.assert(
     fc.asyncProperty(nameWithControl, fc.constantFrom('/', '/d'), async (name, folder) => {
       for (const [what, door] of Object.entries(doors)) {
-        // A line break ends a line of the form's own head.
+        // A line break would end the line in the head of the form's part.
         if (what === 'form, file' && /[\r\n]/.test(name)) continue;
         const { status, text } = await door(server, { folder, name });
         assert.equal(status, what.startsWith('command') ? 422 : 400, `${what}: ${text}`);
@@ -51,7 +51,7 @@ test('no door makes a name with a control character: 400, an item of the 422, or
   );
 });
 
-test('C1 controls and line separators of Unicode are names like others', async (t) => {
+test('C1 controls and line separators of Unicode are allowed in names', async (t) => {
   const { server, sftp } = await bothProtocols(t);
   for (const name of ['a\u0085b', 'a\u009fb', 'a\u2028b']) {
     assert.equal((await server.put(urlOf(`/${name}`), 'new')).status, 201, JSON.stringify(name));
@@ -59,7 +59,7 @@ test('C1 controls and line separators of Unicode are names like others', async (
   }
 });
 
-test('names with control characters that are on disk stay within reach: read, listed, archived, moved away, deleted', async (t) => {
+test('existing names with control characters can be read, listed, archived, moved away and deleted', async (t) => {
   const { server, home, sftp } = await bothProtocols(t);
   const names = controls.map((control) => `a${control}b`);
   const inD = (name: string) => join(home, 'd', name);
@@ -76,7 +76,7 @@ test('names with control characters that are on disk stay within reach: read, li
   writeFileSync(join(server.folder, 'all.zip'), zip.body);
   const archived = zipWith(join(server.folder, 'all.zip'));
   assert.deepEqual([archived.bad, archived.names.toSorted()], [null, names.map((name) => `d/${name}`).toSorted()]);
-  // One way to be rid of each.
+  // A name for each way to remove it.
   const [moved = '', renamed = '', deleted = '', removed = '', formed = '', commanded = '', ...rest] = names;
   assert.equal((await server.send('MOVE', urlOf(`/d/${moved}`), { headers: { destination: '/home/clean' } })).status, 201);
   assert.equal(await sftp.rename(`d/${renamed}`, 'clean too'), 0);
@@ -87,18 +87,18 @@ test('names with control characters that are on disk stay within reach: read, li
   assert.equal((await command(server, at, { command: 'delete', target: commanded })).status, 200);
   assert.deepEqual(readdirSync(join(home, 'd')).sort(), rest.toSorted());
   assert.equal((await server.send('COPY', urlOf(`/d/${rest[0]}`), { headers: { destination: '/home/copy' } })).status, 201);
-  // To put something else under such a name would make it again.
+  // Overwriting the file would create the name again.
   assert.equal((await server.put(urlOf(`/d/${rest[0]}`), 'new')).status, 400);
   assert.equal((await command(server, at, { command: 'move', target: rest[0], destination: '/home/' })).status, 422);
   assert.equal(readFileSync(inD(rest[0] ?? ''), 'utf8'), rest[0]);
-  // Their folder goes where it is sent, and takes them along.
+  // Their folder can be moved with them.
   assert.equal((await server.send('MOVE', '/home/d/', { headers: { destination: '/home/e/' } })).status, 201);
   assert.deepEqual(readdirSync(join(home, 'e')).sort(), rest.toSorted());
   mkdirSync(join(home, 'old\nfolder'));
   assert.equal((await server.put(urlOf('/old\nfolder/good'), 'new')).status, 201);
 });
 
-test('no line break leads past a rule for paths: a regular expression sees all of the name', async (t) => {
+test('no line break evades a rule for paths: a regular expression matches the whole name', async (t) => {
   const permissions = [['allow-full-control'], ['e/^\\/secret\\/.*$/', 'deny-full-control'], ['e/^\\/d\\/a.b$/i', 'deny-full-control']];
   const { server, home, sftp } = await bothProtocols(t, { group: { permissions } });
   mkdirSync(join(home, 'secret'));

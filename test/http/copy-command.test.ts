@@ -50,7 +50,7 @@ async function copy(server: TestServer, target: string, destination: string): Pr
 
 const messageOf = (items: Item[]) => items.at(-1)?.message;
 
-test('copy of a folder: all that it holds but links, with its progress and events; nothing over a taken name or into itself', async (t) => {
+test('copy of a folder: everything in it except links, with progress and events; never over a taken name or into itself', async (t) => {
   const server = await startServer(t);
   makeTree(server);
   symlinkSync('a', join(server.home, 'tree/link'));
@@ -81,7 +81,7 @@ test('copy of a folder: all that it holds but links, with its progress and event
   assert.ok(existsSync(join(server.home, 'to/tree/sub/deep/tree/sub/deep/c')));
 });
 
-test('copy of a folder: a right that is missing for one member, or room for all, is found before anything is made', async (t) => {
+test('copy of a folder: a missing right for one member, or a lack of space for all, is found before anything is created', async (t) => {
   const permissions = [['allow-full-control'], ['/tree/sub/deep/*', 'allow-list'], ['/narrow/tree/sub/*', 'allow-read']];
   const server = await startServer(t, {
     groups: { hidden: { permissions }, small: { quota_size: 100_000 } },
@@ -105,7 +105,7 @@ test('copy of a folder: a right that is missing for one member, or room for all,
   assert.deepEqual(readdirSync(join(full.home, 'to')), []);
 });
 
-test('copy of a folder: Stop ends it; what is copied stays, and no half file', async (t) => {
+test('copy of a folder: Stop ends it; copied files stay, and no half file', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'many'));
   mkdirSync(join(server.home, 'to'));
@@ -116,7 +116,7 @@ test('copy of a folder: Stop ends it; what is copied stays, and no half file', a
   outgoing.on('error', () => {});
   outgoing.on('response', (reply) => {
     reply.on('error', () => {});
-    // Once the first files are there.
+    // Once the first files exist.
     reply.on('data', () => existsSync(join(server.home, 'to/many/0')) && reply.destroy());
   });
   outgoing.end(JSON.stringify({ commands: [{ command: 'copy', target: 'many', destination: 'to' }] }));
@@ -134,7 +134,7 @@ test('copy of a folder: Stop ends it; what is copied stays, and no half file', a
   for (const name of copied()) assert.equal(readFileSync(join(server.home, 'to/many', name), 'utf8'), 'content');
 });
 
-/** A folder on XFS, whose files can share content. Skipped with a printed reason where that cannot be mounted. */
+/** Returns a folder on XFS, whose files can share content. If XFS cannot be mounted, the test is skipped with a reason. */
 function sharingDisk(t: TestContext): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'svc-xfs-'));
   const image = `${folder}.img`;
@@ -157,7 +157,7 @@ function sharingDisk(t: TestContext): string | undefined {
   return folder;
 }
 
-test('copies share the content where the file system can: they take no room, and are files of their own', async (t) => {
+test('copies share their content where the file system can: they take no space, and change independently', async (t) => {
   const disk = sharingDisk(t);
   if (disk === undefined) return;
   const server = await startServer(t, { account: { home_folder_path: disk } });

@@ -5,10 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { BodyWriter, endReply, isCutShort } from '../../src/http/reply/body-writer.ts';
 import type { Exchange } from '../../src/http/request/exchange.ts';
 
-/** More than the kernel takes for a client that reads nothing. */
+/** More than the kernel buffers for a client that reads nothing. */
 const body = Buffer.alloc(32 * 1024 * 1024);
 
-/** Ways to end a reply. @returns whether it is told that the client has it whole */
+/** Ways to end a reply. @returns whether the reply is reported as received whole */
 const ways: Record<string, (exchange: Exchange, body: Buffer) => Promise<boolean>> = {
   endReply,
   'BodyWriter.end': (exchange, body) => isKept(new BodyWriter(exchange).end(body)),
@@ -30,10 +30,10 @@ function isKept(ended: Promise<void>): Promise<boolean> {
 }
 
 /**
- * Has a client ask for a body.
+ * * Lets a client request a body.
  *
- * @param leaves whether it goes away, having read nothing, while the kernel cannot take any more of the body
- * @returns what the way to end it told
+ * * @param leaves whether the client leaves, having read nothing, while the kernel cannot take any more of the body
+ * * @returns the result of the way to end the reply
  */
 async function askFor(t: TestContext, way: (typeof ways)[string], request: string, leaves: boolean): Promise<boolean> {
   let told: Promise<boolean> | undefined;

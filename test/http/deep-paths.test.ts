@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-/** A path of folders, so deep that no more than a few hundred bytes are left to the longest path of the system (4,095 bytes). */
+/** Creates a chain of folders so deep that only a few hundred bytes are left of the system's longest path (4,095 bytes). */
 function deepPath(home: string): string {
   const levels = Math.floor((3900 - home.length) / 201);
   return Array.from({ length: levels }, (_, level) => `${level}`.padEnd(200, 'd')).join('/');
 }
 
-test('nothing is made at a path that the system does not take', async (t) => {
+test('nothing is created at a path that is too long for the system', async (t) => {
   const server = await startServer(t);
   const deep = deepPath(server.home);
   mkdirSync(join(server.home, deep), { recursive: true });
@@ -23,7 +23,7 @@ test('nothing is made at a path that the system does not take', async (t) => {
   assert.equal((await server.get(`/home/${deep}/file`)).text, 'x');
 });
 
-test('a tree too deep for the system keeps nobody from uploads under a quota, and ends no search', async (t) => {
+test('a tree too deep for the system does not prevent uploads under a quota, and does not end a search', async (t) => {
   const server = await startServer(t, { group: { quota_size: 10_000 } });
   const deep = deepPath(server.home);
   for (const top of ['a', 'b', 'c']) mkdirSync(join(server.home, top, deep), { recursive: true });
@@ -41,7 +41,7 @@ test('a tree too deep for the system keeps nobody from uploads under a quota, an
     assert.equal(nested.status, 400, 'a move takes nothing out of the quota');
     assert.ok(existsSync(join(server.home, 'c', deep)));
   } finally {
-    // What is too deep cannot be removed where it is.
+    // A tree that is too deep must be moved before it can be removed.
     renameSync(tooDeep, join(server.home, 'a'));
   }
 });

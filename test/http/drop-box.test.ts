@@ -10,11 +10,11 @@ import { testSession } from '../support/sftp-session.ts';
 
 const { read, write, append, create, truncate, exclusive } = openFlags;
 
-/** A name that is taken in the drop box, by a file whose size, times and mode are to stay unknown, and one that is free; equally long. */
+/** A taken name in the drop box, whose file's size, times and mode must stay secret, and a free name of the same length. */
 const taken = 'there';
 const free = 'blank';
 
-/** Puts everything back: the drop box with its file, and files of both names outside. */
+/** Restores everything: the drop box with its file, and files of both names outside. */
 function plant(home: string): void {
   for (const name of ['drop', 'out']) rmSync(join(home, name), { recursive: true, force: true });
   for (const folder of ['drop', 'drop/sub', 'out']) mkdirSync(join(home, folder), { recursive: true });
@@ -23,7 +23,7 @@ function plant(home: string): void {
   for (const name of ['spare', taken, free]) writeFileSync(join(home, name), 'mine');
 }
 
-/** What a reply says, without what differs between any two requests. */
+/** Returns the reply without the parts that differ between any two requests. */
 function said({ status, headers, text }: TestReply, name: string): unknown {
   const changing = [
     'date',
@@ -60,7 +60,7 @@ const conditions: Record<string, string>[] = [
   { if: '(Not ["x"])' },
 ];
 
-/** Requests of HTTP for a name in the drop box, in addition to those that create it. */
+/** HTTP requests for a name in the drop box, in addition to those that create it. */
 const plainDoors: Record<string, Door> = Object.fromEntries(
   ['GET', 'HEAD', 'PROPFIND', 'OPTIONS', 'PROPPATCH', 'DELETE', 'POST', 'MKCOL', 'PUT'].flatMap((method) =>
     [{}, ...conditions].flatMap((headers) =>
@@ -129,7 +129,7 @@ async function dropBox(t: TestContext) {
   return server;
 }
 
-test('a drop box answers the same over HTTP whether a file of the name is there or not, at every door', async (t) => {
+test('over every HTTP interface, a drop box answers the same whether or not a file of the name exists', async (t) => {
   const server = await dropBox(t);
   const doors: Record<string, Door> = { ...plainDoors, ...httpDoors, ...httpFolderDoors, ...otherDoors, ...conditionalUploads };
   const statuses: Record<string, number> = {};
@@ -143,7 +143,7 @@ test('a drop box answers the same over HTTP whether a file of the name is there 
     }
     assert.deepEqual(answers[0], answers[1], what);
   }
-  // What is asked under a condition is refused, so nothing is overwritten that the client meant to keep.
+  // A conditional upload is refused, so it cannot overwrite a file that the client wanted to keep.
   for (const headers of conditions.slice(0, 6)) assert.equal(statuses[`PUT  ${JSON.stringify(headers)}`], 403);
   assert.equal(statuses['COPY, Overwrite: F'], 403);
   for (const what of ['PUT  {}', 'COPY', 'COPY, Overwrite: T', 'draft, PUT', 'LOCK and UNLOCK', 'tus, path'])
@@ -154,7 +154,7 @@ const permissions = { general: ['allow-full-control'], rules: [{ expression: '/d
 
 type Sftp = ReturnType<typeof testSession>['client'];
 
-/** What a handle for writing says of its file: attributes, with times that are no older than the test as `now`. */
+/** Returns the attributes of a handle for writing; times since the beginning of the test are shown as `now`. */
 async function fstat(sftp: Sftp, handle: Buffer): Promise<unknown> {
   const reply = await sftp.ask(packetTypes.fstat, (fields) => fields.bytes(handle));
   if (reply.kind !== 'attrs') return reply;
@@ -163,7 +163,7 @@ async function fstat(sftp: Sftp, handle: Buffer): Promise<unknown> {
   return { ...rest, times: isNow ? 'now' : times };
 }
 
-/** Everything that a handle can be asked, in turn. */
+/** Makes all requests that a handle allows. */
 async function probe(sftp: Sftp, path: string, flags: number): Promise<unknown[]> {
   const reply = await sftp.ask(packetTypes.open, (fields) => fields.text(path).uint32(flags).attributes({}));
   if (reply.kind !== 'handle') return [reply];
@@ -200,7 +200,7 @@ for (const [how, options] of [
   ['copied', {}],
   ['written in place', { copy_on_resume_limit: 10 }],
 ] as const)
-  test(`a drop box answers the same over SFTP whether a file of the name is there or not: old files are ${how}`, async (t) => {
+  test(`over SFTP, a drop box answers the same whether or not a file of the name exists: old files are ${how}`, async (t) => {
     const { client, home } = testSession(t, options, { permissions });
     const extended = (name: string, path: string) => client.ask(packetTypes.extended, (fields) => fields.text(name).text(path));
     const setstat = (path: string, attributes: object) =>
@@ -241,11 +241,11 @@ for (const [how, options] of [
       }
       assert.deepEqual(outcomes[0], outcomes[1], what);
     }
-    // Without the right to look there is no opening of what must be there already.
+    // Without the right to list, a file that must already exist cannot be opened.
     await assert.rejects(client.open(`drop/${taken}`, write), { status: statusCodes.permissionDenied });
   });
 
-test('what a drop box cannot hide: a folder of the name, a missing folder, and a taken name from who wants a new file', async (t) => {
+test('a drop box cannot hide a folder of the name, a missing folder, or a taken name from a request for a new file', async (t) => {
   const server = await dropBox(t);
   assert.equal((await server.put('/home/drop/sub', 'x')).status, 409);
   assert.equal((await server.put('/home/drop/none/x', 'x')).status, 409);
@@ -253,19 +253,19 @@ test('what a drop box cannot hide: a folder of the name, a missing folder, and a
   assert.equal((await command(server, { folder: '/', name: taken }, copy)).status, 422);
   const { client, home } = testSession(t, {}, { permissions });
   plant(home);
-  // WinSCP opens every upload so.
+  // WinSCP opens every upload with these flags.
   await assert.rejects(client.open(`drop/${taken}`, write | create | exclusive), { status: statusCodes.failure });
   assert.equal(await client.close(await client.open(`drop/${free}`, write | create | exclusive)), 0);
 });
 
-test('what a listing of the folder tells need not be hidden: conditions hold in a folder that may be listed', async (t) => {
+test('where the folder can be listed, conditions work, because nothing needs to be hidden', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['/drop/*', 'allow-write']] } });
   plant(server.home);
   const put = async (name: string) => (await server.put(`/home/drop/${name}`, 'x', { headers: { 'if-none-match': '*' } })).status;
   assert.deepEqual([await put(taken), await put(free)], [412, 201]);
 });
 
-test('the question before a deletion tells no size to an account that may delete and not look', async (t) => {
+test('the question before a deletion shows no size to an account that may delete but not list', async (t) => {
   const permissions = [['allow-full-control'], ['/drop*', 'allow-delete-file', 'allow-write']];
   const server = await startServer(t, { account: { permissions } });
   plant(server.home);

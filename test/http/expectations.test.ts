@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 
 const url = '/home/__svc__/expectations';
 
-test('an account with show_expectations sees those of its own and of its group, and no other does', async (t) => {
+test('an account with show_expectations sees those of itself and of its group; others see none', async (t) => {
   const password = await cheapHash(testPassword);
   const daily = { every: '1d', opens: '2d', grace: '1d' };
   const server = await startServer(t, {
@@ -35,7 +35,7 @@ test('an account with show_expectations sees those of its own and of its group, 
       last.files.map(({ path }) => path),
     ]),
     [
-      // What was due before the option was in force takes nothing from what is due now.
+      // Occurrences from before the option was set do not count the files of the current ones.
       ['own', 'Orders', 'met', 'met', ['/a.csv']],
       ['ofGroup', 'ofGroup', 'waiting', 'waiting', []],
     ],
@@ -50,7 +50,7 @@ test('an account with show_expectations sees those of its own and of its group, 
   assert.equal((await server.send('DELETE', url)).status, 405);
 });
 
-test('the page needs no scripts, names no file of others, and shows hostile names as texts, in four languages', async (t) => {
+test('the page needs no scripts, names no file of others, and shows hostile names as text, in four languages', async (t) => {
   const password = await cheapHash(testPassword);
   const daily = { every: '1d', opens: '2d' };
   const server = await startServer(t, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileIconClasses } from '../../src/lib/media-types.ts';
 
-test('icons tell kinds apart; what has a preview keeps its kind', () => {
+test('icons distinguish kinds of files, also of files with a preview', () => {
   const cases = [
     ['letter.docx', 'document'],
     ['letter.odt', 'document'],

@@ -32,7 +32,7 @@ const awkwardNames = [
   'a\\b',
 ];
 
-test('a file goes in and comes out', async (t) => {
+test('an uploaded file can be downloaded', async (t) => {
   const server = await startServer(t);
   const put = await server.put('/home/a.txt', 'hello');
   assert.equal(put.status, 201);
@@ -66,7 +66,7 @@ test('overwriting answers 201 and keeps the mode of the file', async (t) => {
   assert.equal(statSync(join(server.home, 'a')).mode & 0o777, 0o640);
 });
 
-test('awkward names round-trip over every interface', async (t) => {
+test('awkward names are unchanged over every interface', async (t) => {
   const server = await startServer(t);
   for (const name of awkwardNames) {
     const url = `/home/${encodeURIComponent(name)}`;
@@ -91,7 +91,7 @@ test('large bodies, chunked bodies and empty bodies', async (t) => {
   assert.equal((await server.get('/home/empty')).text, '');
 });
 
-test('folders: create, refuse, redirect, list in code point order, delete with all they hold', async (t) => {
+test('folders: create, refuse, redirect, list in code point order, delete with their content', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.send('PUT', '/home/d/')).status, 201);
   assert.equal((await server.send('PUT', '/home/d/')).status, 409);
@@ -135,7 +135,7 @@ test('a folder with more entries than one batch is listed whole', async (t) => {
   assert.equal((await server.names('/home/')).length, 700);
 });
 
-test('links are followed inside the roots only', async (t) => {
+test('links are followed only within the roots', async (t) => {
   const server = await startServer(t);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
   writeFileSync(join(outside, 'secret'), 'secret');
@@ -158,13 +158,13 @@ test('links are followed inside the roots only', async (t) => {
   assert.equal((await server.send('PUT', '/home/badfolder/new/')).status, 409);
   assert.equal((await server.send('DELETE', '/home/badfolder/secret')).status, 404);
 
-  // A link that leads outside counts as absent: an upload makes a new file in its place, the target stays.
+  // A link that leads outside counts as absent: an upload creates a new file in its place, and the target stays.
   assert.equal((await server.put('/home/bad', 'mine')).status, 201);
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret');
   assert.equal(readFileSync(join(server.home, 'bad'), 'utf8'), 'mine');
   assert.equal((await server.put('/home/dangling', 'mine')).status, 201);
 
-  // A link inside is followed for writing, and removed itself when deleted.
+  // A link inside is followed for writing; a deletion removes the link itself.
   assert.equal((await server.put('/home/good', 'changed')).status, 201);
   assert.equal(readFileSync(join(server.home, 'real/inside'), 'utf8'), 'changed');
   assert.equal((await server.send('DELETE', '/home/goodfolder/')).status, 204);
@@ -175,7 +175,7 @@ test('links are followed inside the roots only', async (t) => {
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret', 'a recursive delete does not follow links');
 });
 
-test('what is no file is as if absent', async (t) => {
+test('an item that is not a file counts as absent', async (t) => {
   const server = await startServer(t);
   const { execFileSync } = await import('node:child_process');
   execFileSync('mkfifo', [join(server.home, 'fifo')]);
@@ -193,7 +193,7 @@ test('the data folder is out of reach even inside a home folder', async (t) => {
   assert.equal((await server.put(`${inside}/x`, 'x')).status, 409);
 });
 
-test('X-OC-Mtime with milliseconds is stored and listed as it was sent, not cut', async (t) => {
+test('X-OC-Mtime with milliseconds is stored and listed unchanged', async (t) => {
   const server = await startServer(t);
   const random = Array.from({ length: 100 }, () => (1_000_000_000_000 + Math.floor(Math.random() * 1_000_000_000_000)) / 1000);
   const times = [1_700_000_000.123, 0, 0.001, 0.999, 1_500_000_000.999, 4_102_444_800.007, ...random];
@@ -216,7 +216,7 @@ test('X-OC-Mtime sets the modification time', async (t) => {
   assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'x');
 });
 
-test('a file that shrinks while it is sent cuts the connection instead of lying', async (t) => {
+test('a file that shrinks while it is sent cuts the connection, because the length would be wrong', async (t) => {
   const server = await startServer(t);
   const size = 64 * 1024 * 1024;
   writeFileSync(join(server.home, 'a'), '');
@@ -241,7 +241,7 @@ test('a file that shrinks while it is sent cuts the connection instead of lying'
   assert.ok((await server.eventIds()).includes(40040));
 });
 
-test('a file that becomes shorter while it is sent cuts the download, which is no fault of the program', async (t) => {
+test('a file that shrinks while it is sent cuts the download, and is not counted as an internal error', async (t) => {
   const server = await startServer(t);
   const path = join(server.home, 'log');
   writeFileSync(path, Buffer.alloc(64 * 1024 * 1024));

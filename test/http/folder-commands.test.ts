@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-test('commands run in order and answer one item for each target', async (t) => {
+test('commands run in order and return one item for each target', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   const reply = await server.commands('/home/', [
@@ -18,7 +18,7 @@ test('commands run in order and answer one item for each target', async (t) => {
   assert.deepEqual(await server.eventIds(), [40010, 40030, 40012, 40026]);
 });
 
-test('a failing command gives 422 with null for those that succeeded, and the rest still run', async (t) => {
+test('if a command fails, the status is 422, with null for each success, and the other commands still run', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   mkdirSync(join(server.home, 'd'));
   const reply = await server.commands('/home/', [
@@ -55,7 +55,7 @@ test('a failing command gives 422 with null for those that succeeded, and the re
   assert.deepEqual(readdirSync(server.home).sort(), ['d', 'e']);
 });
 
-test('commands on a folder that is missing are 404, and nothing is told to those who may not know', async (t) => {
+test('commands on a missing folder are 404, also for accounts that may not know about it', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/secret*', 'deny-full-control']] } });
   for (const folder of ['d', 'secret']) mkdirSync(join(server.home, folder));
   writeFileSync(join(server.home, 'f'), '');
@@ -76,7 +76,7 @@ test('commands on a folder that is missing are 404, and nothing is told to those
   assert.deepEqual(readdirSync(server.home).sort(), ['d', 'f', 'secret']);
 });
 
-test('a malformed request is refused whole, nothing is done', async (t) => {
+test('a malformed request is refused as a whole', async (t) => {
   const server = await startServer(t);
   const good = { command: 'create-folder', target: 'd' };
   const bad: unknown[] = [
@@ -108,7 +108,7 @@ test('a malformed request is refused whole, nothing is done', async (t) => {
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('a custom trigger emits one event with the targets that exist', async (t) => {
+test('a custom trigger emits one event with the existing targets', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success', 'Secret, danger, OTHER'] }, groups: { OTHER: {} } });
   for (const name of ['a', 'b']) writeFileSync(join(server.home, name), '');
   const reply = await server.commands('/home/', [{ command: 'Approve', target: ['a', 'gone', 'b'] }]);
@@ -123,7 +123,7 @@ test('a custom trigger emits one event with the targets that exist', async (t) =
   assert.equal((await server.commands('/home/', [{ command: 'approve', target: 'a' }])).status, 422, 'names are case-sensitive');
 });
 
-test('POST on a file URL is not supported; on a folder without its slash it is redirected', async (t) => {
+test('POST on a file URL is not supported; on a folder URL without a slash it is redirected', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   mkdirSync(join(server.home, 'd'));
@@ -136,7 +136,7 @@ test('POST on a file URL is not supported; on a folder without its slash it is r
   assert.equal((await server.send('LOCK', '/home/a')).status, 405);
 });
 
-test('commands of 100,000 levels are refused like any that are no JSON', async (t) => {
+test('commands of 100,000 levels are refused like invalid JSON', async (t) => {
   const server = await startServer(t);
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   for (const [levels, reason] of [
@@ -151,7 +151,7 @@ test('commands of 100,000 levels are refused like any that are no JSON', async (
   }
 });
 
-test('of many targets one after the other is looked at, and other requests run between them', async (t) => {
+test('many targets are checked one by one, and other requests run in between', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   writeFileSync(join(server.home, 'a'), 'x');
   const names = Array.from({ length: 1000 }, (_, index) => `t${index}`);

@@ -6,7 +6,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const asMultipart = { 'content-type': 'multipart/form-data; boundary=b', accept: 'text/html' };
 
-/** One part with its headers as they are. */
+/** Returns one part with the given headers. */
 const part = (disposition: string, content: string, more = '') =>
   `--b\r\nContent-Disposition: form-data; ${disposition}\r\n${more}\r\n${content}\r\n`;
 const field = (name: string, value: string) => part(`name="${name}"`, value);
@@ -34,7 +34,7 @@ test('a form from another origin changes nothing, whatever its action', async (t
   assert.deepEqual(readdirSync(server.home), ['kept']);
 });
 
-test('fields and files that are missing, repeated or nameless', async (t) => {
+test('fields and files can be missing, repeated or nameless', async (t) => {
   const server = await startServer(t);
   const upload = field('action', 'upload-file');
   const cases: [string, string, number][] = [
@@ -61,7 +61,7 @@ test('fields and files that are missing, repeated or nameless', async (t) => {
   assert.equal((await post(server, same)).status, 303, 'the same value twice is no contradiction');
 });
 
-test('boundaries that are wrong, missing, or stand in the content', async (t) => {
+test('boundaries can be wrong, missing, or occur in the content', async (t) => {
   const server = await startServer(t);
   const form = `${field('action', 'upload-file')}${file('a', 'x')}--b--\r\n`;
   for (const type of [
@@ -79,7 +79,7 @@ test('boundaries that are wrong, missing, or stand in the content', async (t) =>
   assert.equal(readFileSync(join(server.home, 'tricky'), 'utf8'), tricky);
 });
 
-test('a form that ends before its last boundary does nothing, also with its selection cut in the middle of a name', async (t) => {
+test('a form that ends before its last boundary does nothing, even if its selection is cut inside a name', async (t) => {
   const server = await startServer(t);
   for (const name of ['kept', 'kept.txt']) assert.equal((await server.put(`/home/${name}`, 'x')).status, 201);
   const deletion = field('action', 'delete-members') + field('selected-members', 'kept.txt');
@@ -99,7 +99,7 @@ test('a form that ends before its last boundary does nothing, also with its sele
   }
 });
 
-test('huge parts: fields, headers, numbers of parts and files over the limit are refused, nothing is kept', async (t) => {
+test('fields, headers, numbers of parts and files over the limits are refused, and nothing is kept', async (t) => {
   const server = await startServer(t, { service: { maximum_request_size: 3_000_000 } });
   const upload = field('action', 'upload-file');
   const cases: [string, string, number[]][] = [
@@ -117,7 +117,7 @@ test('huge parts: fields, headers, numbers of parts and files over the limit are
   assert.equal((await post(server, `${upload}${file('fine', 'x')}--b--\r\n`)).status, 303, 'the service goes on');
 });
 
-test('names that are 255 bytes, turn round, or are nothing but spaces', async (t) => {
+test('names of 255 bytes, with bidirectional text, or only of spaces', async (t) => {
   const server = await startServer(t);
   const longest = 'ü'.repeat(127);
   const upload = `${field('action', 'upload-file')}${file(longest, 'x')}${file('a\u202efdp.exe', 'x')}${file('  spaced  ', 'x')}`;

@@ -13,7 +13,7 @@ function post(server: TestServer, parts: FormPart[], headers: Record<string, str
   return server.send('POST', '/home/', { body, headers: { 'content-type': type, ...headers } });
 }
 
-test('upload, create, trigger, delete: 303 back to the folder with a message shown once', async (t) => {
+test('upload, create, trigger, delete: 303 back to the folder with a message that is shown once', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   const large = 'z'.repeat(3_000_000);
   const upload = await post(server, [
@@ -65,7 +65,7 @@ test('upload, create, trigger, delete: 303 back to the folder with a message sho
   assert.deepEqual(readdirSync(server.home), ['b.bin']);
 });
 
-test('with Accept: application/json the results come as JSON', async (t) => {
+test('with Accept: application/json the results are JSON', async (t) => {
   const server = await startServer(t);
   const json = { accept: 'application/json' };
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('with Accept: application/json the results come as JSON', async (t) => {
   );
 });
 
-test('paths in file names are not followed, awkward names are shown harmlessly', async (t) => {
+test('paths in file names are not followed, and awkward names are shown harmlessly', async (t) => {
   const server = await startServer(t);
   const names = ['../../evil.txt', 'C:\\\\dir\\\\win.txt', '/etc/abs.txt'];
   for (const name of names)
@@ -127,7 +127,7 @@ test('paths in file names are not followed, awkward names are shown harmlessly',
   assert.match(page, /<bdi>&quot;&#39;&amp;\[U\+202E\]gnp\.exe<\/bdi>/);
 });
 
-test('bad forms: a clear refusal, nothing done', async (t) => {
+test('invalid forms get a clear refusal and do nothing', async (t) => {
   const server = await startServer(t);
   const cases: [FormPart[], number][] = [
     [[], 400],
@@ -207,7 +207,7 @@ test('bad forms: a clear refusal, nothing done', async (t) => {
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('a file that comes before its action is stored when the action turns out to be an upload', async (t) => {
+test('a file before its action is stored if the action is an upload', async (t) => {
   const server = await startServer(t);
   assert.equal(
     (
@@ -221,7 +221,7 @@ test('a file that comes before its action is stored when the action turns out to
   assert.deepEqual(readdirSync(server.home), ['early.txt']);
 });
 
-test('a client that disappears in the middle of a form leaves nothing', async (t) => {
+test('a client that disappears during a form leaves nothing', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   const socket = connect(server.port, '127.0.0.1');
@@ -241,7 +241,7 @@ test('a client that disappears in the middle of a form leaves nothing', async (t
   assert.deepEqual(readdirSync(server.home), ['d']);
 });
 
-test('files before the field "action" are open until it comes: only so many are taken', async (t) => {
+test('files before the field "action" stay open until it arrives, so their number is limited', async (t) => {
   const server = await startServer(t);
   const files = (count: number) => Array.from({ length: count }, (_, index): FormPart => ['upload-file', 'x', `f${index}`]);
   const socket = connect(server.port, '127.0.0.1');

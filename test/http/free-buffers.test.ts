@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freeBuffers } from '../../src/lib/gathered-bytes.ts';
 
-test('memory that a buffer has alone is freed at once, memory that others have, too, is left', () => {
+test('the memory of a buffer is freed at once, unless others share it', () => {
   const own = Buffer.alloc(100_000, 'x');
   const other = Buffer.from(new Uint8Array(10).buffer);
   const shared = Buffer.alloc(100_000, 'y');

@@ -18,7 +18,7 @@ test('a full disk of files: 507, the old file whole, no debris', async (t) => {
   assert.equal((await server.put('/home/b', 'still works')).status, 201);
 });
 
-test('a disk that gets full in the middle of a resumable upload: 507, the upload is over, the old file whole, no debris', async (t) => {
+test('a disk that fills up during a resumable upload: 507, the upload has ended, the old file whole, no debris', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { group: { home_folder_path: disk } });
@@ -34,7 +34,7 @@ test('a disk that gets full in the middle of a resumable upload: 507, the upload
   assert.equal((await server.send('HEAD', url)).status, 410);
 });
 
-test('a full disk of the journal: changes are refused, reads go on, and it recovers', async (t) => {
+test('a full disk of the journal: changes are refused, reads work, and it recovers', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });

@@ -14,7 +14,7 @@ import { askForToken, bearer, makeToken } from '../support/tokens.ts';
 
 type Given = { authorization?: string; range?: string; 'want-repr-digest'?: string };
 
-/** The status of a GET from an address of this machine; it then goes away. */
+/** Returns the status of a GET from an address of this machine, and closes the connection. */
 function getFrom({ port }: TestServer, localAddress: string, path: string, headers: Given = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request({ hostname: '127.0.0.1', port, path, headers, localAddress, agent: false }, ({ statusCode = 0 }) => {
@@ -25,12 +25,12 @@ function getFrom({ port }: TestServer, localAddress: string, path: string, heade
   });
 }
 
-test('guesses at links ban nobody from logging in, and guesses at tokens hold up no right token from elsewhere', async (t) => {
+test('guesses at links ban no logins, and guesses at tokens do not delay a valid token from another address', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 10 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const { token } = await makeToken(server);
   const { at } = await makeLink(server, { path: '/a.txt', password: 'right word' });
-  // Any web page or mail can make the browsers of an office ask for these.
+  // Any web page or mail can make the browsers of an office send these requests.
   for (let guess = 0; guess < 10; guess++)
     assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 404);
   assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 429);
@@ -59,7 +59,7 @@ test('a token that is sent as the user name is shown nowhere', async (t) => {
   assert.ok(!JSON.stringify(await server.events()).includes(token));
 });
 
-test('rotations are bounded as tokens are, and an overlap beyond all time is the life of the old token', async (t) => {
+test('rotations are limited like tokens, and an endless overlap ends with the old token', async (t) => {
   const server = await startServer(t, { group: { tokens: { maximum: 2 } } });
   const { id, as } = await makeToken(server);
   const rotate = (old: string, overlap: number) =>
@@ -75,7 +75,7 @@ test('rotations are bounded as tokens are, and an overlap beyond all time is the
   assert.equal((await askForToken(server, { path: Array.from({ length: 100 }, (_, at) => `/${at}/${'x'.repeat(200)}`) })).status, 422);
 });
 
-test('a token for a folder neither releases nor renews a lock on what is above it', async (t) => {
+test('a token for a folder neither releases nor refreshes a lock above it', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/a.txt'), 'a');
@@ -94,7 +94,7 @@ test('a token for a folder neither releases nor renews a lock on what is above i
   assert.equal((await server.send('UNLOCK', '/home/in/', by({ 'lock-token': own }))).status, 204);
 });
 
-test('visitors use up their own unfinished uploads and not those of the account', async (t) => {
+test('visitors use up the limit of their own unfinished uploads, not that of the account', async (t) => {
   const server = await startServer(t, { server: { uploads: { maximum_per_account: 2 } } });
   mkdirSync(join(server.home, 'in'));
   const { at } = await makeLink(server, { path: '/in', kind: 'drop' });
@@ -112,7 +112,7 @@ test('visitors use up their own unfinished uploads and not those of the account'
     assert.equal((await visit(server, method, `${at}uploads/${id}`, { headers: draft })).status, 404, `${method} of the account's own`);
 });
 
-test('archives and digests for visitors wait for each other, and keep no account waiting', async (t) => {
+test('archives and digests of visitors wait for each other, and delay no account', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 8 * 1024 ** 3);
@@ -128,7 +128,7 @@ test('archives and digests for visitors wait for each other, and keep no account
   for (const one of asked) one.destroy();
 });
 
-test('no referrer leaks the URL of a link that is written wrongly; the cookie of a public https URL is for https alone', async (t) => {
+test('no referrer leaks the URL of a mistyped link; with a public https URL the cookie is Secure', async (t) => {
   const server = await startServer(t, { service: { public_url: 'https://files.example' } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const { at } = await makeLink(server, { path: '/a.txt', password: 'a word' });

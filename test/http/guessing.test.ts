@@ -19,7 +19,7 @@ function guarded(t: TestContext, ban_after_failures: number, config: TestConfig 
   });
 }
 
-test('200 wrong passwords at once, the right one among them: five are looked at, and nobody gets in', async (t) => {
+test('of 200 concurrent wrong passwords with the right one among them, five are checked, and none logs in', async (t) => {
   const server = await guarded(t, 5);
   const { guesses, inTheMiddle } = await guessAtOnce([server], 200, '203.0.113.1', testUser);
   assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 195 });
@@ -29,7 +29,7 @@ test('200 wrong passwords at once, the right one among them: five are looked at,
   assert.equal((await server.get('/home/', from('203.0.113.2', testUser))).status, 200);
 });
 
-test('an endpoint is asked for no more guesses at once than the address has failures left', async (t) => {
+test('an endpoint gets only as many concurrent guesses as the address has failures left', async (t) => {
   const endpoint = await startReceiver(t, { otherwise: { status: 401, delayMs: 300 } });
   const server = await guarded(t, 5, { authentications: { corporate: { type: 'http', url: endpoint.url, test_at_start: false } } });
   const { guesses } = await guessAtOnce([server], 100, '203.0.113.1');
@@ -37,7 +37,7 @@ test('an endpoint is asked for no more guesses at once than the address has fail
   assert.equal(endpoint.requests.length, 5);
 });
 
-test('an endpoint that gives no reply, or failed its test, bans nobody; any reply that refuses counts', async (t) => {
+test('an endpoint without a reply or with a failed test causes no ban; every refusal counts', async (t) => {
   const statusesWith = async (otherwise: Answer, test_at_start: boolean) => {
     const { url } = await startReceiver(t, { otherwise });
     const server = await guarded(t, 3, { authentications: { corporate: { type: 'http', url, test_at_start } } });
@@ -49,7 +49,7 @@ test('an endpoint that gives no reply, or failed its test, bans nobody; any repl
   assert.deepEqual(await statusesWith({ status: 500 }, false), { 401: 3, 429: 17 });
 });
 
-test('more right passwords at once than an address has failures: they wait, and all get in', async (t) => {
+test('more concurrent right passwords than an address has failures left wait, and all log in', async (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `user${index}`);
   const password = hashOfCost(4);
   const server = await guarded(t, 3, { accounts: Object.fromEntries(names.map((name) => [name, { password }])) });
@@ -57,7 +57,7 @@ test('more right passwords at once than an address has failures: they wait, and 
   assert.deepEqual(countStatuses(replies), { 200: 12 });
 });
 
-test('four wrong and one right, again and again: never banned; guesses at another name in between: banned', async (t) => {
+test('four wrong and one right, repeated: never banned; guesses at another name in between: banned', async (t) => {
   const password = hashOfCost(4);
   const server = await guarded(t, 5, { accounts: { mallory: { password }, carol: { password } } });
   const get = async (user: string, address = '203.0.113.1') => (await server.get('/home/', from(address, user))).status;
@@ -73,13 +73,13 @@ test('four wrong and one right, again and again: never banned; guesses at anothe
   assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429, 429]);
 });
 
-test('a mount with an old password bans nobody', async (t) => {
+test('a mount with an old password causes no ban', async (t) => {
   const server = await guarded(t, 3);
   for (let index = 0; index < 8; index++) assert.equal((await server.get('/home/', from('203.0.113.1', 'alice:old password'))).status, 401);
   assert.equal((await server.get('/home/', from('203.0.113.1', testUser))).status, 200);
 });
 
-test('a name that many addresses guess at: 429 after ten a minute, but not where it was right before', async (t) => {
+test('a name that many addresses guess at gets 429 after ten a minute, except where it logged in before', async (t) => {
   const server = await guarded(t, 5);
   assert.equal((await server.get('/home/', from('203.0.113.200', testUser))).status, 200);
   const guesses = Array.from({ length: 60 }, (_, index) =>
@@ -95,7 +95,7 @@ test('a name that many addresses guess at: 429 after ten a minute, but not where
   assert.deepEqual([event?.data.address, event?.data.username], ['203.0.113.201', 'alice']);
 });
 
-test('what a client writes left of what the proxy appends is not believed', async (t) => {
+test('addresses that the client writes before those of the proxy are ignored', async (t) => {
   const server = await guarded(t, 3);
   const statuses: number[] = [];
   for (let index = 0; index < 5; index++)
@@ -104,7 +104,7 @@ test('what a client writes left of what the proxy appends is not believed', asyn
   assert.equal((await server.get('/home/', from('203.0.113.1, 203.0.113.2', testUser))).status, 200, 'nor does it ban others');
 });
 
-test('a header is believed from trusted proxies alone', async (t) => {
+test('a header is trusted only from trusted proxies', async (t) => {
   const server = await guarded(t, 2, { service: { trusted_proxies: '198.51.100.0/24, 2001:db8::1' } });
   for (let index = 0; index < 2; index++)
     assert.equal((await server.get('/home/', from(`203.0.113.${index}`, `alice:no proxy ${index}`))).status, 401);
@@ -121,7 +121,7 @@ test('a header is believed from trusted proxies alone', async (t) => {
     assert.equal((await one.send('COPY', '/home/a', { headers: copy })).status, status);
 });
 
-test('a burst of guesses from many addresses keeps no known client waiting, and strangers only for their turn', async (t) => {
+test('guesses from many addresses do not delay known clients, and delay others only for their turn', async (t) => {
   const server = await guarded(t, 10, {
     accounts: Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`user${index}`, { password: hashOfCost(13) }])),
   });
@@ -148,7 +148,7 @@ test('a burst of guesses from many addresses keeps no known client waiting, and 
   await Promise.all(guesses);
 });
 
-/** Has the hashes of passwords counted that are computed from now on. */
+/** Counts the password hashes that are computed from now on. */
 function countHashes(t: TestContext): () => number {
   const counted = t.mock.method(crypto, 'scrypt');
   syncBuiltinESMExports();
@@ -159,7 +159,7 @@ function countHashes(t: TestContext): () => number {
   return () => counted.mock.callCount();
 }
 
-test('the first requests of a client at once cost one verification', async (t) => {
+test('the first concurrent requests of a client need one verification', async (t) => {
   const server = await guarded(t, 10);
   const hashes = countHashes(t);
   const replies = await Promise.all(Array.from({ length: 30 }, () => server.get('/home/', from('203.0.113.2', testUser))));

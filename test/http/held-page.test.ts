@@ -18,7 +18,7 @@ function post(server: TestServer, fields: [string, string][], headers: Record<st
   return server.send('POST', url, { body: new URLSearchParams(fields).toString(), headers: all, ...(user && { user }) });
 }
 
-test('the page of held uploads lists them with size and reason in each language, and withdraws without scripts, once asked', async (t) => {
+test('the page of held uploads lists size and reason in each language, and withdraws without scripts, after a question', async (t) => {
   const server = await inspecting(t, { answer_within: 0.05, maximum_size: 1000 });
   assert.match((await server.get('/home/', { headers: html })).text, /href="\/home\/__svc__\/held\/"/);
   assert.match((await page(server)).text, /None of your files is waiting for review/);
@@ -67,7 +67,7 @@ test('the page of held uploads lists them with size and reason in each language,
   assert.equal(hidden(join(server.home, 'd')).length, 2);
 });
 
-test('forms of held uploads that are wrong, foreign or of another account change nothing', async (t) => {
+test('forms of held uploads that are invalid, foreign or of another account change nothing', async (t) => {
   const bob = `bob:${testPassword}`;
   const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
   await server.put('/home/d/name', 'odd');
@@ -94,7 +94,7 @@ test('forms of held uploads that are wrong, foreign or of another account change
   assert.doesNotMatch((await plain.get('/home/', { headers: html })).text, /__svc__\/held|inspected/);
 });
 
-test('a moved file that is withdrawn by the page is back where it was; one that cannot be put back is told, and stays held', async (t) => {
+test('a moved file that is withdrawn on the page is back in its place; if that is impossible, it stays held, with a message', async (t) => {
   const server = await inspecting(t);
   writeFileSync(join(server.home, 'spare'), 'odd');
   assert.equal((await server.send('MOVE', '/home/spare', { headers: { destination: '/home/d/name' } })).status, 202);
@@ -110,7 +110,7 @@ test('a moved file that is withdrawn by the page is back where it was; one that 
   assert.deepEqual([again.status, /Nothing is here|no longer/.test(again.text)], [404, true]);
 });
 
-test('a client of the draft that lost the reply hears from the upload that it is held', async (t) => {
+test('a draft client that lost the reply learns from the upload that it is held', async (t) => {
   const server = await inspecting(t);
   server.inspector.decide = () => ({ status: 202 });
   const begun = await beginDraft(server, { folder: '/d', name: 'x' });

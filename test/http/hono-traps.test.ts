@@ -30,7 +30,7 @@ test('streamed bodies and files arrive whole, and HEAD has the headers of GET wi
   assert.deepEqual([listing.status, listing.body.length, listing.headers['x-hono-already-sent']], [200, 0, undefined]);
 });
 
-test('a reply that went to the socket is not sent once more: its connection goes on', async (t) => {
+test('a reply that was written to the socket is not sent again: its connection continues', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n\r\n`;
@@ -43,7 +43,7 @@ test('a reply that went to the socket is not sent once more: its connection goes
   );
 });
 
-test('a refused body may take longer than the adapter would wait for it: its connection goes on', async (t) => {
+test('a refused body may take longer than the adapter would wait for it: its connection continues', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
@@ -71,7 +71,7 @@ test('several lines of one header stay several lines', async (t) => {
   assert.deepEqual(challenges, ['basic realm="Web files access"', 'session']);
 });
 
-test('Allow comes from the table of routes, and HEAD is among it where GET does nothing but read', async (t) => {
+test('Allow is derived from the table of routes, with HEAD where GET only reads', async (t) => {
   const server = await startServer(t);
   const allow = async (method: string, path: string) => {
     const { status, headers } = await server.send(method, path);
@@ -90,7 +90,7 @@ test('Allow comes from the table of routes, and HEAD is among it where GET does 
   assert.deepEqual(await allow('DELETE', '/home/__svc__/password-update'), [405, 'GET, HEAD, POST']);
 });
 
-test('with webdav_compatibility the table has more', async (t) => {
+test('with webdav_compatibility the table has more methods', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const allow = async (agent: string) => (await server.send('PATCH', '/home/a', { headers: { 'user-agent': agent } })).headers.allow;
   const common = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, COPY, MOVE, MKCOL';
@@ -98,7 +98,7 @@ test('with webdav_compatibility the table has more', async (t) => {
   assert.equal(await allow('Microsoft-WebDAV-MiniRedir/10.0'), `${common}, LOCK, UNLOCK`);
 });
 
-test('names are decoded once, whatever a router could take for its own signs', async (t) => {
+test('names are decoded once, including characters that are special in a router', async (t) => {
   const server = await startServer(t);
   for (const name of ['%2e%2e%2f', ':name', '*', '{a}', 'a?', 'ü', '__proto__', 'login', 'a%2Fb', '#']) {
     const url = `/home/${encodeURIComponent(name)}`;
@@ -110,7 +110,7 @@ test('names are decoded once, whatever a router could take for its own signs', a
   assert.equal((await server.names('/home/')).length, 20);
 });
 
-test('what the adapter cannot make a URL of gets the reply of everything else: errors body, request ID, server and event', async (t) => {
+test('a target that the adapter cannot parse gets the usual reply: errors body, request ID, server and event', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const ask = (line: string, ...headers: string[]) => server.raw([line, ...headers, 'Connection: close', '', ''].join('\r\n'));
@@ -143,7 +143,7 @@ test('what the adapter cannot make a URL of gets the reply of everything else: e
   assert.match(await ask('OPTIONS * HTTP/1.1', 'Host: x'), /^HTTP\/1\.1 204 /);
 });
 
-test('pipelined requests are answered in turn, and a body is asked for when its handler wants it', async (t) => {
+test('pipelined requests are answered in turn, and a body is read when its handler wants it', async (t) => {
   const server = await startServer(t);
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
   const replies = await server.raw(

@@ -10,8 +10,8 @@ import { until } from '../support/receiver.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('a folder that is swapped for a link while requests run never leads outside', async (t) => {
-  // Files are kept in memory at once.
+test('a folder that is replaced by a link while requests run never leads outside', async (t) => {
+  // With this clock, files are kept in memory at once.
   const server = await startServer(t, {}, clockAhead);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
   t.after(() => rmSync(outside, { recursive: true, force: true }));
@@ -68,7 +68,7 @@ test('maximum_concurrent_connections holds, and the service recovers', async (t)
   await until('there is room again', isTaken);
 });
 
-test('the client address of a header is believed only where it is configured', async (t) => {
+test('the client address in a header is trusted only where it is configured', async (t) => {
   const headers = { 'x-forwarded-for': '203.0.113.9:4711, 10.0.0.1', forwarded: 'for=198.51.100.7' };
   const peerOf = async (service: Record<string, unknown>) => {
     const server = await startServer(t, { service });
@@ -93,7 +93,7 @@ test('the client address of a header is believed only where it is configured', a
   });
 });
 
-test('a ban counts the forwarded client, not the proxy', async (t) => {
+test('a ban concerns the forwarded client, not the proxy', async (t) => {
   const server = await startServer(t, {
     service: { client_forwarded_header: 'X-Forwarded-For' },
     server: { security_policy: { ban_after_failures: 2 } },

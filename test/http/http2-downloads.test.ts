@@ -11,7 +11,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-/** Sizes on both sides of what is sent in one piece. */
+/** Sizes below and above the limit for sending in one piece. */
 const sizes = [0, 1, 1024, 8 * 1024 + 1, 128 * 1024, 128 * 1024 + 1, 3_000_000];
 
 async function startWithHttp2(t: TestContext, fileCacheBytes: number) {
@@ -36,7 +36,7 @@ for (const [where, fileCacheBytes] of [
   ['from memory', 1_000_000],
   ['from the disk', 0],
 ] as const) {
-  test(`a download over HTTP/2 ${where} is told as what it was: whole`, whereFilesAreKept, async (t) => {
+  test(`a download over HTTP/2 ${where} is reported as complete`, whereFilesAreKept, async (t) => {
     if (!hasProgram(t, 'openssl')) return;
     const { server, session } = await startWithHttp2(t, fileCacheBytes);
     const range = { range: 'bytes=0-0,-2' };
@@ -59,10 +59,10 @@ for (const [where, fileCacheBytes] of [
   });
 }
 
-test('a download over HTTP/2 whose client resets it, or goes away, before it was sent is told as that', whereFilesAreKept, async (t) => {
+test('a download over HTTP/2 whose client resets it, or disappears, is reported as that', whereFilesAreKept, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, session } = await startWithHttp2(t, 1_000_000);
-  // As much as one window takes, with another that nobody reads before it: the second waits for ever.
+  // The first response fills the window and is not read, so the second waits forever.
   writeFileSync(join(server.home, 'f'), Buffer.alloc(100_000, 'svc'));
   const stalled = () => session.request({ ':path': '/home/f', authorization: testBasic });
   for (const leave of [(stream: ReturnType<typeof stalled>) => stream.close(8), () => session.destroy()]) {

@@ -13,17 +13,17 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** What is told where Node.js ends a connection. */
+/** The reason reported if Node.js ends a connection. */
 const refused = 'The frames are not valid HTTP/2, or there are too many of them.';
 
 interface Flooded {
   server: TestServer;
   cert: string;
-  /** A connection of its own, within the session of alice. */
+  /** Opens another connection with the session of alice. */
   connect(): Promise<RawHttp2>;
 }
 
-/** An https service with a small and a large file. */
+/** Starts an https service with a small and a large file. */
 async function startFlooded(t: TestContext, service = {}): Promise<Flooded> {
   const { cert, certPath, keyPath } = selfSigned(t);
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath, ...service } });
@@ -40,7 +40,7 @@ async function startFlooded(t: TestContext, service = {}): Promise<Flooded> {
   return { server, cert, connect };
 }
 
-/** Sends frames in small portions until the other side has had enough. @returns whether it had before all were sent */
+/** Sends frames in small portions until the connection is closed. @returns whether it was closed before all were sent */
 async function isEndedWithin(connection: RawHttp2, portions: number, portion: Buffer): Promise<boolean> {
   for (let sent = 0; sent < portions && !connection.isOver; sent++) {
     connection.write(portion);
@@ -49,7 +49,7 @@ async function isEndedWithin(connection: RawHttp2, portions: number, portion: Bu
   return connection.isOver;
 }
 
-test('a connection that floods with resets, SETTINGS or PING is told to be calm; one that does so moderately is not', async (t) => {
+test('a flood of resets, SETTINGS or PING gets ENHANCE_YOUR_CALM; a moderate number does not', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, connect } = await startFlooded(t);
   const floods: [Act, string][] = [
@@ -65,17 +65,17 @@ test('a connection that floods with resets, SETTINGS or PING is told to be calm;
       connection.acts.small();
       await until(`${count} ${name}`, () => connection.replies200 > 0 || connection.isOver);
       assert.equal(connection.isOver, count !== 100, `${count} ${name}`);
-      // The system drops what was sent when the connection is ended before all that came was read.
+      // The system discards received data when a connection is closed before all of it was read.
       const { goaway } = connection;
       assert.ok(goaway === undefined || (count !== 100 && goaway === constants.NGHTTP2_ENHANCE_YOUR_CALM), `${count} ${name}: ${goaway}`);
-      // Newer versions of Node.js count streams, too, and may be the first to have enough.
+      // Newer versions of Node.js also count streams, and can be the first to end the connection.
       const isTold = async () =>
         (await server.events()).slice(before).some(({ data }) => data.details === told || data.details === refused);
       if (count !== 100) await until('the event', isTold);
     }
 });
 
-test('a header section in frames without end, and a body of empty frames, end their connection; others are served on', async (t) => {
+test('endless header frames, and a body of empty frames, end their connection; others are served', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, cert, connect } = await startFlooded(t);
   const neighbour = await connect();
@@ -118,7 +118,7 @@ test('a header section in frames without end, and a body of empty frames, end th
   );
 });
 
-test('streams whose client never reads: so many at most, nothing is opened for more, and all are closed with their connection', async (t) => {
+test('streams whose client never reads are limited, nothing is opened for more, and all close with the connection', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, cert, connect } = await startFlooded(t, { idle_connection_timeout: 2 });
   const connection = await connect();
@@ -139,7 +139,7 @@ test('streams whose client never reads: so many at most, nothing is opened for m
   await until('all are closed', () => openBelow(server.home).length === 0);
 });
 
-test('a header section that comes byte by byte keeps its connection for no longer than the idle time', async (t) => {
+test('a header section that arrives byte by byte keeps its connection only for the idle time', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { connect } = await startFlooded(t, { idle_connection_timeout: 1 });
   const connection = await connect();

@@ -14,7 +14,7 @@ import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { visit } from '../support/tls-visit.ts';
 
-/** A private CA with a server certificate and a client certificate of alice. */
+/** Makes a private CA with a server certificate and a client certificate of alice. */
 function certificates(folder: string) {
   const make = (name: string, subject: string, extension: string) => signByAuthority(folder, name, subject, extension);
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
@@ -91,7 +91,7 @@ test('TLS below the minimum is refused', async (t) => {
   assert.notEqual(failure, 'connected');
 });
 
-test('a client certificate authenticates as its CN; one that does not verify lets nobody in', async (t) => {
+test('a client certificate logs in the account of its CN; an invalid one logs nobody in', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = temporaryFolder(t);
   const { read } = certificates(folder);
@@ -112,7 +112,7 @@ test('a client certificate authenticates as its CN; one that does not verify let
   assert.equal((await get('stranger')).status, 401, 'the same CN from another authority');
 });
 
-test('a reload takes a renewed certificate', async (t) => {
+test('a reload uses a renewed certificate', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, make, options, folder } = await startHttps(t);
   make('server', '/CN=localhost', 'subjectAltName=IP:127.0.0.1');
@@ -121,7 +121,7 @@ test('a reload takes a renewed certificate', async (t) => {
   assert.deepEqual(chain, [new X509Certificate(readFileSync(join(folder, 'server.crt'))).raw]);
 });
 
-test('a reload that names client authorities has clients asked for certificates; one that names none has nobody asked', async (t) => {
+test('after a reload that names client authorities, clients are asked for certificates; after one without, none is', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, folder, options, read } = await startHttps(t);
   const alice = { cert: read('alice.crt'), key: read('alice.key') };
@@ -144,7 +144,7 @@ test('a reload that names client authorities has clients asked for certificates;
   }
 });
 
-test('of the ciphers that a client knows the server takes the cheap one, but ChaCha20 where the client puts it first', async (t) => {
+test('the server prefers the cheapest cipher of the client, unless the client lists ChaCha20 first', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server } = await startHttps(t);
   const [small, large, chacha] = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
@@ -162,7 +162,7 @@ test('of the ciphers that a client knows the server takes the cheap one, but Cha
   }
 });
 
-test('a service with two pairs gives each client the one that it knows, with its chain', async (t) => {
+test('with two pairs, each client gets the certificate that it supports, with its chain', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = temporaryFolder(t);
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');

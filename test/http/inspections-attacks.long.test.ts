@@ -16,7 +16,7 @@ import { WatchedRequest } from '../support/watched-request.ts';
 const move = (server: TestServer, from: string, to: string) =>
   server.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` } });
 
-/** All visible files below a folder. */
+/** Returns all visible files below a folder. */
 function files(folder: string): string[] {
   return visible(folder).flatMap((name) => {
     const path = join(folder, name);
@@ -24,7 +24,7 @@ function files(folder: string): string[] {
   });
 }
 
-test('a file whose folder moves to where more is inspected while an inspection is late meets that, too', async (t) => {
+test('if a folder moves to a place with more inspections while one is late, these apply to its files, too', async (t) => {
   const [slow, strict] = [await startInspector(t), await startInspector(t)];
   const server = await startServer(t, {
     inspections: {
@@ -43,7 +43,7 @@ test('a file whose folder moves to where more is inspected while an inspection i
   assert.equal(strict.requests.length, 1);
 });
 
-test('a file that is withdrawn does not get a number where that is inspected', async (t) => {
+test('a withdrawn file gets no numbered name in an inspected folder', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },
@@ -61,7 +61,7 @@ test('a file that is withdrawn does not get a number where that is inspected', a
   assert.equal(readFileSync(join(server.home, 'x'), 'utf8'), 'odd');
 });
 
-test('an upload under way in a folder that moves to where files are inspected gets no name there', async (t) => {
+test('a running upload in a folder that moves into an inspected one gets no name there', async (t) => {
   const server = await inspecting(t);
   mkdirSync(join(server.home, 'free'));
   const upload = new WatchedRequest(server, 'PUT', '/home/free/x', { 'transfer-encoding': 'chunked' });
@@ -73,7 +73,7 @@ test('an upload under way in a folder that moves to where files are inspected ge
   assert.deepEqual(hidden(join(server.home, 'd/sub')), []);
 });
 
-test('the trash knows where a file was that an upload replaced after its folder had moved', async (t) => {
+test('the trash records the right path of a file that was replaced after its folder had moved', async (t) => {
   const server = await inspecting(t, {}, { group: { trash: { days: 1 } } });
   mkdirSync(join(server.home, 'd/sub'));
   const upload = new WatchedRequest(server, 'PUT', '/home/d/sub/x', { 'transfer-encoding': 'chunked' });
@@ -93,7 +93,7 @@ test('the trash knows where a file was that an upload replaced after its folder 
   assert.deepEqual(files(join(server.home, 'd')), []);
 });
 
-test('a folder that comes back when its replacement is refused does not appear where more is inspected meanwhile', async (t) => {
+test('a folder that is restored after a refused replacement does not appear where more inspections apply by then', async (t) => {
   const [slow, strict] = [await startInspector(t), await startInspector(t)];
   const server = await startServer(t, {
     inspections: { slow: { type: 'http', url: slow.url }, strict: { type: 'http', url: strict.url } },
@@ -113,7 +113,7 @@ test('a folder that comes back when its replacement is refused does not appear w
   assert.equal(trash.length, 1, 'nothing is lost');
 });
 
-test('a link to a name in an inspected folder is judged as that name', async (t) => {
+test('a link to a name in an inspected folder is inspected as that name', async (t) => {
   const server = await inspecting(t);
   writeFileSync(join(server.home, 'd/x'), 'old');
   symlinkSync('d/x', join(server.home, 'link'));
@@ -123,13 +123,13 @@ test('a link to a name in an inspected folder is judged as that name', async (t)
   assert.equal(readFileSync(join(server.home, 'd/x'), 'utf8'), 'old');
 });
 
-test('a tus upload that another request takes over while it is judged gets its name once, judged', async (t) => {
+test('a tus upload that another request takes over during its inspection gets its name once', async (t) => {
   const server = await inspecting(t);
   const begun = await createTus(server, { path: '/d/x' }, { 'upload-length': '8' });
   const url = String(begun.headers.location);
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const patch = (offset: number, body: string) => server.send('PATCH', url, { body, headers: { ...tus, 'upload-offset': String(offset) } });
-  // A request that another one takes over from is cut.
+  // A request whose upload is taken over is cut.
   const statusOf = (reply: Promise<TestReply>) => reply.then(({ status }) => status).catch(() => 0);
   const first = statusOf(patch(0, 'wait for'));
   await until('the question', () => server.inspector.requests.length === 1);
@@ -142,7 +142,7 @@ test('a tus upload that another request takes over while it is judged gets its n
   assert.ok(text.length <= 1 && !text.includes('not this'), `${statuses}: ${text}`);
 });
 
-test('random changes at once: nothing bad is ever visible where files are inspected', async (t) => {
+test('random concurrent changes: nothing that an inspection refuses is ever visible', async (t) => {
   const server = await inspecting(t, {}, { group: { trash: { days: 1 } } });
   const { home } = server;
   const shown = join(home, 'd');
@@ -159,7 +159,7 @@ test('random changes at once: nothing bad is ever visible where files are inspec
     await server.send('POST', `/home/__svc__/trash/${pick(trash).id}/restore`, {
       headers,
       body: JSON.stringify({ path: place() }),
-      // 500: a folder was made, and moved before the file came.
+      // 500: a folder was created, and moved before the file arrived.
       mayFail: true,
     });
   };
@@ -189,7 +189,7 @@ test('random changes at once: nothing bad is ever visible where files are inspec
   };
   await Promise.all(Array.from({ length: 8 }, work));
   assert.ok(seen.size > 0, 'nothing was ever accepted');
-  // A file that moved while it was read could not be judged, and is held.
+  // A file that moved while it was read cannot be inspected, so it is held.
   const kept = readdirSync(home, { recursive: true }).filter((name) => /\.svc-(?!trash)/.test(String(name)));
   const { stdout } = await control(t, join(server.folder, 'data'), 'held', 'list', '--json');
   const paths = stdout.split('\n').flatMap((line) => (line === '' ? [] : String(JSON.parse(line).real_path)));
@@ -197,7 +197,7 @@ test('random changes at once: nothing bad is ever visible where files are inspec
   assert.deepEqual(outside(kept.map((name) => join(home, String(name)))), outside(paths));
 });
 
-test('what visitors of a link drop is judged as what its account sends, and tells them nothing of its paths', async (t) => {
+test('files that visitors of a link drop are inspected like those of its account, and they learn nothing of its paths', async (t) => {
   const server = await inspecting(t);
   const made = await server.send('POST', '/home/__svc__/links', { headers: json, body: JSON.stringify({ path: '/d/', kind: 'drop' }) });
   assert.equal(made.status, 201, made.text);
@@ -220,7 +220,7 @@ test('what visitors of a link drop is judged as what its account sends, and tell
   assert.equal(visible(join(server.home, 'd')).length, 1);
 });
 
-test('LOCK of a free name makes no empty file that an inspection refuses or holds', async (t) => {
+test('LOCK of a free name creates no empty file if an inspection refuses or holds it', async (t) => {
   const server = await inspecting(t, {}, { service: { webdav_compatibility: true } });
   const body = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
   for (const verdict of [422, 202]) {

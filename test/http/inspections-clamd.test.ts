@@ -23,7 +23,7 @@ async function holdReasons(server: TestServer): Promise<string[]> {
   return held.map(({ reason }) => reason);
 }
 
-test('the clamd of Debian: over a Unix socket and TCP, what is clean, found, and too large for it', async (t) => {
+test('the clamd of Debian, over a Unix socket and TCP: clean, infected and too large files', async (t) => {
   if (!hasProgram(t, 'clamd')) return;
   const clamd = await startClamd(t, '1M');
   for (const url of clamd.urls) {
@@ -43,7 +43,7 @@ test('the clamd of Debian: over a Unix socket and TCP, what is clean, found, and
   }
 });
 
-test('a clamd that is gone, dies in the middle, answers too early or nonsense is a failure', async (t) => {
+test('a clamd that is absent, dies in the middle, answers too early or nonsense counts as a failure', async (t) => {
   const folder = temporaryFolder(t);
   const answers: [string, (socket: Socket) => void][] = [
     ['dies', (socket) => socket.once('data', () => socket.destroy())],

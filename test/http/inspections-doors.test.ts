@@ -9,8 +9,8 @@ import { inspectedDoors } from '../support/inspected-doors.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { refusalBody } from '../support/inspector.ts';
 
-test('every door of HTTP that makes a file is in the table', () => {
-  // `tus` has a test of its own: its replies differ.
+test('every HTTP interface that creates a file is in the table', () => {
+  // `tus` has its own test, because its replies differ.
   const known = new Set([...Object.keys(inspectedDoors), 'draft, PUT', 'tus, path', 'tus, filename']);
   assert.deepEqual(
     Object.keys(httpDoors).filter((door) => !known.has(door)),
@@ -21,7 +21,7 @@ test('every door of HTTP that makes a file is in the table', () => {
 for (const [door, send] of Object.entries(inspectedDoors)) {
   const isMove = /move/i.test(door);
 
-  test(`${door}: what is accepted is there`, async (t) => {
+  test(`${door}: an accepted file is visible`, async (t) => {
     const server = await inspecting(t);
     const { status } = await send(server, 'new', 'fine');
     assert.ok(status >= 200 && status < 300 && status !== 202, String(status));
@@ -29,7 +29,7 @@ for (const [door, send] of Object.entries(inspectedDoors)) {
     assert.equal(server.inspector.requests.length, 1);
   });
 
-  test(`${door}: what is refused is 422, and the old file stays`, async (t) => {
+  test(`${door}: a refused file gives 422, and the old file stays`, async (t) => {
     const server = await inspecting(t);
     writeFileSync(join(server.home, 'd/name'), 'old');
     const reply = await send(server, 'name', 'bad');
