@@ -27,9 +27,9 @@ const file = { after };
 let shared: Promise<Browser> | undefined;
 
 /**
- * * Opens a page of Debian's Firefox with its own cookies. The tests of a file share one browser.
+ * Opens a page of Debian's Firefox with its own cookies. The tests of a file share one browser.
  *
- * * @returns undefined if the browser is not installed; the test is then skipped
+ * @returns undefined if the browser is not installed; the test is then skipped
  */
 async function openFirefox(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
   if (!hasProgram(t, 'firefox-esr')) return undefined;

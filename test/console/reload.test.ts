@@ -66,7 +66,7 @@ test('an administrator who was removed while the password was checked gets no li
   streams.close();
 });
 
-test('over TLS the cookie is Secure; a client CA refuses clients without a certificate; an impossible reload changes nothing', async (t) => {
+test('over TLS the cookie is Secure; a client CA refuses clients without a certificate; an impossible reload does nothing', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert, keyPath, certPath } = selfSigned(t);
   const tls = { tls_certificate_path: certPath, tls_key_path: keyPath };

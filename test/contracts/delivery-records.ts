@@ -50,9 +50,9 @@ async function pages(
 }
 
 /**
- * * The contract of `DeliveryRecords` for readers of the newest deliveries.
+ * The contract of `DeliveryRecords` for readers of the newest deliveries.
  *
- * * @param openOrSkip opens empty records; returns undefined if they are not available here
+ * @param openOrSkip opens empty records; returns undefined if they are not available here
  */
 export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContext) => Promise<WritableRecords | undefined>): void {
   const contract = (what: string, body: (writable: WritableRecords) => Promise<void>) =>

@@ -78,9 +78,9 @@ const sent = (receiver: Receiver) => receiver.events().map(({ data }) => Number(
 const row = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
 /**
- * * The contract of a `DeliveryStore`, tested through the delivery engine.
+ * The contract of a `DeliveryStore`, tested through the delivery engine.
  *
- * * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each `open` is a process after the previous one
+ * @param openOrSkip opens an empty store; returns undefined if it is not available here. Each `open` is a process after the previous one
  */
 export function deliveryStoreContract(
   name: string,

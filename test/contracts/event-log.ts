@@ -48,9 +48,9 @@ async function readAllRaw(log: Pick<EventLog, 'openRawReader'>): Promise<RawEven
 }
 
 /**
- * * The contract of `EventLog`.
+ * The contract of `EventLog`.
  *
- * * @param openOrSkip opens an empty journal, which the test closes; returns undefined if it is not available here
+ * @param openOrSkip opens an empty journal, which the test closes; returns undefined if it is not available here
  */
 export function eventLogContract(name: string, openOrSkip: (t: TestContext) => Promise<EventLog | undefined>): void {
   const contract = (what: string, body: (log: EventLog) => Promise<void>) =>

@@ -37,8 +37,8 @@ function stepsOf(text: string): Step[] {
 }
 
 /**
- * * Expectations: the status first; then `contains TEXT`, `matches REGULAR EXPRESSION` and `save NAME REGULAR EXPRESSION` about the
- * * body; `Header: text` if the header's value must contain the text.
+ * Expectations: the status first; then `contains TEXT`, `matches REGULAR EXPRESSION` and `save NAME REGULAR EXPRESSION` about the
+ * body; `Header: text` if the header's value must contain the text.
  */
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.http'))) {
   test(`golden sequence: ${file.replace('.http', '')}`, async (t) => {

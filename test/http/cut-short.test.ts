@@ -30,10 +30,10 @@ function isKept(ended: Promise<void>): Promise<boolean> {
 }
 
 /**
- * * Lets a client request a body.
+ * Lets a client request a body.
  *
- * * @param leaves whether the client leaves, having read nothing, while the kernel cannot take any more of the body
- * * @returns the result of the way to end the reply
+ * @param leaves whether the client leaves, having read nothing, while the kernel cannot take any more of the body
+ * @returns the result of the way to end the reply
  */
 async function askFor(t: TestContext, way: (typeof ways)[string], request: string, leaves: boolean): Promise<boolean> {
   let told: Promise<boolean> | undefined;

@@ -47,7 +47,7 @@ for (const [door, send] of Object.entries(inspectedDoors)) {
     assert.deepEqual(refused?.data.response, refusalBody);
   });
 
-  test(`${door}: what is held is 202, nobody sees it, and a release gives it its name`, async (t) => {
+  test(`${door}: a held file gives 202 and is invisible until it is released`, async (t) => {
     const server = await inspecting(t);
     const reply = await send(server, 'name', 'odd');
     assert.equal(reply.status, 202);
@@ -76,7 +76,7 @@ for (const [door, send] of Object.entries(inspectedDoors)) {
     assert.equal(events.find(({ id, data }) => id === '40017' && data.held_id !== undefined)?.data.path, '/d/name');
   });
 
-  test(`${door}: what no inspection could judge is held`, async (t) => {
+  test(`${door}: a file that no inspection could judge is held`, async (t) => {
     const server = await inspecting(t);
     assert.equal((await send(server, 'name', 'fail')).status, 202);
     assert.deepEqual(visible(join(server.home, 'd')), []);

@@ -12,7 +12,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { fillDisk, smallDisk } from '../support/small-disk.ts';
 
-test('waiting for a turn counts towards answer_within: who waits too long hears 202, and gets the verdict later', async (t) => {
+test('waiting for a turn counts towards answer_within: after that the client gets 202, and the verdict comes later', async (t) => {
   const server = await inspecting(t, { maximum_concurrent: 1, answer_within: 0.3 });
   const first = server.put('/home/d/first', 'wait');
   await until('the first question', () => server.inspector.requests.length === 1);
@@ -31,7 +31,7 @@ test('waiting for a turn counts towards answer_within: who waits too long hears 
   await until('both have their names', async () => visible(join(server.home, 'd')).length === 2 && (await heldOf(server)).length === 0);
 });
 
-test('maximum_concurrent is shared fairly: one file of another account does not wait for ten of the first', async (t) => {
+test('maximum_concurrent is shared fairly: a file of another account does not wait for ten of the first', async (t) => {
   const bob = `bob:${testPassword}`;
   const server = await inspecting(
     t,
@@ -50,11 +50,11 @@ test('maximum_concurrent is shared fairly: one file of another account does not 
   }
   for (const { status } of await Promise.all(puts)) assert.equal(status, 201);
   const order = inspector.requests.map(({ facts }) => (facts.account as { username: string }).username);
-  // The hidden file is there a moment before its turn is asked for; in the order of arrival it would be the last.
+  // The hidden file appears shortly before the inspection is queued. In order of arrival it would be the last.
   assert.ok(order.indexOf('bob') <= 5, order.join());
 });
 
-test('the metrics count verdicts, time, and what is held by its state', async (t) => {
+test('the metrics count verdicts, times, and held uploads by state', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url, answer_within: 0.2, maximum_size: 100 } },
@@ -76,7 +76,7 @@ test('the metrics count verdicts, time, and what is held by its state', async (t
   assert.match(text, /^svc_held_oldest_seconds 0\.\d+$/m);
 });
 
-test('a full disk: what is held stays and can be released, and nothing new becomes visible or is left behind', async (t) => {
+test('a full disk: held uploads stay and can be released, nothing new becomes visible, and nothing is left behind', async (t) => {
   const disk = smallDisk(t, 1024);
   if (!disk) return;
   const inspector = await startInspector(t);
@@ -89,7 +89,7 @@ test('a full disk: what is held stays and can be released, and nothing new becom
   assert.equal((await server.put('/home/free', content('fine'))).status, 201);
   fillDisk(join(disk, 'filler'));
   assert.equal((await server.put('/home/d/new', content('fine'))).status, 507);
-  // A move into inspected paths needs a copy to be judged.
+  // A move into inspected paths needs a copy for the inspection.
   assert.equal((await server.send('MOVE', '/home/free', { headers: { destination: '/home/d/free' } })).status, 507);
   assert.deepEqual(visible(disk).sort(), ['d', 'filler', 'free']);
   assert.deepEqual(visible(join(disk, 'd')), []);

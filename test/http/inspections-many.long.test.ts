@@ -14,13 +14,13 @@ import { until } from '../support/receiver.ts';
 import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 import { ShiftedClock } from '../support/shifted-clock.ts';
 
-// So no flag of the test runner is needed.
+// Sets the flag here, so that the test runner needs none.
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 const count = Number(process.env.SVC_HELD_COUNT ?? 10_000);
 
-test('10,000 held uploads: each is listed, outlives a restart, and is released or ended like a single one', {
+test('10,000 held uploads: each is listed, survives a restart, and is released or discarded like a single one', {
   timeout: 600_000,
 }, async (t) => {
   const inspector = await startInspector(t);

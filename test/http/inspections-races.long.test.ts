@@ -14,13 +14,13 @@ import { loginSftp } from '../support/sftp-client.ts';
 
 const bobUser = `bob:${testPassword}`;
 
-/** The same server, asked by another account of the same home folder. */
+/** Returns the same server for another account with the same home folder. */
 function asBob(server: TestServer): TestServer {
   const send = (method: string, path: string, options: TestRequest = {}) => server.send(method, path, { ...options, user: bobUser });
   return Object.assign(Object.create(server), { send });
 }
 
-/** The content of `/d/name`, on disk. */
+/** Returns the content of `/d/name` on disk. */
 function shown(home: string): string {
   try {
     return readFileSync(join(home, 'd/name'), 'utf8');
@@ -34,7 +34,7 @@ const doors = Object.entries(inspectedDoors);
 for (const [index, [door, send]] of doors.entries()) {
   const [otherDoor, otherSend] = doors[(index + 1) % doors.length] as (typeof doors)[number];
 
-  test(`two accounts race for a name by ${door} and ${otherDoor}: what is refused or held is never seen`, async (t) => {
+  test(`two accounts race for a name by ${door} and ${otherDoor}: refused or held content is never visible`, async (t) => {
     const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
     const bob = asBob(server);
     const outcomes: string[] = [];
@@ -58,7 +58,7 @@ for (const [index, [door, send]] of doors.entries()) {
       await looking;
       for (const [at, content] of [mine, theirs].entries()) {
         const status = replies[at]?.status ?? 0;
-        // A move that lost the race may hear of a name that was taken meanwhile.
+        // A move that lost the race can be refused because the name is taken.
         if (content === 'bad') assert.ok(status >= 400, `${content}: ${status}`);
         if (content === 'odd') assert.ok(status === 202 || status >= 400, `${content}: ${status}`);
         outcomes.push(`${content}: ${status}`);
@@ -76,7 +76,7 @@ for (const [index, [door, send]] of doors.entries()) {
   });
 }
 
-test('SFTP, tus and PUT of two accounts race for a name: what is refused or held is never seen', async (t) => {
+test('SFTP, tus and PUT of two accounts race for a name: refused or held content is never visible', async (t) => {
   const accounts = { bob: { password: await cheapHash(testPassword) } };
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } };
   const server = await inspecting(t, {}, { accounts, services });

@@ -13,7 +13,7 @@ import { startServer, testConfig } from '../support/server.ts';
 import { ShiftedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a folder moves when all its files are accepted, else not at all', async (t) => {
+test('a folder is moved if all its files are accepted, otherwise not at all', async (t) => {
   const server = await inspecting(t);
   const source = join(server.home, 'f');
   mkdirSync(join(source, 'sub'), { recursive: true });
@@ -33,7 +33,7 @@ test('a folder moves when all its files are accepted, else not at all', async (t
   assert.deepEqual(await heldOf(server), []);
 });
 
-test('what lay under the same inspections is not judged again, what leads there by another path is', async (t) => {
+test('files are inspected again only if the new path has other inspections', async (t) => {
   const inspector = await startInspector(t);
   const folder = temporaryFolder(t);
   const server = await startServer(t, {
@@ -72,7 +72,7 @@ test('links do not lead around inspections', async (t) => {
   assert.deepEqual(visible(join(server.home, 'd')), []);
 });
 
-test('a folder that is deleted takes its held uploads along, one that is moved keeps them', async (t) => {
+test('a deleted folder takes its held uploads with it, and a moved one keeps them', async (t) => {
   const server = await inspecting(t);
   mkdirSync(join(server.home, 'd/sub'));
   await server.put('/home/d/sub/name', 'odd');
@@ -85,7 +85,7 @@ test('a folder that is deleted takes its held uploads along, one that is moved k
   assert.deepEqual(await heldOf(server), []);
 });
 
-test('a release checks again what an upload has to pass, and leaves what it cannot put in place held', async (t) => {
+test('a release repeats the checks of an upload, and an upload that cannot be put in its place stays held', async (t) => {
   const server = await inspecting(t, {}, { group: { inspections: [['check']], quota_size: 10 } });
   const release = async () => control(t, join(server.folder, 'data'), 'held', 'release', String((await heldOf(server))[0]?.id));
   await server.send('PUT', '/home/name', { body: 'odd', headers: { 'if-none-match': '*' } });
@@ -122,7 +122,7 @@ test('held uploads are listed, shown, discarded and inspected again by commands'
   assert.deepEqual([ended?.data.reason, ended?.data.administrator, ended?.data.details], ['discarded', userInfo().username, 'No.']);
 });
 
-test('what is held too long is given up', async (t) => {
+test('an upload that is held too long is discarded', async (t) => {
   const clock = new ShiftedClock();
   const inspector = await startInspector(t);
   const sections = { inspections: { check: { type: 'http', url: inspector.url } }, group: { inspections: [['check']] } };
@@ -136,7 +136,7 @@ test('what is held too long is given up', async (t) => {
   assert.deepEqual(hidden(server.home), []);
 });
 
-test('an inspection that a reload takes away lets nothing through that it had to judge', async (t) => {
+test('if a reload removes an inspection, files that it had not judged stay held', async (t) => {
   const server = await inspecting(t, { answer_within: 0.1 });
   assert.equal((await server.put('/home/d/name', 'wait')).status, 202);
   await server.service.reload(await testConfig(server.folder, {}));
@@ -146,7 +146,7 @@ test('an inspection that a reload takes away lets nothing through that it had to
   assert.equal((await server.put('/home/d/name', 'bad')).status, 201);
 });
 
-test('replies that come too early, break off, never end or are slow are failures; an early refusal counts', async (t) => {
+test('replies that come too early, break off, never end or are slow count as failures; an early refusal counts', async (t) => {
   const big = Buffer.alloc(8 * 1024 * 1024, 'x');
   const raw: [string, (socket: Socket) => void, number][] = [
     ['early accept', (socket) => socket.once('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n')), 202],
@@ -167,7 +167,7 @@ test('replies that come too early, break off, never end or are slow are failures
   }
 });
 
-test('a file that was not inspected where it was deleted is judged when it is restored to where it would be', async (t) => {
+test('a file from an uninspected folder is inspected when it is restored to an inspected one', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },
@@ -191,7 +191,7 @@ test('a file that was not inspected where it was deleted is judged when it is re
   assert.deepEqual(visible(server.home), ['name', 'tmp']);
 });
 
-test('a number in a name does not lead around the inspections of that name', async (t) => {
+test('a numbered name does not evade the inspections of that name', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },

@@ -14,7 +14,7 @@ import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 
-test('tus: 204 for what is accepted or held, 422 for what is refused; the ID is told again', async (t) => {
+test('tus: 204 for accepted and held files, 422 for refused ones; the ID is sent again', async (t) => {
   const server = await inspecting(t);
   const upload = async (name: string, content: string) => {
     const created = await createTus(server, { path: `/d/${name}` }, { 'upload-length': String(content.length) });
@@ -39,7 +39,7 @@ test('tus: 204 for what is accepted or held, 422 for what is refused; the ID is 
   assert.deepEqual(visible(join(server.home, 'd')), ['fine']);
 });
 
-test('with public_error the message and the public response reach the client, the rest does not', async (t) => {
+test('with public_error, the client gets only the message and the public response', async (t) => {
   const server = await inspecting(t, {}, { service: { public_error: true } });
   const reply = await server.put('/home/d/name', 'bad');
   assert.equal(reply.status, 422);
@@ -47,7 +47,7 @@ test('with public_error the message and the public response reach the client, th
   assert.deepEqual(error, { message: 'Not this file.', inspection: 'check', response: { rule: 'r1' } });
 });
 
-test('the request tells what the contract says, of each content', async (t) => {
+test('the request has all members of the contract, for each kind of content', async (t) => {
   for (const content of ['body', 'metadata', 'path']) {
     const server = await inspecting(t, { content }, { service: { metadata_fields: ['X-Meta', 'project'] } });
     await server.send('PUT', '/home/d/a%C3%A9.csv', { body: 'a,b\n', headers: { 'x-meta': 'project=x' } });
@@ -73,7 +73,7 @@ test('the request tells what the contract says, of each content', async (t) => {
   }
 });
 
-test('metadata that is too long for a header is left out, and that is said', async (t) => {
+test('metadata too long for a header are omitted, and the request says so', async (t) => {
   const server = await inspecting(t, {}, { service: { metadata_fields: ['X-Meta'] } });
   await server.send('PUT', '/home/d/a', { body: 'x', headers: { 'x-meta': `key=${'v'.repeat(9000)}` } });
   const [request] = server.inspector.requests;
@@ -81,7 +81,7 @@ test('metadata that is too long for a header is left out, and that is said', asy
   assert.equal(request?.facts.file.metadata, undefined);
 });
 
-test('an inspection that is late makes the upload held, and ends the hold by itself', async (t) => {
+test('a late inspection makes the upload held, and its verdict ends the hold', async (t) => {
   for (const [status, isThere] of [
     [204, true],
     [422, false],
@@ -102,7 +102,7 @@ test('an inspection that is late makes the upload held, and ends the hold by its
   }
 });
 
-test('a restart inspects again what was under way', async (t) => {
+test('a restart repeats unfinished inspections', async (t) => {
   const server = await inspecting(t, { answer_within: 0.1 });
   assert.equal((await server.put('/home/d/name', 'wait')).status, 202);
   const { inspector, folder } = server;
@@ -122,7 +122,7 @@ test('a restart inspects again what was under way', async (t) => {
   }
 });
 
-test('a newer upload of a name ends the held one when it is accepted or held, not when it is refused', async (t) => {
+test('a newer upload of a name ends the held one if it is accepted or held, but not if it is refused', async (t) => {
   const server = await inspecting(t);
   await server.put('/home/d/name', 'odd 1');
   const [first] = await heldOf(server);
@@ -147,7 +147,7 @@ test('a newer upload of a name ends the held one when it is accepted or held, no
   );
 });
 
-test('an account withdraws a held upload; one that was moved goes back to where it lay', async (t) => {
+test('an account withdraws a held upload; a moved file goes back to its old place', async (t) => {
   const server = await inspecting(t);
   await server.put('/home/d/name', 'odd');
   const withdraw = async () => (await server.send('DELETE', `/home/__svc__/held/${(await heldOf(server))[0]?.id}`)).status;
@@ -163,7 +163,7 @@ test('an account withdraws a held upload; one that was moved goes back to where 
   assert.deepEqual(visible(join(server.home, 'd')), []);
 });
 
-test('held uploads of others are not there', async (t) => {
+test('held uploads of other accounts are invisible', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },
@@ -185,13 +185,13 @@ test('more than maximum_per_account is 429, and nothing is kept', async (t) => {
   assert.equal(hidden(join(server.home, 'd')).length, 2);
 });
 
-test('with answer: refuse clients hear 422 of what is held', async (t) => {
+test('with answer: refuse, clients get 422 for a held file', async (t) => {
   const server = await inspecting(t, {}, { server: { held: { answer: 'refuse' } } });
   assert.equal((await server.put('/home/d/name', 'odd')).status, 422);
   assert.equal((await heldOf(server)).length, 1);
 });
 
-test('MOVE of a held upload gives it another name in its folder, for its own account alone', async (t) => {
+test('MOVE gives a held upload another name in its folder, for its own account only', async (t) => {
   const bob = { user: `bob:${testPassword}` };
   const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
   await server.put('/home/d/x.tmp', 'odd');

@@ -8,7 +8,7 @@ import { clockAhead, whereFilesAreKept } from '../support/kept-files.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Counts how often a path is opened, in this process. */
+/** Counts how often this process opens a path. */
 function countOpens(t: TestContext, path: string): () => number {
   const { openSync } = fs;
   let count = 0;
@@ -24,7 +24,7 @@ function countOpens(t: TestContext, path: string): () => number {
   return () => count;
 }
 
-/** A reply without what differs from one to the next. */
+/** Returns a reply without the parts that differ each time. */
 function comparable({ status, headers, text }: TestReply): unknown {
   const { date, 'x-request-id': _, ...others } = headers;
   const boundary = /boundary=(.+)/.exec(String(headers['content-type']))?.[1] ?? ' ';
@@ -47,7 +47,7 @@ const requests: [method: string, target: string, headers: TestRequest['headers']
   ['GET', '/home/f.html/', {}],
 ];
 
-test('a reply from memory and its events are those of a file that is opened', whereFilesAreKept, async (t) => {
+test('a reply from memory and its events are equal to those of an opened file', whereFilesAreKept, async (t) => {
   const replies = async (bytes: number) => {
     const server = await startServer(t, { server: { file_cache_size: bytes } }, clockAhead);
     writeFileSync(join(server.home, 'f.html'), '<p>content</p>');
@@ -75,11 +75,11 @@ test('a reply from memory and its events are those of a file that is opened', wh
   const kept = await replies(1_000_000);
   const opened = await replies(0);
   assert.deepEqual(kept.told, opened.told);
-  // HEAD looks at the file by opening it, and so does what asks for a folder.
+  // HEAD opens the file, and so do requests for a folder.
   assert.deepEqual([kept.opened, opened.opened], [2, 12]);
 });
 
-test('what the service itself changes shows in the next reply', whereFilesAreKept, async (t) => {
+test('a change by the service itself is visible in the next reply', whereFilesAreKept, async (t) => {
   const server = await startServer(t, {}, clockAhead);
   const status = async (target: string) => (await server.get(target)).status;
   const text = async (target: string) => (await server.get(target)).text;
@@ -102,7 +102,7 @@ test('what the service itself changes shows in the next reply', whereFilesAreKep
   assert.equal(await status('/home/moved/f'), 404);
 });
 
-test('a folder with a kept file that is moved out and left as a link is not followed', whereFilesAreKept, async (t) => {
+test('if a folder with a cached file is moved away and replaced by a link, the link is not followed', whereFilesAreKept, async (t) => {
   const server = await startServer(t, {}, clockAhead);
   const outside = temporaryFolder(t);
   mkdirSync(join(server.home, 'd'));
@@ -114,7 +114,7 @@ test('a folder with a kept file that is moved out and left as a link is not foll
   assert.equal((await server.get('/home/d/f')).status, 404);
 });
 
-test('rights, the size of the cache and the end of an account are those of the configuration in force', whereFilesAreKept, async (t) => {
+test('permissions, cache size and the removal of an account take effect with a reload', whereFilesAreKept, async (t) => {
   const server = await startServer(t, {}, clockAhead);
   writeFileSync(join(server.home, 'f'), 'content');
   const opens = countOpens(t, join(server.home, 'f'));
@@ -135,7 +135,7 @@ test('rights, the size of the cache and the end of an account are those of the c
   assert.equal(opens(), 3);
 });
 
-test('a page of another origin is told its own, whoever had the file before', whereFilesAreKept, async (t) => {
+test('CORS headers are those for the requesting origin, even if another one had the file before', whereFilesAreKept, async (t) => {
   const origins = ['https://a.example', 'https://b.example'];
   const server = await startServer(t, { service: { cors_origins: origins } }, clockAhead);
   writeFileSync(join(server.home, 'f'), 'content');

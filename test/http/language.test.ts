@@ -36,7 +36,7 @@ test('sizes of a listing: powers of 1000 with one decimal, as the language write
   assert.equal(text('en', Number.MAX_SAFE_INTEGER), '9 PB');
   fc.assert(
     fc.property(fc.constantFrom(...tags), fc.nat(Number.MAX_SAFE_INTEGER), (tag, bytes) => {
-      // Asked again it is the same, though now it is remembered.
+      // The second result comes from the cache.
       assert.equal(languageFor(tag).size(bytes), languageFor(tag).size(bytes));
       const unit = text('en', bytes).split(' ')[1] ?? '';
       const factor = { byte: 1, bytes: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15 }[unit] as number;

@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** Enough that a listing is sorted in several runs, and that a page does not hold all. */
+/** Enough for sorting in several runs, and for more than one page. */
 const entries = 20_000;
 
 const kinds = {
@@ -20,7 +20,7 @@ const kinds = {
   PROPFIND: { depth: '1' },
 };
 
-/** A server with a large folder `many`; all its files are one. */
+/** Starts a server with a large folder `many`, whose files are all links to one. */
 async function startLarge(t: TestContext): Promise<TestServer> {
   const server = await startServer(t);
   const file = join(server.folder, 'file');
@@ -39,7 +39,7 @@ function memberAt(server: TestServer, index: number): string {
   return join(server.home, 'many', nameAt(index));
 }
 
-/** Counts how often the server looks at a member, in this process. */
+/** Counts how often the server in this process reads the attributes of a member. */
 function countLooks(t: TestContext): () => number {
   const { lstatSync } = fs;
   let count = 0;
@@ -57,7 +57,7 @@ function countLooks(t: TestContext): () => number {
   return () => count;
 }
 
-/** Asks for the listing. @returns the reply once its first bytes are there, which come again with the others */
+/** Requests the listing. @returns the reply once its first bytes have arrived, which can be read again with the others */
 function begin(server: TestServer, headers: Record<string, string>): Promise<IncomingMessage> {
   const method = 'depth' in headers ? 'PROPFIND' : 'GET';
   return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ async function textOf(reply: IncomingMessage): Promise<string> {
 
 test('a large folder', async (t) => {
   const server = await startLarge(t);
-  await t.test('the first bytes of a large folder come before all of it was looked at; who leaves then stops the work', async (t) => {
+  await t.test('the first bytes of a listing arrive before all members were read, and a client that leaves stops the work', async (t) => {
     const looks = countLooks(t);
     for (const [kind, headers] of Object.entries(kinds)) {
       let before = looks();
@@ -95,7 +95,7 @@ test('a large folder', async (t) => {
     assert.equal((await server.eventIds()).includes(40003), false);
   });
 
-  await t.test('a page shows 10,000 rows of a larger folder, in its order, and leads to the others', async () => {
+  await t.test('a page shows 10,000 rows of a larger folder in its order, and links to the others', async () => {
     const names = async (query: string) => {
       const { text } = await server.get(`/home/many/${query}&rows=all`, { headers: kinds.page });
       const below = text.slice(text.indexOf('</table>'), text.indexOf('</nav>', text.indexOf('</table>')));
@@ -117,7 +117,7 @@ test('a large folder', async (t) => {
   });
 
   await t.test(
-    'the page of a long folder begins with some of its rows; the script gets all as lines, other browsers go on to a whole page',
+    'the page of a long folder begins with some of its rows; the script gets all as lines, other browsers continue to a whole page',
     async () => {
       const query = '?sort=name&order=desc&page=2';
       const { text } = await server.get(`/home/many/${query}`, { headers: kinds.page });
@@ -145,7 +145,7 @@ test('a large folder', async (t) => {
     },
   );
 
-  await t.test('a search looks at 10,000 names a second; who leaves ends it', async (t) => {
+  await t.test('a search checks 10,000 names a second, and a client that leaves ends it', async (t) => {
     const looks = countLooks(t);
     const path = '/home/many/?search=FILE%2012345';
     const startMs = performance.now();
@@ -162,7 +162,7 @@ test('a large folder', async (t) => {
     assert.ok(looks() - before < entries, `${looks() - before} names were looked at for nobody`);
   });
 
-  await t.test('a folder that changes while it is listed is listed in order, with all that stayed', async () => {
+  await t.test('a folder that changes while it is listed is listed in order, with all members that stayed', async () => {
     const reply = await begin(server, kinds.JSON);
     for (let index = 0; index < entries; index += 2) unlinkSync(memberAt(server, index));
     for (let index = 0; index < 100; index++) writeFileSync(join(server.home, 'many', `new ${index}`), '');

@@ -7,7 +7,7 @@ import { control } from '../support/control.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { makeLink, page, told, visit } from '../support/links.ts';
 
-test('what visitors drop is inspected: a refused file leaves nothing, a held one is not seen, and its release replaces no file', async (t) => {
+test('files that visitors drop are inspected: refused leave nothing, held are invisible, a release replaces no file', async (t) => {
   const server = await inspecting(t);
   const folder = join(server.home, 'd');
   const { at, id } = await makeLink(server, { path: '/d', kind: 'drop' });

@@ -8,7 +8,7 @@ import { until } from '../support/receiver.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a link ends with the right to share, with its file, and with its time; the page says nothing of what it was', async (t) => {
+test('a link ends with the right to share, with its file, and with its expiry; its page reveals nothing about it', async (t) => {
   const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
   for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the maximum of the group');
@@ -62,7 +62,7 @@ test('virtual folders below a shared path belong to it; others are not reached, 
   assert.ok(!searched.text.includes('secret.txt'));
 });
 
-test('the URL of a link never has a Host header that nobody vouched for', async (t) => {
+test('the URL of a link never contains an untrusted Host header', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'a');
   for (const headers of [
@@ -78,7 +78,7 @@ test('the URL of a link never has a Host header that nobody vouched for', async 
   }
 });
 
-test('a download that is cut counts, as its first byte was asked for; one that goes on from there does not', async (t) => {
+test('a download that is cut counts because its first byte was requested; one that resumes does not', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), Buffer.alloc(32 * 1024 * 1024));
   const { at } = await makeLink(server, { path: '/large', maximum_downloads: 1 });

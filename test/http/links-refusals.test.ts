@@ -7,7 +7,7 @@ import { makeLink, orderLink, page, told, visit } from '../support/links.ts';
 import { basicOf } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('orders that are refused: the right, the path, the limits of the group, the number, and what is no order', async (t) => {
+test('refused requests for links: right, path, limits of the group, number, and malformed bodies', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -53,7 +53,7 @@ test('orders that are refused: the right, the path, the limits of the group, the
   assert.equal((await server.send('POST', '/home/__svc__/links', { user: null })).status, 401);
 });
 
-test('links that are off, need a password, or whose right is gone; anonymous clients have none', async (t) => {
+test('links that are off, need a password, or whose right is gone; anonymous clients cannot make any', async (t) => {
   const server = await startServer(t, { group: { links: { require_password: true } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt' })).status, 422);
@@ -61,7 +61,7 @@ test('links that are off, need a password, or whose right is gone; anonymous cli
   assert.equal((await visit(server, 'GET', at)).status, 401);
 });
 
-test('a link with a password tells nothing without it; the form sets a cookie for it alone; guesses are bounded', async (t) => {
+test('a link with a password reveals nothing without it; the form sets a cookie for this link; guesses are limited', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3 } } });
   writeFileSync(join(server.home, 'plan.txt'), 'the plan');
   const password = 'correct horse';
@@ -100,7 +100,7 @@ test('a link with a password tells nothing without it; the form sets a cookie fo
   assert.ok((await told(server, 20005)).some(({ data }) => data.username === id || data.by === 'address'));
 });
 
-test('wrong secrets are 404 and bounded for each address; right ones of links that are over are 410 with a page', async (t) => {
+test('wrong secrets are 404 and limited for each address; right ones of ended links are 410 with a page', async (t) => {
   const server = await startServer(t, { group: { links: {} }, server: { security_policy: { ban_after_failures: 5 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt' });
@@ -112,7 +112,7 @@ test('wrong secrets are 404 and bounded for each address; right ones of links th
   assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'who has a right one is not held up');
 });
 
-test('revoked by REST: 410 at once, told, and no longer in the list; a token secret is no link', async (t) => {
+test('a link revoked by REST is 410 at once, has an event, and is no longer listed; the secret of a token is not a link', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt', note: 'For Bob' });
@@ -141,7 +141,7 @@ test('revoked by REST: 410 at once, told, and no longer in the list; a token sec
   assert.equal((await visit(server, 'GET', `/__svc__/s/${makeSecret('token').secret}/`)).status, 404);
 });
 
-test('downloads at most: each that begins at the first byte counts, and each archive; HEAD, later ranges and pages do not', async (t) => {
+test('a maximum of downloads counts requests of the first byte, and archives, but not HEAD, later ranges and pages', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/a.txt'), 'abcdef');
@@ -168,7 +168,7 @@ test('downloads at most: each that begins at the first byte counts, and each arc
   assert.equal((await visit(server, 'GET', folder.at, { headers: page })).status, 410);
 });
 
-test('a drop link is no storage: quota, size of a file, and nothing comes back; the end of its account ends it', async (t) => {
+test('a drop link gives no storage: quota and file size apply, and nothing can be read; it ends with its account', async (t) => {
   const server = await startServer(t, { group: { quota_size: 1000, file_write_size: 600 } });
   mkdirSync(join(server.home, 'in'));
   const { at } = await makeLink(server, { path: '/in', kind: 'drop' });

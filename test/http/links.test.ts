@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { json, makeLink, type NewLink, page, told, visit } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
 
-test('a link to a file: page, JSON, the file itself with ranges, HEAD and ETag; made and opened are told, never the secret', async (t) => {
+test('a link to a file: page, JSON, the file with ranges, HEAD and ETag; events of creation and use, without the secret', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/report 1.txt'), 'all of the report');
@@ -67,7 +67,7 @@ test('a link to a file: page, JSON, the file itself with ranges, HEAD and ETag; 
   assert.ok(!JSON.stringify(await server.events()).includes(secret));
 });
 
-test('a link to a folder: listing, sub-folders, ZIP without the path of the maker; nothing beside it, by no way', async (t) => {
+test('a link to a folder: listing, sub-folders, ZIP without the path of the owner; nothing outside it can be reached', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out/sub/deep'), { recursive: true });
   mkdirSync(join(server.home, 'private'));
@@ -113,7 +113,7 @@ test('a link to a folder: listing, sub-folders, ZIP without the path of the make
   for (const target of ['new.txt', 'a.txt']) assert.equal((await visit(server, 'PUT', at + target, { body: 'x' })).status, 405);
 });
 
-test('a drop link: PUT, form, and uploads in parts; taken names get a number, nothing is seen, and the receipt has all', async (t) => {
+test('a drop link: PUT, form, resumable uploads; taken names get a number, nothing can be read, the receipt lists all', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');

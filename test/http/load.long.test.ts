@@ -14,18 +14,18 @@ import { watchOutput } from '../support/secret-watch.ts';
 import { testPassword } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** `SVC_LOAD=full` is the form whose figures stand in docs/operate/reliability.md: 2,000 idle connections and 200 of each slow kind. */
+/** `SVC_LOAD=full` gives the figures of docs/operate/reliability.md: 2,000 idle connections and 200 of each slow kind. */
 const isFull = process.env.SVC_LOAD === 'full';
 const scale = isFull ? 1 : 0.2;
 
-/** Full load: so many clients that send the next request as soon as they have the reply to the last. */
+/** In full load: number of clients that send a request as soon as they have the previous reply. */
 const goodClients = 16;
 const requestsOfOne = isFull ? 500 : 60;
 
-/** Below this a p99 says more of the machine than of the service. */
+/** A p99 below this is determined by the machine more than by the service. */
 const floorMs = 250;
 
-/** Two buffers of 1 MiB for each download that is under way, and some air. */
+/** Two buffers of 1 MiB for each running download, and a reserve. */
 const maxRssMib = 250 + 650 * scale;
 
 interface Loaded {
@@ -35,7 +35,7 @@ interface Loaded {
   monitor: string;
   ca: string;
   session: string;
-  /** Sessions belong to a service. */
+  /** Each service has its own sessions. */
   httpsSession: string;
 }
 
@@ -72,13 +72,13 @@ function p99(tookMs: number[]): number {
   return tookMs.sort((a, b) => a - b)[Math.floor(tookMs.length * 0.99)] ?? 0;
 }
 
-/** How long requests took, in ms. */
+/** Durations of requests in ms. */
 interface Took {
   reads: number[];
   uploads: number[];
 }
 
-/** One client that behaves, on one connection: reads, listings and uploads by turns. */
+/** One well-behaved client on one connection: reads, listings and uploads in turn. */
 async function goodClient({ http, session }: Loaded, name: string, count: number): Promise<Took> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const took: Took = { reads: [], uploads: [] };
@@ -108,12 +108,12 @@ async function goodClient({ http, session }: Loaded, name: string, count: number
 }
 
 interface Measured {
-  /** p99 as the clients see it, and the requests of all in a second. */
+  /** p99 as the clients measure it, and requests of all clients per second. */
   p99Ms: number;
-  /** Of the uploads alone, which wait for the disk. */
+  /** p99 of the uploads, which wait for the disk. */
   uploadP99Ms: number;
   perSecond: number;
-  /** p99 of the delay of the service's event loop meanwhile: a request waits so long before the service can turn to it. */
+  /** p99 of the delay of the service's event loop: a request can wait this long before it is processed. */
   loopP99Ms: number;
 }
 
@@ -126,7 +126,7 @@ async function measure(loaded: Loaded, clients: number): Promise<Measured> {
   return { p99Ms: p99(all), uploadP99Ms: p99(took.flatMap(({ uploads }) => uploads)), perSecond, loopP99Ms: await loopP99(loaded) };
 }
 
-/** Since the last call. */
+/** Returns the p99 since the last call. */
 async function loopP99({ monitor }: Loaded): Promise<number> {
   const { text } = await new Client(monitor).get('/metrics', { user: null });
   const seconds = /^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1];
@@ -151,7 +151,7 @@ interface HostileCounts {
   toldToBeCalm: number;
 }
 
-/** Starts the hostile clients in a process of their own that yields to every other. */
+/** Starts the hostile clients in a separate process of low priority. */
 async function startHostile(
   t: TestContext,
   { http, https, ca, session, httpsSession }: Loaded,
@@ -176,7 +176,7 @@ async function startHostile(
   return { end };
 }
 
-test('slow and hostile clients do not keep the service from good ones, and everything recovers', { timeout: 110_000 }, async (t) => {
+test('slow and hostile clients do not block good ones, and everything recovers', { timeout: 110_000 }, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const loaded = await startLoaded(t);
   await measure(loaded, goodClients);

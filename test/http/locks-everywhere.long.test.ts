@@ -24,7 +24,7 @@ import { tree } from '../support/tree.ts';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.6.0 (x86_64)' };
 const body = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 
-/** A service that keeps locks, `web` and `sftp` that take none, and files to be locked. */
+/** Starts a service with locks, `web` and `sftp` without locks, and files to be locked. */
 async function lockingServer(t: TestContext, sftpOptions: Record<string, unknown> = {}) {
   const services = {
     dav: { type: 'http', port: 0, webdav_compatibility: true },
@@ -49,13 +49,13 @@ async function lockingServer(t: TestContext, sftpOptions: Record<string, unknown
   return { server, home: server.home, web: new Client(url('web')), path, lock, unlock, login };
 }
 
-// A form and commands tell of each target; of one alone a form has its status.
+// A form and commands report each target. A form with one target has its status.
 function assertLocked(what: string, { status, text }: TestReply): void {
   if (status === 422) assert.match(text, /"message":"[^"]*locked/i, `${what}: ${text}`);
   else assert.equal(status, 423, `${what}: ${text}`);
 }
 
-test('a lock binds the HTTP services that take none: every door, on the file, on its folder, and with the token', async (t) => {
+test('a lock also binds HTTP services without locks: every interface, for the file, for its folder, and with the token', async (t) => {
   const { home, web, lock, path } = await lockingServer(t);
   const file = await lock('/home/d/f');
   const folder = await lock('/home/deep/', 'infinity');
@@ -79,7 +79,7 @@ test('a lock binds the HTTP services that take none: every door, on the file, on
   for (const [what, door] of Object.entries(replacing)) assertLocked(what, await door(web, at));
   for (const [what, door] of Object.entries({ ...httpDoors, ...httpFolderDoors })) assertLocked(`${what} in`, await door(web, inFolder));
   assert.deepEqual(tree(home), before, 'nothing has changed');
-  // Through the service that takes no locks, too, whoever has the token acts.
+  // The holder of the token can also act through the service without locks.
   const restore = () => {
     for (const gone of ['d', 'deep', 'away', 'f']) rmSync(path(gone), { recursive: true, force: true });
     for (const made of ['d/sub', 'deep']) mkdirSync(path(made), { recursive: true });
@@ -97,7 +97,7 @@ test('a lock binds the HTTP services that take none: every door, on the file, on
   }
 });
 
-test('an upload that began before the lock is refused at its end, and completed with the token or after it', async (t) => {
+test('an upload that began before the lock is refused at its end, and can be completed with the token or after the lock', async (t) => {
   const { web, lock, unlock, path } = await lockingServer(t);
   const at: DoorTarget = { folder: '/d', name: 'f' };
   const draft = String((await beginDraft(web, at)).headers.location);
@@ -112,7 +112,7 @@ test('an upload that began before the lock is refused at its end, and completed 
   assert.deepEqual([readFileSync(path('d/f'), 'utf8'), readFileSync(path('d/sub/f'), 'utf8')], ['new', 'new']);
 });
 
-test('SFTP makes and replaces nothing that is locked, whichever request asks', async (t) => {
+test('SFTP creates and replaces nothing that is locked, with any request', async (t) => {
   const { home, lock, login } = await lockingServer(t);
   await lock('/home/d/f');
   await lock('/home/deep/', 'infinity');
@@ -131,7 +131,7 @@ test('SFTP makes and replaces nothing that is locked, whichever request asks', a
       return code;
     },
   };
-  // A name that is taken is refused by these before any lock is asked for.
+  // These refuse a taken name before they check locks.
   const taken = ['RENAME', 'RENAME of an upload', 'MKDIR'];
   for (const [what, door] of Object.entries({ ...sftpDoors, ...others })) {
     const code = await door(sftp, 'd/f');
@@ -142,7 +142,7 @@ test('SFTP makes and replaces nothing that is locked, whichever request asks', a
   assert.deepEqual(tree(home), before, 'nothing has changed');
 });
 
-test('a lost SFTP upload replaces nothing that is locked: neither the name that it is kept under, nor its temporary one', async (t) => {
+test('a lost SFTP upload replaces no locked item, neither under its temporary name nor under the name for lost uploads', async (t) => {
   const { server, path, lock, login } = await lockingServer(t, { partial_uploads: 'keep', temporary_names: ['*.part'] });
   for (const name of ['b.filepart', 'e.part']) writeFileSync(path(name), 'old');
   const { sftp, client } = await login();
@@ -160,7 +160,7 @@ test('a lost SFTP upload replaces nothing that is locked: neither the name that 
   assert.deepEqual(['b.filepart', 'e.part', 'c.filepart', 'g.part'].map(text), ['old', 'old', 'new', 'new']);
 });
 
-test('a file that is written in place is not changed any more once somebody has locked it', async (t) => {
+test('a file that is written in place does not change any more once it is locked', async (t) => {
   const { path, lock, unlock, login } = await lockingServer(t, { copy_on_resume_limit: 1 });
   const { sftp } = await login();
   const { write } = openFlags;

@@ -90,7 +90,7 @@ test('malformed logins are 400, other types 415', async (t) => {
   assert.equal((await send('application/x-www-form-urlencoded', `username=${'x'.repeat(20_000)}&password=x`)).status, 413);
 });
 
-test('names and passwords that no method is asked about', async (t) => {
+test('names and passwords that are refused before any method is asked', async (t) => {
   const server = await startServer(t);
   for (const user of [':secret', `${'x'.repeat(151)}:secret`, `alice:${'y'.repeat(151)}`, 'a/b:x', 'a\\b:x', '..:x', 'a\u0007b:x']) {
     assert.equal((await server.get('/home/', { user })).status, 401, user);
@@ -123,7 +123,7 @@ test('without credentials: two challenge lines, or the login page for browsers',
   assert.equal((await server.get('/home/', { user: null, headers: { accept: 'text/html;q=0' } })).status, 401);
 });
 
-test('announce_session_authentication: false leaves the session challenge out', async (t) => {
+test('announce_session_authentication: false omits the session challenge', async (t) => {
   const server = await startServer(t, { service: { announce_session_authentication: 'no', announce_version: 'no' } });
   const reply = await server.get('/home/', { user: null });
   assert.deepEqual(challenges(reply.rawHeaders), ['basic realm="Web files access"']);
@@ -161,7 +161,7 @@ test('a session ends after its idle time and at its maximum age, with event 4001
   assert.equal((await old.get('/home/', { user: null, headers: aged })).status, 401);
 });
 
-test('CSRF: a foreign Origin or Referer is refused on every change, login too', async (t) => {
+test('CSRF: a foreign Origin or Referer is refused on every change, including the login', async (t) => {
   const server = await startServer(t, { service: { accepted_origins: 'https://files.example.com' } });
   writeFileSync(join(server.home, 'a'), 'old');
   const own = `http://127.0.0.1:${server.port}`;
@@ -183,7 +183,7 @@ test('CSRF: a foreign Origin or Referer is refused on every change, login too', 
   assert.equal((await server.put('/home/a', 'x', { headers: { referer: `${own}/home/` } })).status, 201);
 });
 
-test('brute force: 429 with Retry-After without asking anybody; a success takes back the failures of its name', async (t) => {
+test('brute force: 429 with Retry-After before any method is asked; a success removes the failures of its name', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 60 } } });
   const session = await server.login();
   let guesses = 0;
@@ -251,7 +251,7 @@ test('password-update', async (t) => {
   assert.deepEqual([ids.includes(20085), ids.includes(20086)], [true, true]);
 });
 
-test('a body that is no JSON is shown nowhere: a password may stand in it', async (t) => {
+test('a body that is not JSON is shown nowhere, because it can contain a password', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const session = await server.login();
   const marker = 'mark-8Kq2';
@@ -266,11 +266,11 @@ test('a body that is no JSON is shown nowhere: a password may stand in it', asyn
     }
   const refused = (await server.events()).filter(({ id }) => id === '40019');
   assert.equal(refused.length, 9);
-  // Log and journal are looked through at the end, too; here for the beginning of it, as messages are cut short.
+  // Log and journal are also searched at the end; here for its first characters, because messages are cut.
   for (const text of [server.log.join(''), JSON.stringify(refused)]) assert.ok(!text.includes(marker.slice(0, 6)), text);
 });
 
-test('password-update is refused where the group does not allow it', async (t) => {
+test('password-update is refused if the group does not allow it', async (t) => {
   const server = await startServer(t);
   const reply = await server.send('POST', '/home/__svc__/password-update', {
     user: null,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-test('metadata of the simplest form goes into the events', async (t) => {
+test('metadata in its simplest form is in the events', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   const cases: [string, unknown][] = [
     ['a=1', { a: ['1'] }],
@@ -28,7 +28,7 @@ test('metadata of the simplest form goes into the events', async (t) => {
   assert.equal((await server.events()).at(-1)?.data.metadata, undefined);
 });
 
-test('what is malformed, undeclared or missing is refused before the body, and nothing is stored', async (t) => {
+test('malformed, undeclared or missing metadata is refused before the body, and nothing is stored', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels, required\ncustomer, required\nproject-*, optional' } });
   const refused = [undefined, '', 'customer', '=x', 'customer="x', 'customer=a"b', 'project-1=x', 'customer=1, other=2'];
   for (const value of refused) {
@@ -42,13 +42,13 @@ test('what is malformed, undeclared or missing is refused before the body, and n
   }
 });
 
-test('an optional header that is absent is fine even with required keys', async (t) => {
+test('an optional header may be absent even with required keys', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: ['x-labels, optional', 'customer, required'] } });
   assert.equal((await server.put('/home/f', 'x')).status, 201);
   assert.equal((await server.put('/home/f', 'x', { headers: { 'x-labels': 'customer=1' } })).status, 201);
 });
 
-test('a failed upload carries the metadata in 40022', async (t) => {
+test('the metadata of a failed upload are in 40022', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   await server.put('/home/no/f', 'x', { headers: { 'x-labels': 'a=1' } });
   const event = (await server.events()).at(-1);

@@ -13,7 +13,7 @@ interface Item {
 
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 
-test('move and copy: files and folders, by a path from /home/ or from the folder; what is taken is its item', async (t) => {
+test('move and copy of files and folders, to a path from /home/ or relative to the folder; a taken name fails its item', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in/folder'), { recursive: true });
   mkdirSync(join(server.home, '50% off/deep'), { recursive: true });
@@ -59,7 +59,7 @@ test('move and copy: files and folders, by a path from /home/ or from the folder
   for (const id of [40062, 40063, 40055, 40065, 40056, 40061, 40068, 40067]) assert.ok(ids.includes(id), `${id}`);
 });
 
-test('a malformed destination is refused whole, nothing is done', async (t) => {
+test('a malformed destination is refused as a whole', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   writeFileSync(join(server.home, 'a'), '');
@@ -84,7 +84,7 @@ test('a malformed destination is refused whole, nothing is done', async (t) => {
   assert.deepEqual(readdirSync(server.home).sort(), ['a', 'd']);
 });
 
-test('forms move and copy too', async (t) => {
+test('forms can move and copy, too', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   for (const name of ['a', 'b', 'd/b']) writeFileSync(join(server.home, name), name);
@@ -99,7 +99,7 @@ test('forms move and copy too', async (t) => {
   assert.deepEqual(readdirSync(join(server.home, 'd')).sort(), ['a', 'b']);
 });
 
-test('who takes lines is told of each target when it is done; who goes away stops nothing', async (t) => {
+test('a client that accepts lines gets one after each target; if it leaves, the work continues', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
@@ -135,10 +135,10 @@ test('who takes lines is told of each target when it is done; who goes away stop
   assert.equal(readdirSync(join(server.home, 'd')).length, names.length);
 });
 
-test('who asks for it ends the work by going away: between two members, and within a folder', async (t) => {
+test('with the option for it, a client that leaves ends the work: between two members, and within a folder', async (t) => {
   const server = await startServer(t);
   const authorization = `session ${await server.login()}`;
-  /** Runs a command, and goes away once the first line has come. */
+  /** Sends a command, and leaves after the first line. */
   const leave = async (command: object) => {
     const gone = new AbortController();
     const begun = await fetch(`${server.url}/home/`, {
@@ -172,7 +172,7 @@ test('who asks for it ends the work by going away: between two members, and with
   assert.ok(existsSync(join(server.home, 'f2999')), 'and so is what comes behind it');
 });
 
-test('no trigger has the name of a command', () => {
+test('a trigger cannot have the name of a command', () => {
   for (const name of ['move', 'copy']) {
     const services = { web: { type: 'http', triggers: [`${name}, success`] } };
     assert.throws(() => configFromObject({ services }, '.'), /built-in/, name);

@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { tree } from '../support/tree.ts';
 
-/** Rules, and names that are canonically the same: decomposed, singletons, Hangul in letters, marks in another order, other case. */
+/** Rules, and names that are canonically equivalent: decomposed, singletons, Hangul in letters, marks in another order, other case. */
 const spellings: [string, string[]][] = [
   ['/Größe*', ['Gro\u0308ße', 'GRO\u0308ẞE.txt']],
   ['/\u00c5*', ['\u212b', 'a\u030a']],
@@ -17,7 +17,7 @@ const spellings: [string, string[]][] = [
   ['/\u1e69x', ['s\u0307\u0323x', '\u1e61\u0323X']],
 ];
 
-test('no door makes a name that a rule denies in another of its canonical forms', async (t) => {
+test('no interface creates a name that a rule denies in another of its canonical forms', async (t) => {
   const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } };
   const rules = spellings.map(([rule]) => [rule, 'deny-full-control']);
   const server = await startServer(t, { services, group: { permissions: [['allow-full-control'], ...rules] } });
@@ -38,7 +38,7 @@ test('no door makes a name that a rule denies in another of its canonical forms'
   assert.equal((await server.put(urlOf('/d/Größe'), 'new')).status, 201, 'the rule is about the root alone');
 });
 
-test('a name of combining marks, which take quadratic time to compose, is refused before any rule is asked', async (t) => {
+test('a name of many combining marks, which would take quadratic time to compose, is refused before the rules are checked', async (t) => {
   const rules = Array.from({ length: 50 }, (_, index) => [`/a${index}*`, 'deny-full-control']);
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ...rules] } });
   await server.get('/home/');

@@ -14,7 +14,7 @@ function challenges({ rawHeaders }: TestReply): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'www-authenticate');
 }
 
-test('a session in Authorization that is not valid: 401 with both challenges, as page, as JSON, and for scripts', async (t) => {
+test('an invalid session in Authorization: 401 with both challenges, as page, as JSON, and for scripts', async (t) => {
   const server = await startServer(t);
   for (const headers of [
     {},
@@ -42,7 +42,7 @@ test('a session in Authorization that is not valid: 401 with both challenges, as
 });
 
 for (const announced of [true, false]) {
-  test(`what a page asks for never opens the browser's password box; session ${announced ? '' : 'not '}announced`, async (t) => {
+  test(`requests of a page never open the browser's password dialog; session ${announced ? '' : 'not '}announced`, async (t) => {
     const server = await startServer(t, { service: { announce_session_authentication: announced } });
     const without = announced ? [basic, 'session'] : [basic];
     const wrong = { authorization: `Basic ${Buffer.from('alice:wrong').toString('base64')}` };
@@ -68,7 +68,7 @@ for (const announced of [true, false]) {
   });
 }
 
-test('a browser goes to the login page with the Basic challenge, and back to what it wanted', async (t) => {
+test('a browser goes to the login page with the Basic challenge, and back to the requested page', async (t) => {
   const server = await startServer(t);
   for (const [wanted, headers] of [
     ['/home/', {}],

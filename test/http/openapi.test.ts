@@ -20,10 +20,10 @@ const html = { accept: 'text/html' };
 const asJson = { 'content-type': 'application/json', ...json };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 const foreign = { origin: 'https://evil.example' };
-/** Tests of their own below: they need a disk of their own. */
+/** Tested below, because these need their own disk. */
 const producedBelow = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
 
-test('the description is valid OpenAPI 3.0.3 and complete in its references', async (t) => {
+test('the description is valid OpenAPI 3.0.3, and all its references exist', async (t) => {
   const server = await startServer(t);
   const reply = await server.get('/__svc__/openapi.yaml', { user: null });
   assert.match(String(reply.headers['content-type']), /^application\/yaml/);
@@ -47,7 +47,7 @@ function contractOf(yaml: string) {
   return { contract, operations: contract.operations(), document: contract.document };
 }
 
-/** Sends a request and holds its reply to the document. */
+/** Sends a request and validates its reply against the document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 function exerciseOf(server: TestServer, contract: Contract): Exercise {
@@ -58,7 +58,7 @@ function exerciseOf(server: TestServer, contract: Contract): Exercise {
     return reply;
   };
 }
-test('every operation and status: live replies are as described', async (t) => {
+test('every operation and status: live replies conform to the description', async (t) => {
   const main = await startServer(t, {
     expectations: { daily: { account: 'alice', path: '/*', every: '1d' } },
     group: { allow_own_password_change: true, show_recent: true, show_expectations: true },
@@ -88,7 +88,7 @@ test('every operation and status: live replies are as described', async (t) => {
   );
 });
 
-/** Whoever names `text/html` and is not signed in is sent to the login page, with a message where the endpoint has one. */
+/** A client that accepts `text/html` and is not logged in is redirected to the login page, with a message if the endpoint has one. */
 async function loginRedirects(t: TestContext, main: TestServer, contract: Contract) {
   const remote = await calloutEndpoint(t, (response) => response.writeHead(403).end('{"message":"locked"}'));
   const telling = await startServer(t, {
@@ -322,7 +322,7 @@ const fileInForm = {
   body: `${part('action', 'upload-file')}${part('upload-file"; filename="a', 'x')}--b--\r\n`,
 };
 
-/** What a banned address, an account without permissions and one without space get. */
+/** Sends requests of a banned address, of an account without permissions and of one without space. */
 async function refusals(server: TestServer, send: Exercise, servers: Record<'banned' | 'denied' | 'small', TestServer>) {
   const status = server === servers.banned ? 429 : server === servers.denied ? 403 : 507;
   const command = (target: string) => JSON.stringify({ commands: [{ command: 'create-folder', target }] });
@@ -353,7 +353,7 @@ async function refusals(server: TestServer, send: Exercise, servers: Record<'ban
   }
 }
 
-test('a folder of which something stays: 422 with an item for each path left', async (t) => {
+test('a folder of which something remains: 422 with an item for each remaining path', async (t) => {
   const held = unremovable(t);
   if (!held) return;
   const server = await startServer(t, { group: { home_folder_path: held.home } });
@@ -369,7 +369,7 @@ test('a folder of which something stays: 422 with an item for each path left', a
   assert.deepEqual(readdirSync(join(held.home, 'd')), ['held'], 'the rest is gone');
 });
 
-test('a full journal: 507 for what changes folders and files', async (t) => {
+test('a full journal: 507 for changes of folders and files', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });
@@ -384,7 +384,7 @@ test('a full journal: 507 for what changes folders and files', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['a', 'd']);
 });
 
-test('the API page and its files come from the service itself under a strict policy', async (t) => {
+test('the API page and its files are served by the service itself under a strict policy', async (t) => {
   const server = await startServer(t);
   const page = await server.get('/__svc__/openapi.html', { user: null });
   assert.equal(page.status, 200);

@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts';
 interface Case {
   what: string;
   accepted?: string[];
-  /** What the client or the proxy in front asks for. */
+  /** The host in the request of the client or of the proxy in front. */
   host: string;
   taken: string[];
   refused: string[];

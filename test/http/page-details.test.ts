@@ -18,7 +18,7 @@ test('the archive of one selected member has its name, that of several the name 
   assert.equal(await named('Photos', 'other'), 'attachment; filename="in.zip"');
 });
 
-test('a page of 429 says until when, and has no button that leads to the next one', async (t) => {
+test('a page of 429 says until when, and has no button that causes another one', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 2, ban_seconds: 300 } } });
   for (const user of ['alice:wrong', 'alice:wrong too']) await server.get('/home/', { user });
   const { status, text, headers } = await server.get('/home/', { headers: html });
@@ -28,14 +28,14 @@ test('a page of 429 says until when, and has no button that leads to the next on
   assert.doesNotMatch(text, /class="button primary"/);
 });
 
-test('the menu leads to the API where that is wanted, and has no place for the size of a disk without a quota', async (t) => {
+test('the menu shows the API if configured, and no disk size without a quota', async (t) => {
   const [plain, all] = [await startServer(t), await startServer(t, { service: { show_api_link: true }, group: { quota_size: 1000 } })];
   const [before, after] = [await plain.get('/home/', { headers: html }), await all.get('/home/', { headers: html })];
   assert.doesNotMatch(before.text, /openapi\.html|id="space"/);
   assert.match(after.text, /id="space"[\s\S]*openapi\.html/);
 });
 
-test('the page that changes the password says first what a new one needs', async (t) => {
+test('the page that changes the password shows the rules first', async (t) => {
   const server = await startServer(t, {
     server: { password_policy: { minimum_length: 12, character_requirements: ['digit', 'symbol'], history: 3 } },
     group: { allow_own_password_change: true },
@@ -55,7 +55,7 @@ test('the page that changes the password says first what a new one needs', async
   assert.ok(page.text.indexOf('at least 12') < page.text.indexOf('id="current"'));
 });
 
-test('recent changes of one kind in one folder stand together, from three on', async (t) => {
+test('three or more recent changes of one kind in one folder are grouped', async (t) => {
   const server = await startServer(t, { group: { show_recent: true } });
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'old'), '');

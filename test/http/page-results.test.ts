@@ -11,7 +11,7 @@ function postForm(server: TestServer, language: string, fields: [string, string]
   return server.send('POST', '/home/', { headers, body });
 }
 
-/** What a page says of each target, as `target: reason`. */
+/** Returns the results on a page as `target: reason`. */
 function reasonsOf(page: string): string[] {
   return [...page.matchAll(/<li><bdi>(.*?)<\/bdi> <span class="hint">(.*?)<\/span><\/li>/g)].map(
     ([, target, reason]) => `${target}: ${reason}`,
@@ -26,7 +26,7 @@ const reasons = [
 ];
 
 for (const { language, gone, forbidden } of reasons) {
-  test(`what went wrong with each target is told in the reader's language: ${language}`, async (t) => {
+  test(`the failure of each target is described in the reader's language: ${language}`, async (t) => {
     const server = await startServer(t, {
       account: { permissions: [['allow-full-control'], ['*kept.txt', 'allow-read', 'allow-list']] },
       service: { triggers: ['Approve'] },
@@ -50,7 +50,7 @@ for (const { language, gone, forbidden } of reasons) {
   });
 }
 
-test('a folder of which something stays: the path and the reason', async (t) => {
+test('a folder of which something remains: the path and the reason', async (t) => {
   const held = unremovable(t);
   if (!held) return;
   const server = await startServer(t, { group: { home_folder_path: held.home } });
@@ -62,7 +62,7 @@ test('a folder of which something stays: the path and the reason', async (t) => 
   assert.match(said, new RegExp(`^d: ${held.left}: (wird gerade benutzt|dafür fehlt die Berechtigung)$`));
 });
 
-test('a script that shows messages gets them in the language of its reader, everybody else in English', async (t) => {
+test('a script that shows messages gets them in the language of the reader, other clients in English', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['*kept.txt', 'allow-read']] } });
   writeFileSync(join(server.home, 'kept.txt'), '');
   const remove = async (headers: Record<string, string>) => {

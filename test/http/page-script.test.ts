@@ -8,7 +8,7 @@ import { fillText, type Text } from '../../src/lib/translated-text.ts';
 import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('keeping both files counts up and keeps the extension', () => {
+test('keeping both files increments the number and keeps the extension', () => {
   const cases = [
     ['report.pdf', 'report (2).pdf'],
     ['report (2).pdf', 'report (3).pdf'],
@@ -20,7 +20,7 @@ test('keeping both files counts up and keeps the extension', () => {
   for (const [name, expected] of cases) assert.equal(nextName(name), expected);
 });
 
-test('the speed is that of the last seconds, and starts anew when a file does', () => {
+test('the speed is that of the last seconds, and starts again with each file', () => {
   const speed = new Speed();
   assert.equal(speed.bytesPerSecond, undefined);
   for (let second = 0; second <= 20; second++) speed.note(second * 1000, second * 1000);
@@ -37,7 +37,7 @@ test('a text is filled in its own language', () => {
   assert.equal(fillText('en', '{a} {b}', { a: '{b}' }), '{b} {b}', 'what is filled in is not filled again');
 });
 
-test('every language has every text with the same places', () => {
+test('every language has every text with the same placeholders', () => {
   const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/texts');
   const read = (group: string, language: string): Record<string, Text> =>
     JSON.parse(readFileSync(join(folder, group, `${language}.json`), 'utf8'));
@@ -69,7 +69,7 @@ test('every language has every text with the same places', () => {
   }
 });
 
-test('French punctuation never begins a line: no-break spaces stand before it', () => {
+test('French punctuation never begins a line: no-break spaces precede it', () => {
   const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/texts');
   for (const group of readdirSync(folder)) {
     const texts: Record<string, Text> = JSON.parse(readFileSync(join(folder, group, 'fr.json'), 'utf8'));
@@ -78,14 +78,14 @@ test('French punctuation never begins a line: no-break spaces stand before it', 
   }
 });
 
-test('Accept-Language: quality counts, the region is kept for formats', () => {
+test('Accept-Language: the quality counts, the region is kept for formats', () => {
   const offers = ['en', 'de'];
   assert.deepEqual(preferredLanguage('de-at;q=0.8, en;q=0.7', offers), { tag: 'de', range: 'de-AT' });
   assert.deepEqual(preferredLanguage('zh-Hans-CN, *', offers), { tag: 'en', range: 'en' });
   assert.deepEqual(preferredLanguage('de;q=2, en-x-y;q=0.1', offers), { tag: 'en', range: 'en' });
 });
 
-test('two modules of a first script that export one name do not become a script whose parts fail to start', async (t) => {
+test('if two modules of the first script export the same name, the script still starts', async (t) => {
   const folder = temporaryFolder(t);
   const write = (name: string, content: string) => writeFileSync(join(folder, name), content);
   write('a.ts', 'export const ask = () => 1; export const one = 1;');

@@ -8,13 +8,13 @@ import { startServer, type TestServer } from '../support/server.ts';
 const html = { accept: 'text/html' };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 
-/** Names of a listing page in order. */
+/** Returns the names of a listing page in order. */
 async function namesOf(server: TestServer, query: string, headers: Record<string, string> = {}): Promise<string[]> {
   const { text } = await server.get(`/home/${query}`, { headers: { ...html, ...headers } });
   return [...text.matchAll(/name=selected-members value="?([^" ]*)"? /g)].map((match) => match[1] as string);
 }
 
-test('order by column, folders first, kept in a cookie; nonsense counts for nothing', async (t) => {
+test('order by column, folders first, kept in a cookie; invalid values are ignored', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'b-folder'));
   for (const [name, size, time] of [
@@ -40,7 +40,7 @@ test('order by column, folders first, kept in a cookie; nonsense counts for noth
   assert.equal((await namesOf(server, '', { cookie: 'SVC_LISTING=x-y-<z>' })).length, 4);
 });
 
-test('a missing file leads to the nearest folder that exists, and to a search for its name', async (t) => {
+test('a missing file leads to the nearest existing folder, and to a search for its name', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'a <b>/c'), { recursive: true });
   const { status, text } = await server.get('/home/a%20%3Cb%3E/c/x/y%22z.txt', { headers: html });
@@ -51,7 +51,7 @@ test('a missing file leads to the nearest folder that exists, and to a search fo
   assert.match((await server.get('/home/a%20%3Cb%3E/c/x', { headers: html })).text, /href="\/home\/">To the files<\/a>/);
 });
 
-test('the page of an error has the menu and the search wherever the URL leads, while the session is valid', async (t) => {
+test('an error page has the menu and the search at every URL, while the session is valid', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 1 } } });
   const id = await server.login();
   const page = (url: string, session: string) =>
@@ -67,7 +67,7 @@ test('the page of an error has the menu and the search wherever the URL leads, w
     assert.match(text, /<nav class="places".*href="\/home\/__svc__\/trash"/s, url);
     assert.equal(text.includes('role="search"'), status === 404, url);
   }
-  // An `If` that cannot be read belongs to no account yet.
+  // A malformed `If` is refused before the account is known.
   const broken = await server.get('/nothing', { user: null, headers: { ...html, cookie: `SVC_HTTP_SESSION=${id}`, if: '(<' } });
   assert.equal(broken.status, 404);
   for (const session of ['', 'another']) assert.doesNotMatch((await page('/nothing', session)).text, /class="places"|role="search"|alice/);
@@ -75,7 +75,7 @@ test('the page of an error has the menu and the search wherever the URL leads, w
   assert.doesNotMatch((await page('/nothing', id)).text, /class="places"/);
 });
 
-test('every page has the strict policy, and none can be kept or framed', async (t) => {
+test('every page has the strict policy, and none can be cached or framed', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   writeFileSync(join(server.home, 'a'), '');
   const authorization = `session ${await server.login()}`;
@@ -114,7 +114,7 @@ test('every page has the strict policy, and none can be kept or framed', async (
   }
 });
 
-test('user files carry a sandbox, also inline; what can hold scripts is never inline', async (t) => {
+test('user files have a sandbox, also inline; types that can contain scripts are never inline', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.html', 'a.svg', 'a.xml', 'a.xhtml', 'a.js', 'a.png', 'a.txt', 'a.pdf'])
     writeFileSync(join(server.home, name), '<script>');
@@ -124,7 +124,7 @@ test('user files carry a sandbox, also inline; what can hold scripts is never in
     assert.match(String(headers['content-disposition']), isShown ? /^inline/ : /^attachment/, name);
     assert.match(String(headers['content-security-policy']), /^sandbox; default-src 'none'/, name);
     assert.equal(headers['x-content-type-options'], 'nosniff');
-    // Browsers show no PDF in a sandbox, so its own frame has none; its type is fixed.
+    // Browsers show no PDF in a sandbox, so its frame has none; its type is fixed.
     const framed = (await server.get(`/home/${name}?inline=frame`)).headers;
     const policy =
       name === 'a.pdf' ? /^default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'/ : /^sandbox; default-src 'none'/;
@@ -133,7 +133,7 @@ test('user files carry a sandbox, also inline; what can hold scripts is never in
   }
 });
 
-test('the question before a deletion changes nothing and survives hostile names', async (t) => {
+test('the question before a deletion changes nothing and is safe with hostile names', async (t) => {
   const server = await startServer(t);
   const name = `"><script>alert(1)</script>\n'&.txt`.replaceAll('/', '_');
   writeFileSync(join(server.home, name), '');
@@ -174,7 +174,7 @@ test('languages by Accept-Language, English for the rest', async (t) => {
   }
 });
 
-test('the colours are chosen by a form that leads to pages of the service alone', async (t) => {
+test('the colours are chosen by a form that only redirects to pages of the service', async (t) => {
   const server = await startServer(t);
   const choose = (body: string, headers = {}) =>
     server.send('POST', '/__svc__/theme', { user: null, body, headers: { ...asForm, ...headers } });
@@ -189,7 +189,7 @@ test('the colours are chosen by a form that leads to pages of the service alone'
   assert.doesNotMatch((await server.get('/home/', { headers: { ...html, cookie: 'SVC_THEME="><script>' } })).text, /data-theme/);
 });
 
-test('the language is chosen by a form, too, with the formats of the region that the browser asks for', async (t) => {
+test('the language can be chosen by a form, too, with the formats of the region of the browser', async (t) => {
   const server = await startServer(t);
   const choose = (body: string, headers = {}) =>
     server.send('POST', '/__svc__/language', { user: null, body, headers: { ...asForm, ...headers } });
@@ -214,7 +214,7 @@ test('the language is chosen by a form, too, with the formats of the region that
   assert.equal((await choose('language=fr&next=/__svc__/openapi.html')).headers.location, '/__svc__/openapi.html');
 });
 
-test('the first load of a listing stays below 40 kB, and all that it can ask for below 200 kB', async (t) => {
+test('the first load of a listing stays below 40 kB, and all that it can load below 200 kB', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 50; index++) writeFileSync(join(server.home, `Report ${index}.docx`), '');
   const headers = { ...html, 'accept-encoding': 'gzip' };
@@ -241,7 +241,7 @@ test('the first load of a listing stays below 40 kB, and all that it can ask for
   assert.ok(all <= 200_000, `${all} bytes`);
 });
 
-test('a script that names itself is not offered Basic, so that no dialog of the browser comes up', async (t) => {
+test('a script that identifies itself gets no Basic challenge, so that the browser opens no dialog', async (t) => {
   const server = await startServer(t);
   const challenges = async (headers: Record<string, string>) =>
     (await server.get('/home/a', { user: null, headers })).headers['www-authenticate'];

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const json = { accept: 'application/json' };
 
-/** The status of each operation on `/d/f` and `/d/` under one set of permissions. */
+/** Returns the status of each operation on `/d/f` and `/d/` with one set of permissions. */
 async function outcomes(server: TestServer): Promise<Record<string, number>> {
   mkdirSync(join(server.home, 'd/sub'), { recursive: true });
   writeFileSync(join(server.home, 'd/f'), 'x');
@@ -48,7 +48,7 @@ test('each permission keyword grants exactly its operations', async (t) => {
   }
 });
 
-test('a refusal tells nothing about what exists', async (t) => {
+test('a refusal reveals nothing about existing items', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-list']] } });
   writeFileSync(join(server.home, 'there'), 'x');
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
@@ -58,7 +58,7 @@ test('a refusal tells nothing about what exists', async (t) => {
   }
 });
 
-test('allow-traverse alone shows folders: a file and what is missing are refused alike, by every method', async (t) => {
+test('allow-traverse alone shows folders: a file and a missing item are refused alike, by every method', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-traverse']] }, service: { webdav_compatibility: true } });
   mkdirSync(join(server.home, 'd/sub'), { recursive: true });
   for (const name of ['there', 'd/there']) writeFileSync(join(server.home, name), 'x');
@@ -89,7 +89,7 @@ test('allow-traverse alone shows folders: a file and what is missing are refused
   assert.doesNotMatch((await server.send('PROPFIND', '/home/d/')).text, /there/);
 });
 
-test('an empty folder is deleted with allow-delete-folder alone, whatever asks for it; what is in a folder needs its own right', async (t) => {
+test('an empty folder is deleted with allow-delete-folder alone, over every interface; its members need their own right', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-list', 'allow-delete-folder']] } });
   for (const name of ['a', 'b', 'c', 'nested/sub', 'full', 'unfinished']) mkdirSync(join(server.home, name), { recursive: true });
   writeFileSync(join(server.home, 'unfinished', keptName()), 'of an upload');
@@ -107,7 +107,7 @@ test('an empty folder is deleted with allow-delete-folder alone, whatever asks f
   assert.equal((await server.eventIds()).filter((id) => id === 40026).length, 5);
 });
 
-test('a virtual folder whose real one is missing is listed without the time of now, and the log says so once', async (t) => {
+test('a virtual folder without its real folder is listed without a time, and the log mentions it once', async (t) => {
   const first = await startServer(t);
   await first.stop();
   mkdirSync(join(first.home, 'real'));
@@ -146,7 +146,7 @@ test('a virtual folder whose real one is missing is listed without the time of n
   assert.equal(told().length, 3, 'it went missing again');
 });
 
-test('rules: the first that matches replaces the general set; globs ignore case and cross folders', async (t) => {
+test('rules: the first match replaces the general set; globs ignore case and match across folders', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -219,7 +219,7 @@ test('traverse shows sub-folders only', async (t) => {
   assert.deepEqual(await server.names('/home/'), ['d']);
 });
 
-test('virtual folders: longest prefix, parents, hidden entries, nothing fixed is changed', async (t) => {
+test('virtual folders: longest prefix, parents, hidden entries, no change of fixed folders', async (t) => {
   const server = await startServer(t);
   await server.stop();
   const folder = server.folder;
@@ -285,7 +285,7 @@ test('disabled accounts and groups are rejected', async (t) => {
   assert.ok((await group.eventIds()).includes(20142));
 });
 
-test('anonymous lets in requests without credentials, as its group allows', async (t) => {
+test('anonymous admits requests without credentials, with the permissions of its group', async (t) => {
   const server = await startServer(t, {
     authentications: { local: { type: 'application' }, public: { type: 'anonymous', group: 'PUBLIC' } },
     groups: { PUBLIC: { home_folder_path: './public', permissions: [['allow-read', 'allow-list']] } },

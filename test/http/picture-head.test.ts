@@ -5,7 +5,7 @@ import { jpegWithThumbnail, pngHead } from '../support/pictures.ts';
 
 const plain = { orientation: 1, thumbnail: undefined };
 
-test('the size of a picture by its first bytes, whatever it is called', () => {
+test('the size of a picture is read from its first bytes, whatever its name', () => {
   assert.deepEqual(pictureHead(pngHead(30_000, 30_000)), { width: 30_000, height: 30_000, ...plain });
   const gif = Buffer.from('GIF89a\x40\x01\xc8\x00', 'latin1');
   assert.deepEqual(pictureHead(gif), { width: 320, height: 200, ...plain });
@@ -16,7 +16,7 @@ test('the size of a picture by its first bytes, whatever it is called', () => {
   bmp.writeInt32LE(320, 18);
   bmp.writeInt32LE(-200, 22);
   assert.deepEqual(pictureHead(bmp), { width: 320, height: 200, ...plain });
-  // The picture, and one of the tiles that it is put together from.
+  // The picture, and one of its tiles.
   const avif = Buffer.alloc(100);
   avif.write('\0\0\0\x18ftypavif', 'latin1');
   for (const [at, width, height] of [
@@ -30,7 +30,7 @@ test('the size of a picture by its first bytes, whatever it is called', () => {
   assert.deepEqual(pictureHead(avif), { width: 30_000, height: 30_000, ...plain });
 });
 
-test('the thumbnail of a camera and how the picture is turned, in both orders of bytes', () => {
+test('the thumbnail of a camera and the orientation of the picture, in both byte orders', () => {
   const thumbnail = Buffer.from('not really a picture');
   for (const isLittle of [true, false]) {
     const head = pictureHead(jpegWithThumbnail({ width: 4000, height: 3000, orientation: 6, thumbnail, isLittle }));
@@ -39,7 +39,7 @@ test('the thumbnail of a camera and how the picture is turned, in both orders of
   }
 });
 
-test('what lies or breaks off is no picture, and never more than that', () => {
+test('false or truncated data is not a picture, and causes no other error', () => {
   const whole = jpegWithThumbnail({ width: 40, height: 30, orientation: 1, thumbnail: Buffer.alloc(500), isLittle: true });
   for (let length = 0; length < whole.length; length++) {
     const head = pictureHead(whole.subarray(0, length));

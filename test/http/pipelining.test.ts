@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts';
 const basic = `Authorization: ${testBasic}`;
 const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\n${basic}\r\n${headers}\r\n`;
 
-test('pipelined requests behind a reply that nobody reads: when the connection ends, everything they opened is closed', async (t) => {
+test('pipelined requests behind a reply that nobody reads: when the connection ends, all their files are closed', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 50_000_000);
@@ -33,7 +33,7 @@ test('pipelined requests behind a reply that nobody reads: when the connection e
   await until('all are closed', () => openBelow(server.home).length === 0);
 });
 
-test('more pipelined requests than a connection may have at once are refused, and it ends', async (t) => {
+test('more pipelined requests than a connection may have are refused, and the connection ends', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'x');
   const reply = await server.raw(request('GET /home/a').repeat(1000));
@@ -44,7 +44,7 @@ test('more pipelined requests than a connection may have at once are refused, an
   assert.equal((await server.get('/home/a')).status, 200);
 });
 
-test('a request that asks for another protocol ends its connection: what came behind it in the same packet would be lost', async (t) => {
+test('a request for a protocol upgrade ends its connection, because data after it in the same packet would be lost', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'x');
   const upgrade = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n';
@@ -56,7 +56,7 @@ test('a request that asks for another protocol ends its connection: what came be
   }
 });
 
-test('behind a reply that ends the connection no pipelined request is carried out', async (t) => {
+test('after a reply that ends the connection, no pipelined request is executed', async (t) => {
   const server = await startServer(t);
   for (const first of [
     request('GET /home/', 'Connection: close\r\n'),

@@ -9,7 +9,7 @@ import es from '../../src/web/texts/problems/es.json' with { type: 'json' };
 import fr from '../../src/web/texts/problems/fr.json' with { type: 'json' };
 
 for (const [language, texts] of Object.entries({ de, es, fr })) {
-  test(`every error code has words of its own language: ${language}`, () => {
+  test(`every error code has a translation: ${language}`, () => {
     assert.deepEqual(Object.keys(texts).toSorted(), [...errorCodes].toSorted());
     for (const code of errorCodes) {
       assert.ok(texts[code].trim() !== '', code);
@@ -19,7 +19,7 @@ for (const [language, texts] of Object.entries({ de, es, fr })) {
   });
 }
 
-test('a code alone decides about the words, whatever the message says', () => {
+test('only the code decides about the words, not the message', () => {
   assert.equal(problemText('de', { code: 'forbidden', message: 'Path not found.' }), 'dafür fehlt die Berechtigung');
   assert.equal(problemText('en', { code: 'forbidden', message: 'Path not found.' }), 'Path not found.');
   const left = { code: 'in-use', message: 'The file is in use.', relativePath: 'sub: Path not found./a' } as const;
@@ -27,19 +27,19 @@ test('a code alone decides about the words, whatever the message says', () => {
   assert.equal(problemText('en', left), 'sub: Path not found./a: The file is in use.');
 });
 
-test('what a broad code stands for is told in the words of the service, after its own', () => {
+test('for a broad code, the message of the service follows the translation', () => {
   const problem = { code: 'internal', message: 'Internal error. Reference: 1' } as const;
   assert.equal(problemText('de', problem), 'etwas ist schiefgegangen: Internal error. Reference: 1');
   assert.equal(problemText('en', problem), problem.message);
 });
 
-test('there is no error code that nothing throws', () => {
+test('every error code is thrown somewhere', () => {
   const root = join(process.env.SVC_ROOT ?? process.cwd(), 'src');
   const tables = ['lib/errors.ts', 'http/reply/error-reply.ts'];
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !tables.includes(name))
     .map((name) => readFileSync(join(root, name), 'utf8'));
-  // A fault is made by its class, a table of faults, or as a `Problem`.
+  // An error is made by its class, a table of errors, or as a `Problem`.
   const isMade = (code: string) => sources.some((text) => new RegExp(`(?:ServiceError\\(\\s*|: \\[|\\bcode: )'${code}',`).test(text));
   assert.deepEqual(
     errorCodes.filter((code) => !isMade(code)),

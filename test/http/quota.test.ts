@@ -8,7 +8,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const askForUsed = '<propfind xmlns="DAV:"><prop><quota-used-bytes/></prop></propfind>';
 
-/** What the service says that the account's files hold. */
+/** Returns the service's count of bytes in the account's files. */
 async function toldBytes(server: TestServer): Promise<number> {
   const reply = await server.send('PROPFIND', '/home/', { headers: { depth: '0' }, body: askForUsed });
   return Number(/quota-used-bytes>(-?\d+)</.exec(reply.text)?.[1]);
@@ -24,7 +24,7 @@ async function limited(t: TestContext, quotaBytes: number): Promise<TestServer> 
   return startServer(t, { group: { quota_size: quotaBytes } });
 }
 
-test('many overwrites of one file at once free its size once', async (t) => {
+test('many concurrent overwrites of one file free its size once', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/f', Buffer.alloc(900))).status, 201);
   const replies = await Promise.all(Array.from({ length: 20 }, () => server.put('/home/f', Buffer.alloc(10))));
@@ -38,7 +38,7 @@ test('many overwrites of one file at once free its size once', async (t) => {
   assert.equal(bytesOnDisk(server.home), 1000);
 });
 
-test('room that was promised for a file is given only while the file is there', async (t) => {
+test('space reserved for a replaced file is only given while that file exists', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/f', Buffer.alloc(900))).status, 201);
   let finish: () => void = () => undefined;
@@ -69,7 +69,7 @@ test('room that was promised for a file is given only while the file is there', 
   assert.equal(await toldBytes(server), 900);
 });
 
-test('a file that came from outside the service and is replaced does not make the count negative', async (t) => {
+test('replacing a file from outside the service does not make the count negative', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/a', Buffer.alloc(10))).status, 201);
   writeFileSync(join(server.home, 'outside'), Buffer.alloc(900));
@@ -94,7 +94,7 @@ async function perform(server: TestServer, one: Operation): Promise<number> {
   return (await server.send(one.kind, url, { headers: { destination: `/home/${one.to}`, overwrite: 'T' } })).status;
 }
 
-test('whatever is done at once, the files stay within the quota and the count is what the disk holds', async (t) => {
+test('after any concurrent actions, the files stay within the quota, and the count agrees with the disk', async (t) => {
   const server = await limited(t, 1000);
   await server.send('PUT', '/home/d/');
   symlinkSync('d/a', join(server.home, 'link'));
@@ -114,10 +114,10 @@ test('whatever is done at once, the files stay within the quota and the count is
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('uploads alone need no new count: what is kept up is what the disk holds', async (t) => {
+test('uploads need no new count: the running total agrees with the disk', async (t) => {
   const server = await limited(t, 1_000_000);
   assert.equal(await toldBytes(server), 0);
-  // Whoever counted on disk would find more.
+  // A new count on disk would include this file.
   writeFileSync(join(server.home, 'outside'), 'x');
   const upload = fc.record({ path: fc.constantFrom('a', 'b', 'c'), bytes: fc.integer({ min: 0, max: 400 }) });
   await fc.assert(

@@ -13,7 +13,7 @@ function recent(server: TestServer, user?: string | null): Promise<TestReply> {
   return server.get('/home/__svc__/recent', { headers: html, ...(user !== undefined && { user }) });
 }
 
-/** The items of the page as texts, without the times; links as `[text](URL)`. */
+/** Returns the items of the page as texts, without the times; links as `[text](URL)`. */
 function itemsOf({ status, text }: TestReply): string[] {
   assert.equal(status, 200, text);
   return [...text.matchAll(/<li>\n(<(?:a|span) class="i [\s\S]*?)<\/li>/g)].map(([, item = '']) =>
@@ -27,7 +27,7 @@ function itemsOf({ status, text }: TestReply): string[] {
   );
 }
 
-test('what the account changed, the newest first, whoever else changes the same files', async (t) => {
+test('the page lists changes by the account, the newest first, even if others change the same files', async (t) => {
   const password = await cheapHash(testPassword);
   const server = await startServer(t, { group: { show_recent: true }, accounts: { bob: { password } } });
   const bob = `bob:${testPassword}`;
@@ -59,20 +59,20 @@ test('what the account changed, the newest first, whoever else changes the same 
   assert.match(menu, /<a class="button quiet to-place" href="\/home\/__svc__\/recent"/);
 });
 
-test('rights count when the page is shown: what may not be seen is left out, whether it is there or not', async (t) => {
+test('permissions are checked when the page is shown: an item that may not be listed is omitted, whether it exists or not', async (t) => {
   const permissions = [['allow-full-control'], ['/drop/*', 'allow-write'], ['/through/*', 'allow-traverse', 'allow-write']];
   const server = await startServer(t, { group: { show_recent: true }, account: { permissions } });
   for (const name of ['drop', 'through']) mkdirSync(join(server.home, name));
   for (const path of ['drop/secret', 'through/secret', 'through/gone', 'open'])
     assert.equal((await server.put(`/home/${path}`, 'x')).status, 201, path);
   rmSync(join(server.home, 'through/gone'));
-  // A folder has the name now: it is not what was uploaded.
+  // The name is now a folder, not the uploaded file.
   rmSync(join(server.home, 'open'));
   mkdirSync(join(server.home, 'open'));
   assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded · [Files](/home/) · T · no longer there']);
 });
 
-test('without show_recent there is no such page, nor for those who share an account', async (t) => {
+test('without show_recent the page does not exist, nor for clients that share an account', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   assert.equal((await recent(server)).status, 403);
@@ -86,7 +86,7 @@ test('without show_recent there is no such page, nor for those who share an acco
   assert.equal((await recent(open, null)).status, 403);
 });
 
-test('a hundred changes at most', async (t) => {
+test('the page lists at most a hundred changes', async (t) => {
   const server = await startServer(t, { group: { show_recent: true } });
   const commands = Array.from({ length: 130 }, (_, index) => ({ command: 'create-folder', target: `f${index}` }));
   assert.equal((await server.commands('/home/', commands)).status, 200);

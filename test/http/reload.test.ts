@@ -14,7 +14,7 @@ import { basicOf, learnSecret, testBasic, testPassword, testUser } from '../supp
 import { startServer, type TestConfig, type TestServer, testConfig } from '../support/server.ts';
 import { stallDownload, stallUpload } from '../support/stalled-transfers.ts';
 
-/** More than sockets hold. */
+/** More than sockets buffer. */
 const largeBytes = 64 * 1024 * 1024;
 const nothing = { sessions: 0, connections: 0, transfers: 0 };
 
@@ -23,7 +23,7 @@ function makeLarge(server: TestServer): void {
   truncateSync(join(server.home, 'large'), largeBytes);
 }
 
-/** Both ways in which a session is presented. */
+/** Returns the headers of both ways to present a session. */
 async function sessionHeaders(server: TestServer, username = 'alice', password = testPassword) {
   const bySession = { authorization: `session ${await server.login(username, password)}` };
   const byCookie = { cookie: `SVC_HTTP_SESSION=${await server.login(username, password)}` };
@@ -33,17 +33,17 @@ async function sessionHeaders(server: TestServer, username = 'alice', password =
 const statusOf = async (server: TestServer, headers: Record<string, string>, target = '/home/') =>
   (await server.get(target, { user: null, headers })).status;
 
-/** @param isGone whether there is no `alice` any more */
+/** @param isGone whether the account `alice` is removed */
 async function reload(server: TestServer, config: TestConfig, isGone = false) {
   const loaded = await testConfig(server.folder, config);
   if (isGone) delete loaded.config.accounts.alice;
   return (await server.service.reload(loaded)).ended;
 }
 
-/** The bytes of unfinished uploads in a home folder. */
+/** Returns the sizes of unfinished uploads in a home folder. */
 const hiddenBytes = (server: TestServer) => hidden(server).map((name) => statSync(join(server.home, name)).size);
 
-test('rights, limits and the home folder of a session are those of the configuration in force at its next request', async (t) => {
+test('a session has the permissions, limits and home folder of the configuration in force at its next request', async (t) => {
   const server = await startServer(t);
   const sessions = await sessionHeaders(server);
   const put = async (headers: Record<string, string>) => (await server.put('/home/f', 'content', { user: null, headers })).status;
@@ -73,7 +73,7 @@ const outs: [why: string, config: () => Promise<TestConfig>][] = [
 const anonymous = { type: 'anonymous', group: 'DEFAULT_GROUP', enabled: false };
 
 for (const [why, config] of outs) {
-  test(`who is in is out after a reload when ${why}: sessions, downloads, uploads and archives; others stay`, async (t) => {
+  test(`a reload logs an account out when ${why}: sessions, downloads, uploads and archives end; others stay`, async (t) => {
     const others = { bob: { password: await cheapHash(testPassword), group: 'others' } };
     const home = { home_folder_path: '/tmp' };
     const policy = { server: { security_policy: { ban_after_failures: 1 } } };
@@ -126,7 +126,7 @@ for (const [why, config] of outs) {
   });
 }
 
-test('an account that comes back after it was removed does not bring its sessions along', async (t) => {
+test('an account that is restored after its removal does not get its old sessions back', async (t) => {
   const server = await startServer(t);
   const [session] = await sessionHeaders(server);
   assert.deepEqual(await reload(server, {}, true), { ...nothing, sessions: 2 });
@@ -164,7 +164,7 @@ test('a download over HTTP/2 is cut, and no other stream of its connection', asy
   assert.equal(bytes, largeBytes);
 });
 
-test('accounts of a callout keep what the reply said, over what the group says now; a disabled group ends them', async (t) => {
+test('accounts of a callout keep the values of the reply over those of the group; a disabled group ends them', async (t) => {
   const account = { group: 'partners', permissions: [['allow-read', 'allow-list']] };
   const replies: Record<string, unknown> = { carla: { account }, dora: { account: { group: 'partners' } } };
   const endpoint = await calloutEndpoint(t, (response, { credentials }) =>
@@ -205,7 +205,7 @@ test('accounts of a callout keep what the reply said, over what the group says n
   for (const user of Object.values(users)) assert.equal((await server.get('/home/', { user })).status, 401);
 });
 
-test('a password that the account changes itself: its own session and what runs in it go on, by reloads too; all others end', async (t) => {
+test('after a password change by the account its own session and its transfers continue, also after reloads; all others end', async (t) => {
   const config = { group: { allow_own_password_change: true } };
   const server = await startServer(t, config);
   makeLarge(server);
@@ -234,7 +234,7 @@ test('a password that the account changes itself: its own session and what runs 
   assert.equal(await statusOf(server, own), 401);
 });
 
-test('a change of the accounts file counts without a reload, and without a request', async (t) => {
+test('a change of the accounts file takes effect without a reload, and without a request', async (t) => {
   const server = await startServer(t);
   await reload(server, {}, true);
   const path = join(server.folder, 'data', 'accounts.yaml');
@@ -260,12 +260,12 @@ test('a change of the accounts file counts without a reload, and without a reque
   assert.match(readFileSync(path, 'utf8'), /^bob/);
 });
 
-test('who is asked about while a reload takes the account away is not let in by what was true before', async (t) => {
-  // About a second of work for whoever checks it.
+test('a login that is being checked while a reload removes the account is refused', async (t) => {
+  // Checking it takes about a second.
   const slow = await hashPassword(testPassword, { ln: 18, r: 8, p: 1 });
   const server = await startServer(t, { account: { password: slow } });
   const waiting = server.get('/home/');
-  // Client and server share one event loop: in some turns the request is there.
+  // Client and server share one event loop: after some turns the request has arrived.
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   await reload(server, { account: { password: slow, enabled: false } });
   assert.equal((await waiting).status, 401);

@@ -18,7 +18,7 @@ function kindOf(contentType: string | undefined): Kind | undefined {
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 
-/** Accept and Content-Type of a request, and the form of a folder's listing and of an error. */
+/** Accept and Content-Type of a request, and the type of a folder's listing and of an error. */
 const cases: [accept: string | undefined, contentType: string | undefined, listing: Kind, error: Kind][] = [
   [undefined, undefined, 'html', 'json'],
   ['*/*', undefined, 'html', 'json'],
@@ -49,7 +49,7 @@ const cases: [accept: string | undefined, contentType: string | undefined, listi
   [browser, 'application/x-www-form-urlencoded', 'html', 'html'],
 ];
 
-test('the form of a listing and of an error, by Accept and by the content type of the request', async (t) => {
+test('the type of a listing and of an error follows from Accept and from the content type of the request', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   writeFileSync(join(server.home, 'd/f'), 'x');
@@ -70,7 +70,7 @@ test('the form of a listing and of an error, by Accept and by the content type o
   }
 });
 
-test('a JSON body is answered in JSON, whatever Accept says', async (t) => {
+test('a JSON body is answered in JSON, whatever Accept contains', async (t) => {
   const server = await startServer(t);
   const accept = { accept: 'text/html' };
   const done = await server.commands('/home/', [{ command: 'create-folder', target: 'd' }], { headers: accept });
@@ -87,7 +87,7 @@ test('a JSON body is answered in JSON, whatever Accept says', async (t) => {
   assert.equal(login.json<{ errors: { title: string }[] }>().errors[0]?.title, 'Unauthorized');
 });
 
-test('curl -d with a wrong login and curl -X PUT -d into a missing folder get the errors body', async (t) => {
+test('curl -d with a failed login and curl -X PUT -d into a missing folder get the errors body', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   const curl = async (...args: string[]) => {
@@ -106,7 +106,7 @@ test('curl -d with a wrong login and curl -X PUT -d into a missing folder get th
   assert.equal(form.errors[0].target, 'none');
 });
 
-test('a form that names both takes the one it likes better', async (t) => {
+test('a form that accepts both types gets the one with the higher quality', async (t) => {
   const server = await startServer(t);
   const create = (name: string, accept: string) =>
     server.send('POST', '/home/', {

@@ -32,7 +32,7 @@ const nasty = fc.constantFrom(
   '%252e',
 );
 
-test('whatever the target, its path stays below the root', () => {
+test('the path of any target stays below the root', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -58,7 +58,7 @@ test('whatever the target, its path stays below the root', () => {
   );
 });
 
-test('every member name goes round through a URL', () => {
+test('every member name is unchanged after it was encoded into a URL and decoded', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 4 }),

@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const { ok, permissionDenied } = statusCodes;
 const retain = { days: 30 };
 
-/** A server whose account `alice` is retained for 30 days, and whose `bob` sees the same files and may do everything. */
+/** Starts a server whose account `alice` has `retain` of 30 days, and whose `bob` has the same files and all permissions. */
 async function startRetaining(t: TestContext): Promise<TestServer> {
   const server = await startServer(t, { accounts: { bob: { password: await cheapHash('bob-password') } }, account: { retain } });
   mkdirSync(join(server.home, 'd'));
@@ -27,7 +27,7 @@ const contents = (home: string, folder: string) =>
     .filter((name) => !name.startsWith('.svc-'))
     .map((name) => [name, readFileSync(join(home, folder, name), 'utf8')]);
 
-test('what an account with retain made, through any door, nobody can change, move or delete; the event says until when', async (t) => {
+test('files created with retain, over any interface, cannot be changed, moved or deleted; the event has the end of the time', async (t) => {
   const server = await startRetaining(t);
   for (const [index, door] of Object.keys(httpDoors)
     .filter((name) => name !== 'MOVE')
@@ -62,14 +62,14 @@ test('what an account with retain made, through any door, nobody can change, mov
   assert.equal(readFileSync(join(server.home, 'spare'), 'utf8'), 'mine');
   const failed = (await server.events()).filter(({ id }) => ['40022', '40027', '40069'].includes(id));
   assert.ok(failed.some(({ data }) => /retained until/.test(String(data.details))));
-  // The list shows the files alone, and the record of one cannot be asked for.
+  // The listing shows only the files, and the record of one cannot be requested.
   const record = readdirSync(join(server.home, 'd')).find((name) => name.endsWith('.retain')) as string;
   assert.equal((await server.get(`/home/d/${record}`)).status, 403);
   assert.equal((await server.send('DELETE', `/home/d/${record}`)).status, 403);
   assert.doesNotMatch((await server.get('/home/d/', { headers: { accept: 'application/json' } })).text, /\.svc-/);
 });
 
-test('retain outlives its option: a file stays retained after a reload without it, and after a restart', async (t) => {
+test('retain survives its option: a file stays retained after a reload without the option, and after a restart', async (t) => {
   const data = temporaryFolder(t);
   const clock = new ManualClock();
   const folder = temporaryFolder(t);
@@ -90,7 +90,7 @@ test('retain outlives its option: a file stays retained after a reload without i
   assert.equal(second.isUsed, false);
 });
 
-test('a record says nothing of another file, of its own inode or not, and a broken one says nothing at all', async (t) => {
+test('a record does not concern another file, even with the same inode number, and a malformed record has no effect', async (t) => {
   const folder = temporaryFolder(t);
   const retention = new Retention(temporaryFolder(t), new ManualClock());
   retention.configure(1);
@@ -112,7 +112,7 @@ test('a record says nothing of another file, of its own inode or not, and a brok
   assert.equal(retention.untilMs(file), undefined);
 });
 
-test('retain over SFTP: WRITE, SETSTAT, RENAME and REMOVE are denied; a temporary name does not begin the time, the final one does', async (t) => {
+test('retain over SFTP: WRITE, SETSTAT, RENAME and REMOVE are denied; the time begins with the final name', async (t) => {
   const { client, home } = testSession(t, {}, { retain });
   await client.put('a.filepart', 'new');
   assert.equal(await client.rename('a.filepart', 'a'), ok);
@@ -134,7 +134,7 @@ test('retain over SFTP: WRITE, SETSTAT, RENAME and REMOVE are denied; a temporar
   assert.equal(await client.rename('d', 'e'), permissionDenied);
 });
 
-test('an upload that is refused retains nothing; a folder from which the owner of the disk took the files can be deleted', async (t) => {
+test('a refused upload retains nothing; a folder whose files were removed on the disk can be deleted', async (t) => {
   const server = await startServer(t, { account: { retain, permissions: [['allow-create-file', 'allow-delete-folder', 'allow-list']] } });
   mkdirSync(join(server.home, 'd'));
   writeFileSync(join(server.home, 'd/a'), 'old');
@@ -150,7 +150,7 @@ test('an upload that is refused retains nothing; a folder from which the owner o
   assert.equal((await server.send('DELETE', '/home/d/')).status, 204);
 });
 
-test('retain with on_name_taken: number: a second version of a file gets a name of its own', async (t) => {
+test('retain with on_name_taken: number: a second version of a file gets a new name', async (t) => {
   const server = await startServer(t, { account: { retain, on_name_taken: 'number' } });
   for (const text of ['one', 'two']) assert.equal((await server.put('/home/a.csv', text)).status, 201);
   assert.deepEqual(contents(server.home, '.'), [

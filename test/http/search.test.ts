@@ -39,7 +39,7 @@ test('search in a folder and all below it', async (t) => {
   };
   const paths = async (path: string) => (await found(path)).map((entry) => entry.path);
 
-  await t.test('near ones first, whatever their case; by permission, without hidden ones, and not behind links', async () => {
+  await t.test('near results first, case-insensitive, by permission, without hidden items, and not behind links', async () => {
     assert.deepEqual(await paths('/home/?search=report'), ['/REPORT.txt', '/Ways/report', '/a/report-link', '/a/b/my report.pdf']);
     assert.deepEqual(await paths('/home/a/b/?search=%C3%A9T%C3%A9'), ['/a/b/Rapport Été']);
     assert.deepEqual(await paths('/home/a/?search=E%CC%81t'), ['/a/b/Rapport Été'], 'decomposed characters are the same');
@@ -50,7 +50,7 @@ test('search in a folder and all below it', async (t) => {
     assert.deepEqual({ ...entry, modified: 0 }, { path: '/REPORT.txt', name: 'REPORT.txt', is_directory: false, modified: 0, size: 1 });
   });
 
-  await t.test('an event tells of it; a folder that may not be listed is refused, and nothing to search for is the listing', async () => {
+  await t.test('a search has an event; a folder that may not be listed is refused; an empty search gives the listing', async () => {
     const events = await server.events();
     assert.ok(events.some((event) => event.id === '40007' && event.data.search === 'report' && event.data.path === '/'));
     for (const path of ['/home/Secret/?search=report', '/home/Gone/?search=report'])
@@ -60,7 +60,7 @@ test('search in a folder and all below it', async (t) => {
     assert.ok((JSON.parse(text) as { content: unknown[] }).content.length > 0);
   });
 
-  await t.test('the page has a link to each and to its folder, and says when there is nothing', async () => {
+  await t.test('the page links each result and its folder, and says if there are none', async () => {
     const page = async (query: string) => (await server.get(`/home/?search=${query}`, { headers: { accept: 'text/html' } })).text;
     const text = await page('stra%C3%9Fe');
     assert.match(text, /href="\/home\/a\/stra%C3%9Fe%20%3Cb%3E.txt"><bdi><mark>straße<\/mark> &lt;b&gt;.txt/);
@@ -71,7 +71,7 @@ test('search in a folder and all below it', async (t) => {
     assert.ok(!none.includes('<script>'), 'what was searched for is text');
   });
 
-  await t.test('a thousand are found at most, and the last line says so', async () => {
+  await t.test('at most a thousand results are returned, and the last line says so', async () => {
     for (let index = 0; index < 1001; index++) writeFileSync(join(server.home, 'many', `n${index}.log`), '');
     const all = await found('/home/?search=.log');
     assert.equal(all.length, 1001);

@@ -26,7 +26,7 @@ test('svc validate does not show the value of a variable or a file', async (t) =
   }
 });
 
-test('the line that is shown with a finding has no secret, and its caret fits', async (t) => {
+test('the line that is shown with a finding has no secret, and its caret is at the right place', async (t) => {
   const folder = temporaryFolder(t);
   await configure(folder, 'http://127.0.0.1:1', 'http://user:Marker-Hook-7@127.0.0.1:1');
   const json = readFileSync(join(folder, 'svc.config.json'), 'utf8');

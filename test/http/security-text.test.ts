@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const path = '/.well-known/security.txt';
 
-test('security.txt tells the contact to everybody, for less than a year, and follows a reload', async (t) => {
+test('security.txt shows the contact to everybody, expires within a year, and follows a reload', async (t) => {
   const server = await startServer(t, { server: { security_contact: 'security@example.org' } });
   const anonymous = { user: null };
   const reply = await server.get(path, anonymous);
@@ -34,7 +34,7 @@ test('security.txt tells the contact to everybody, for less than a year, and fol
   assert.equal((await server.get(path, anonymous)).status, 404, 'without a contact there is no such file');
 });
 
-test('--version --verbose names platform and contact; a contact that would break a line of security.txt is refused', async (t) => {
+test('--version --verbose shows platform and contact; a contact that would break a line of security.txt is refused', async (t) => {
   const folder = temporaryFolder(t);
   const verbose = async () => (await run(t, ['--version', '--verbose'], { cwd: folder })).stdout.split('\n');
   const [version, platform, contact] = await verbose();

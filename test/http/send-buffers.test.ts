@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { takeSendBuffers } from '../../src/lib/send-buffers.ts';
 
-test('a thousand clients that read slowly take no more than 200 MiB of buffers, and those after them have large ones again', () => {
+test('a thousand clients that read slowly use at most 200 MiB of buffers, and later clients get large buffers again', () => {
   const held = Array.from({ length: 1000 }, () => takeSendBuffers(false));
   const sizes = held.map(({ pair }) => pair[0].length + pair[1].length);
   assert.ok((sizes[0] ?? 0) > 2 * 1024 * 1024, 'the first read in large pieces');
@@ -14,7 +14,7 @@ test('a thousand clients that read slowly take no more than 200 MiB of buffers, 
   for (const buffers of next) buffers.release(true);
 });
 
-test('the buffers of a download are used again only when nothing uses them any more', () => {
+test('the buffers of a download are only reused after their last use', () => {
   const first = takeSendBuffers(false);
   first.release(false);
   const second = takeSendBuffers(false);

@@ -12,17 +12,17 @@ import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-/** What a client makes of the header: bytes are UTF-8. Node.js gives them as Latin-1. */
+/** Decodes the header like a client: its bytes are UTF-8, which Node.js returns as Latin-1. */
 function utf8(value: unknown): string {
   return Buffer.from(String(value), 'latin1').toString('utf8');
 }
 
-/** The path that a value names, by the decision's own words. */
+/** Returns the path that a value stands for, by the rule in the specification. */
 function pathNamed(value: string): string {
   return /%(?:[01][0-9A-F]|7F|C2%[89])|%20$/.test(value) ? decodeURIComponent(value) : value;
 }
 
-test('the value is the path as it is; control characters and a final space are encoded, and % with them', () => {
+test('the value is the path itself; only control characters, a final space and % are encoded', () => {
   const cases: [string, string][] = [
     ['/', '/'],
     ['/a b/c#d?e&f"g\\h', '/a b/c#d?e&f"g\\h'],
@@ -41,7 +41,7 @@ test('the value is the path as it is; control characters and a final space are e
   for (const [path, expected] of cases) assert.equal(utf8(serverPathValue(pathFromSegments(path.split('/').filter(Boolean)))), expected);
 });
 
-test('the value of every name can be sent and names the file', () => {
+test('the value of every name can be sent and identifies the file', () => {
   const odd = fc.constantFrom(' ', '%', '\t', '\n', '\x7f', '\u0085', 'ü', '€', '😀', '"', '\\', 'a');
   const name = fc.array(odd, { minLength: 1, maxLength: 8 }).map((characters) => characters.join(''));
   fc.assert(
@@ -123,7 +123,7 @@ function overHttp2(t: TestContext, url: string, ca: string): Send {
 }
 
 for (const version of ['HTTP/1.1', 'HTTP/2']) {
-  test(`every reply under /home/ names the path, refusals too, and its body is whole: ${version}`, async (t) => {
+  test(`every reply under /home/, even a refusal, has the path, and its body is whole: ${version}`, async (t) => {
     if (!hasProgram(t, 'openssl')) return;
     const { cert, certPath, keyPath } = selfSigned(t);
     const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };
@@ -143,7 +143,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
     };
     for (const name of ['ü€', 'ü€ ', '%41', 'a\nb%', 'plain']) {
       const file = `/${name}`;
-      // A name with a control character is on disk already; nothing is made under it.
+      // The name with a control character already exists on disk; no upload may create it again.
       const refused = name.includes('\n') ? 400 : undefined;
       if (refused) writeFileSync(join(server.home, name), 'größe');
       await check(refused ?? 201, 'PUT', file, auth, 'größe');
@@ -177,7 +177,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
   });
 }
 
-test('a listing for a client of HTTP/1.0, which knows no chunks, has its header and its body right', async (t) => {
+test('a listing for an HTTP/1.0 client, which does not support chunks, has the right header and body', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'ü€'));
   writeFileSync(join(server.folder, 'file'), '');
@@ -189,7 +189,7 @@ test('a listing for a client of HTTP/1.0, which knows no chunks, has its header 
   assert.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).content[0].name.startsWith('größe'), true);
 });
 
-test('a request that is refused by its head names its path, too', async (t) => {
+test('a request that is refused because of its head has its path, too', async (t) => {
   const server = await startServer(t);
   for (const [head, status] of [
     ['GET /home/%C3%BC%20x HTTP/1.1\r\nHost: a\r\nHost: b', 400],

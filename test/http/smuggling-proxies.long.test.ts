@@ -16,17 +16,17 @@ async function behind(t: TestContext, name: string): Promise<{ server: TestServe
 }
 
 for (const name of ['nginx', 'HAProxy']) {
-  test(`behind ${name}: no trick makes a hidden request, and no reply goes to the wrong one`, { timeout: 60_000 }, async (t) => {
+  test(`behind ${name}: no trick makes a hidden request, and every client gets its own reply`, { timeout: 60_000 }, async (t) => {
     const both = await behind(t, name);
     if (!both) return;
     const { server, client } = both;
     for (const [what, bytes] of Object.entries(tricks)) {
       const reply = await client.raw(Buffer.from(bytes, 'latin1'), 500);
-      // A request that the proxy took for one, too, is answered and so not hidden: nginx reads bare LF as a line end.
+      // If the proxy also saw two requests, the second is not hidden: nginx accepts a bare LF as a line end.
       if (statuses(reply).length < 2) assertNothingHidden(server, `${what}: ${reply}`);
       rmSync(join(server.home, 'smuggled'), { force: true });
       rmSync(join(server.home, 'a'), { force: true });
-      // Whoever comes next on the connections that nginx keeps gets its own reply.
+      // The next client on the connections that nginx keeps gets its own reply.
       const next = `next-${what.replaceAll(' ', '-')}`;
       assert.equal((await client.put(`/home/${next}`, what)).status, 201, what);
       assert.equal((await client.get(`/home/${next}`)).text, what);
@@ -34,7 +34,7 @@ for (const name of ['nginx', 'HAProxy']) {
     assert.deepEqual(statuses(await client.raw(honest, 300)), ['201', '200']);
   });
 
-  test(`behind ${name}: what the client says about its own address is not believed`, { timeout: 60_000 }, async (t) => {
+  test(`behind ${name}: a client address that the client itself claims is ignored`, { timeout: 60_000 }, async (t) => {
     const both = await behind(t, name);
     if (!both) return;
     const { server, client } = both;

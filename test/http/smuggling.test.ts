@@ -7,9 +7,9 @@ import { startConsole } from '../support/console.ts';
 import { startServer } from '../support/server.ts';
 import { assertNothingHidden, basic, honest, statuses, tricks } from '../support/smuggled-requests.ts';
 
-test('what two parsers might read differently is refused, and nothing behind it is taken for a request', async (t) => {
+test('input that two parsers might read differently is refused, and no request behind it is read', async (t) => {
   const server = await startServer(t);
-  // On a busy machine the first check of a password takes longer than a trick waits.
+  // On a busy machine the first check of a password takes longer than the test waits for a trick.
   await server.get('/home/');
   for (const [what, bytes] of Object.entries(tricks)) {
     writeFileSync(join(server.home, 'a'), 'old');

@@ -3,7 +3,9 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-/** Sends the head of a request and a body in pieces of one byte, so many and never its end; what comes back until the connection ends. */
+/**
+ * Sends the head of a request and `count` single bytes of a body, but never its end. Returns the data received until the connection ends.
+ */
 function sendSingleBytes(port: number, head: string, count: number): Promise<string> {
   return new Promise((resolve) => {
     let reply = '';
@@ -18,7 +20,7 @@ function sendSingleBytes(port: number, head: string, count: number): Promise<str
   });
 }
 
-test('a small body in thousands of single bytes is refused before its end, to those who have not signed in, too', async (t) => {
+test('a small body in thousands of single bytes is refused before its end, even without a login', async (t) => {
   const server = await startServer(t);
   const head = 'POST /__svc__/login HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json';
   const reply = await sendSingleBytes(server.port, head, 20_000);
@@ -28,7 +30,7 @@ test('a small body in thousands of single bytes is refused before its end, to th
   assert.match(none, /^HTTP\/1\.1 401 /, 'and so is one that nobody reads');
 });
 
-test('a small body in single bytes that are not thousands is taken', async (t) => {
+test('a small body in fewer single bytes is accepted', async (t) => {
   const server = await startServer(t);
   const body = JSON.stringify({ username: 'alice', password: 'wrong' });
   const pieces = [...body].map((byte) => `1\r\n${byte}\r\n`).join('');

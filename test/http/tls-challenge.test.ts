@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 
 const protocol = 'acme-tls/1';
 
-/** A listener whose connections are sorted; others than challenges get their bytes back. */
+/** Opens a listener that separates challenges from other connections, which it echoes. */
 async function listen(t: TestContext): Promise<{ port: number; given: string[]; sockets: Set<Socket>; clock: ManualClock }> {
   const clock = new ManualClock();
   clock.advance(Date.now() - clock.nowMs());
@@ -36,7 +36,7 @@ async function listen(t: TestContext): Promise<{ port: number; given: string[]; 
   return { port: (server.address() as AddressInfo).port, given, sockets, clock };
 }
 
-/** Offers protocols; resolves with the certificate that comes, or with the fault. */
+/** Offers protocols. Resolves with the received certificate or the error. */
 function offer(
   port: number,
   ALPNProtocols: string[],
@@ -51,12 +51,12 @@ function offer(
   });
 }
 
-test('a challenge gets its certificate, for its name and its protocol alone', async (t) => {
+test('a challenge gets a certificate only for its name and its protocol', async (t) => {
   const { port, given } = await listen(t);
   const { certificate, socket } = await offer(port, [protocol], 'FILES.example.com');
   assert.equal(certificate?.subjectAltName, 'DNS:files.example.com');
   assert.equal(socket?.alpnProtocol, protocol);
-  // SHA-256 of the key authorization in an extension that is critical (RFC 8737 §3).
+  // The SHA-256 of the key authorization, in a critical extension (RFC 8737 §3).
   const digest = hash('sha256', 'token.thumbprint', 'hex');
   const der = certificate?.raw.toString('hex') ?? '';
   assert.ok(der.includes(`06082b060105050701${'1f0101ff04220420'}${digest}`), der);
@@ -73,7 +73,7 @@ test('a challenge gets its certificate, for its name and its protocol alone', as
   }
 });
 
-test('bytes in any pieces are given on whole; who sends no record, half of one or garbage holds nothing up', async (t) => {
+test('bytes in any pieces are passed on unchanged; a client that sends no record, half of one or garbage delays nothing', async (t) => {
   const { port, given, sockets, clock } = await listen(t);
   const record = Buffer.concat([Buffer.from([22, 3, 1, 0, 40]), Buffer.alloc(40, 'x')]);
   const send = async (...pieces: (Buffer | string)[]) => {

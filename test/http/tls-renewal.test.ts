@@ -11,7 +11,7 @@ import { SteppedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { visit } from '../support/tls-visit.ts';
 
-/** Pairs of a renewal, good and bad, and the files in use, which they are put in the place of. */
+/** Makes valid and invalid pairs for a renewal, and the files in use, which they replace. */
 function makeFiles(t: TestContext) {
   const folder = temporaryFolder(t);
   const path = (name: string) => join(folder, name);
@@ -40,7 +40,7 @@ function makeFiles(t: TestContext) {
 const refusals = async (server: TestServer) =>
   (await server.events()).filter(({ id }) => id === '20192').map(({ data }) => String(data.details));
 
-/** Files that do not take the place of those in use: certificate, key, and why. */
+/** Files that are not used: certificate, key, and reason. */
 const bad: [string, string, RegExp][] = [
   ['next', 'first', /tls_key_path cannot be used: the key does not belong to the certificate/],
   ['rsa', 'first', /tls_key_path cannot be used: the key does not belong to the certificate/],
@@ -52,7 +52,7 @@ const bad: [string, string, RegExp][] = [
   ['ending', 'ending', /the certificate CN=localhost ended on .*; clients refuse it/],
 ];
 
-test('renewed files that cannot be used never take the place of those in use; it is told once, and a good pair is taken', async (t) => {
+test('renewed files that cannot be used are not used; this is reported once, and a good pair is used', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -76,7 +76,7 @@ test('renewed files that cannot be used never take the place of those in use; it
   assert.equal((await refusals(server)).length, bad.length);
 });
 
-test('a pair whose files arrive one after the other is taken as a whole, without a warning', async (t) => {
+test('a pair whose files arrive one after the other is used as a whole, without a warning', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { put, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -106,7 +106,7 @@ test('a fault that the pair in use also has does not prevent a renewal', async (
   assert.deepEqual(await refusals(server), []);
 });
 
-test('a reload takes no renewed files that cannot be used, and good ones at once', async (t) => {
+test('a reload uses no invalid renewed files, and valid ones at once', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -166,7 +166,7 @@ test('a console keeps its pair as well', async (t) => {
   assert.deepEqual(await shown(), [raw('next')]);
 });
 
-test('a service does not start with a key of another kind than its certificate', async (t) => {
+test('a service does not start with a key of another type than its certificate', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options } = makeFiles(t);
   use('rsa', 'first');

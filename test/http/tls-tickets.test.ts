@@ -16,7 +16,7 @@ import { visit } from '../support/tls-visit.ts';
 
 const versions: SecureVersion[] = ['TLSv1.2', 'TLSv1.3'];
 
-/** Two authorities, a certificate of the server, and one of alice by the first authority. */
+/** Makes two authorities, a certificate of the server, and one of alice by the first authority. */
 function makeCertificates(folder: string) {
   selfSign(folder, { key: 'ca.key', cert: 'ca.crt' }, '/CN=test ca');
   const renew = () => signByAuthority(folder, 'server', '/CN=localhost', 'subjectAltName=DNS:localhost,IP:127.0.0.1');
@@ -30,7 +30,7 @@ function makeCertificates(folder: string) {
   return { path, renew, https, alice, account: { certificates: [alice.cert.toString()] } };
 }
 
-test('a ticket resumes the session it was made for, and carries a client certificate into no other service', async (t) => {
+test('a ticket resumes only sessions of its service, and carries no client certificate into another one', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, renew, https, alice, account } = makeCertificates(temporaryFolder(t));
   const services = {
@@ -68,14 +68,14 @@ test('a ticket resumes the session it was made for, and carries a client certifi
   assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is trusted no more');
 });
 
-/** Asks on an open connection. @returns the status */
+/** Sends a request on an open connection. @returns the status */
 async function askOn(socket: TLSSocket, request: string): Promise<number> {
   socket.write(request);
   const [reply] = (await once(socket, 'data')) as [Buffer];
   return Number(reply.toString('latin1', 9, 12));
 }
 
-test('connections from before do not outlive the authority of their client certificate', async (t) => {
+test('existing connections end with the authority of their client certificate', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
   const options = { web: { ...https, tls_client_ca_path: path('ca.crt') } };
@@ -107,7 +107,7 @@ test('connections from before do not outlive the authority of their client certi
   assert.equal(await askOn(busy, get), 401);
 });
 
-/** A clock on which the time to renew the keys of tickets comes when a test wants it. */
+/** A clock that lets a test trigger the renewal of the ticket keys. */
 class TicketClock extends ShiftedClock {
   renewTickets = () => {};
   override readonly every = (periodMs: number, action: () => void) => {
@@ -116,7 +116,7 @@ class TicketClock extends ShiftedClock {
   };
 }
 
-test('a ticket does not outlive the client certificate in it, and none lives longer than the keys', async (t) => {
+test('a ticket expires with the client certificate in it, and not later than its keys', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
   const clock = new TicketClock();
@@ -132,7 +132,7 @@ test('a ticket does not outlive the client certificate in it, and none lives lon
   assert.equal(expired.status, 401, 'the certificate ended meanwhile');
 });
 
-test('keys of tickets are the same in all processes that have the secret, and others for each service and authority', () => {
+test('ticket keys are the same in all processes with the secret, and different for each service and authority', () => {
   const secret = Buffer.alloc(32, 7);
   const [one, two] = [new TicketKeys(secret), new TicketKeys(secret)];
   const ca = Buffer.from('ca');

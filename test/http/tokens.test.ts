@@ -11,7 +11,7 @@ import { askForToken, bearer, makeToken } from '../support/tokens.ts';
 
 const json = { accept: 'application/json' };
 
-/** Folders /in and /out, each with a file. */
+/** Creates folders /in and /out, each with a file. */
 function makeFolders({ home }: Pick<TestServer, 'home'>): void {
   for (const name of ['in', 'out', 'in/deep', 'inside']) mkdirSync(join(home, name));
   for (const name of ['in/a.txt', 'out/secret.txt', 'inside/b.txt', 'in/deep/c.txt']) writeFileSync(join(home, name), name);
@@ -23,7 +23,7 @@ async function namesOf(server: TestServer, target: string, by: TestRequest): Pro
   return reply.json<{ content: { name: string }[] }>().content.map(({ name }) => name);
 }
 
-test('a token comes in as a bearer’s, over Basic, and by the login form; it is told once, kept as a hash, and named in every event', async (t) => {
+test('a token works as bearer, over Basic and in the login form; it is shown once, stored as a hash, and named in events', async (t) => {
   const server = await startServer(t);
   makeFolders(server);
   const reply = await askForToken(server, { name: 'nightly', path: '/in', permissions: ['allow-read', 'allow-list'], expires: 3600 });
@@ -57,7 +57,7 @@ test('a token comes in as a bearer’s, over Basic, and by the login form; it is
   assert.ok(file.includes(made.id) && !file.includes(made.token));
 });
 
-test('a token reaches its paths alone: by links, dots, case, listings, searches, archives, copies, moves, locks and uploads', async (t) => {
+test('a token reaches only its paths: by links, dots, case, listings, searches, archives, copies, moves, locks and uploads', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true }, group: { trash: { days: 1 } } });
   makeFolders(server);
   for (const [link, target] of [
@@ -119,7 +119,7 @@ test('a token reaches its paths alone: by links, dots, case, listings, searches,
   );
 });
 
-test('a token never has more than its account has now', async (t) => {
+test('a token never has more permissions than its account has now', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -144,7 +144,7 @@ test('a token never has more than its account has now', async (t) => {
   assert.equal((await server.send('POST', '/home/__svc__/password-update', { ...bySession, body: JSON.stringify(change) })).status, 403);
 });
 
-test('orders for tokens are checked: rights, limits, types', async (t) => {
+test('requests for tokens are validated: permissions, limits, types', async (t) => {
   const server = await startServer(t, {
     group: { tokens: { maximum: 2, maximum_days: 1, services: ['web'] } },
     groups: {
@@ -189,7 +189,7 @@ test('orders for tokens are checked: rights, limits, types', async (t) => {
   assert.equal((await server.send('DELETE', '/home/__svc__/tokens/unknown')).status, 404);
 });
 
-test('who may make tokens somewhere makes them there; what it may not itself is 422, what lacks the right alone 403; unset members are null', async (t) => {
+test('tokens need permission at their place: 422 for a permission the account lacks, 403 without the right; unset members are null', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -233,7 +233,7 @@ test('who may make tokens somewhere makes them there; what it may not itself is 
     assert.equal(made[name], null, name);
 });
 
-test('an anonymous client makes no tokens, whatever it may', async (t) => {
+test('an anonymous client cannot create tokens, whatever its permissions', async (t) => {
   const server = await startServer(t, {
     authentications: { local: { type: 'application' }, open: { type: 'anonymous', group: 'visitors' } },
     groups: { visitors: { home_folder_path: '/tmp' } },
@@ -242,7 +242,7 @@ test('an anonymous client makes no tokens, whatever it may', async (t) => {
   assert.equal((await server.get('/home/__svc__/tokens', { user: null, headers: json })).status, 403);
 });
 
-test('a revoked token is over at once with its sessions and with what it made; only its holder hears why', async (t) => {
+test('a revoked token ends at once, with its sessions and tokens; only its holder is told why', async (t) => {
   const server = await startServer(t);
   makeFolders(server);
   const parent = await makeToken(server, { path: '/in' });
@@ -279,7 +279,7 @@ test('a revoked token is over at once with its sessions and with what it made; o
   assert.ok(events.some(({ id, data }) => id === '40086' && data.token === parent.id && data.reason === 'revoked'));
 });
 
-test('a token holds at its addresses and services, from its time on; a rotated one as long as the overlap', async (t) => {
+test('a token is valid at its addresses and services, from its start; a rotated one until the end of the overlap', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, other: { type: 'http', port: 0 } } });
   const elsewhere = await makeToken(server, { addresses: ['192.0.2.0/24'] });
   assert.match((await server.get('/home/', elsewhere.as)).text, /not valid from this address/);
@@ -306,7 +306,7 @@ test('a token holds at its addresses and services, from its time on; a rotated o
   assert.equal((await rotate(second.id, {})).status, 404);
 });
 
-test('guesses at tokens are counted for the address, never for an account; what has the form of a token goes to no method', async (t) => {
+test('failed tokens count for the address, never for an account; text in the form of a token is sent to no method', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3 } } });
   const { token, as } = await makeToken(server);
   const mistyped = `${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`;

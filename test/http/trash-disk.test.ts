@@ -8,7 +8,7 @@ import { trashOf } from '../support/trash.ts';
 
 const trash = { days: 30 };
 
-test('on a full disk the oldest of the trash makes room, and then what is deleted goes at once', async (t) => {
+test('on a full disk the oldest items of the trash are removed, and then deletions are final', async (t) => {
   const disk = smallDisk(t, 512);
   if (!disk) return;
   const server = await startServer(t, { group: { trash, home_folder_path: disk } });
@@ -30,7 +30,7 @@ test('on a full disk the oldest of the trash makes room, and then what is delete
   ]);
 });
 
-test('below a disk that is mounted in the home folder: files are copied to the trash, and replaced folders refused', async (t) => {
+test('on a disk that is mounted in the home folder, files are copied to the trash, and replacing folders is refused', async (t) => {
   const disk = homeWithDisk(t, 512);
   if (!disk) return;
   const { home, mounted } = disk;

@@ -13,7 +13,7 @@ function restore(server: TestServer, id: string, body?: object) {
   return server.send('POST', `/home/__svc__/trash/${id}/restore`, body ? { headers: asJson, body: JSON.stringify(body) } : {});
 }
 
-test('the trash is in no listing, archive or search, cannot be named, and is that of one account alone', async (t) => {
+test('the trash is in no listing, archive or search, cannot be addressed, and belongs to one account', async (t) => {
   const server = await startServer(t, {
     group: { trash },
     accounts: { bob: { password: '$scrypt$ln=1,r=8,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' } },
@@ -41,7 +41,7 @@ test('the trash is in no listing, archive or search, cannot be named, and is tha
   assert.deepEqual(paths(await trashOf(server)), ['/secret-plan']);
 });
 
-test('paths that leave, reserved names and bad bodies restore nothing', async (t) => {
+test('paths that leave the home folder, reserved names and malformed bodies restore nothing', async (t) => {
   const server = await startServer(t, { group: { trash } });
   writeFileSync(join(server.home, 'a'), 'content');
   await server.send('DELETE', '/home/a');
@@ -82,7 +82,7 @@ test('paths that leave, reserved names and bad bodies restore nothing', async (t
   assert.equal((await server.send('GET', '/home/__svc__/trash', { user: null })).status, 401);
 });
 
-test('names with control characters that are on disk go to the trash, and come back under a good name only', async (t) => {
+test('existing names with control characters go to the trash, and can only be restored under a valid name', async (t) => {
   const server = await startServer(t, { group: { trash } });
   writeFileSync(join(server.home, 'bad\u0001name'), 'content');
   assert.equal((await server.send('DELETE', '/home/bad%01name')).status, 204);
@@ -93,7 +93,7 @@ test('names with control characters that are on disk go to the trash, and come b
   assert.equal(readFileSync(join(server.home, 'good'), 'utf8'), 'content');
 });
 
-test('links: a deleted link comes back as a link, and a trash that was made a link is not followed', async (t) => {
+test('a deleted link is restored as a link, and a trash that was replaced by a link is not followed', async (t) => {
   const server = await startServer(t, { group: { trash } });
   mkdirSync(join(server.home, 'real'));
   writeFileSync(join(server.home, 'real/file'), 'kept');
@@ -118,7 +118,7 @@ test('links: a deleted link comes back as a link, and a trash that was made a li
   assert.deepEqual([readdirSync(outside), readFileSync(join(server.home, 'real/file'), 'utf8')], [[], 'kept']);
 });
 
-test('rights: what the deletion needed, writing where it comes back, deleting to end it', async (t) => {
+test('permissions: those of the deletion, writing where an item is restored, deleting to remove it for good', async (t) => {
   const rules = (...general: string[]) => [
     general,
     ['/shut/*', 'allow-list'],
@@ -149,7 +149,7 @@ test('rights: what the deletion needed, writing where it comes back, deleting to
   assert.deepEqual(paths(await trashOf(server)), ['/drop/b']);
 });
 
-test('a retained file does not go to the trash: neither by itself, nor in its folder, nor by an upload', async (t) => {
+test('a retained file does not go to the trash, neither itself, nor with its folder, nor by an upload', async (t) => {
   const server = await startServer(t, { group: { trash, retain: { days: 1 } } });
   mkdirSync(join(server.home, 'folder'));
   assert.equal((await server.put('/home/folder/a', 'kept')).status, 201);
@@ -159,7 +159,7 @@ test('a retained file does not go to the trash: neither by itself, nor in its fo
   assert.deepEqual([await trashOf(server), readFileSync(join(server.home, 'folder/a'), 'utf8')], [[], 'kept']);
 });
 
-test('a folder that is gone is made again only where the right says so', async (t) => {
+test('a missing folder is created again only with the permission for it', async (t) => {
   const permissions = [['allow-read', 'allow-list', 'allow-write', 'allow-delete-file', 'allow-delete-folder']];
   const server = await startServer(t, { group: { trash, permissions } });
   mkdirSync(join(server.home, 'folder'));

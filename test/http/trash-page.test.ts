@@ -17,13 +17,13 @@ function post(server: TestServer, fields: [string, string][], headers: Record<st
   return server.send('POST', url, { headers: asForm, body: new URLSearchParams(fields).toString() });
 }
 
-/** The message that the next page shows. */
+/** Returns the message of the next page. */
 async function message(server: TestServer, cookie: unknown): Promise<string | undefined> {
   const { text } = await page(server, { cookie: String(cookie).split(';', 1)[0] as string });
   return /<p class="notice success" role="status">([^<]*)/.exec(text)?.[1];
 }
 
-test('the page of the trash restores and ends without scripts, and asks before it ends', async (t) => {
+test('the page of the trash restores and removes without scripts, and asks before it removes', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   const menu = () => server.get('/home/', { headers: html });
   assert.match((await menu()).text, /href="\/home\/__svc__\/trash"/);
@@ -85,7 +85,7 @@ test('the page of the trash restores and ends without scripts, and asks before i
   assert.deepEqual(await trashOf(server), []);
 });
 
-test('forms of the trash that are wrong, or come from elsewhere, change nothing; without the right no button ends anything', async (t) => {
+test('malformed and cross-site forms of the trash change nothing; without the permission there is no button to remove', async (t) => {
   const permissions = [['allow-read', 'allow-list', 'allow-write']];
   const server = await startServer(t, { group: { trash: { days: 1 }, permissions } });
   for (const content of ['old', 'new']) await server.put('/home/a', content);

@@ -10,7 +10,7 @@ import { asJson, type Shown, trashOf } from '../support/trash.ts';
 
 const trash = { days: 30 };
 
-/** Events of the trash, and those that say so: ID, path, `trashed` or reason. */
+/** Returns the events of the trash and events with `trashed`: ID, path, and `trashed` or the reason. */
 async function told(server: TestServer): Promise<unknown[]> {
   const ids = ['40012', '40026', '40017', '40055', '40065', '40068', '40101', '40102'];
   return (await server.events())
@@ -24,7 +24,7 @@ function restore(server: TestServer, id: string, body?: object) {
   return server.send('POST', `/home/__svc__/trash/${id}/restore`, body ? { headers: asJson, body: JSON.stringify(body) } : {});
 }
 
-test('what is deleted and replaced by REST and WebDAV comes back as it was, and the journal has it', async (t) => {
+test('items deleted and replaced over REST and WebDAV can be restored unchanged, with events in the journal', async (t) => {
   const server = await startServer(t, { group: { trash } });
   assert.equal((await server.put('/home/a.txt', 'first')).status, 201);
   utimesSync(join(server.home, 'a.txt'), 1_600_000_000, 1_600_000_000);
@@ -71,7 +71,7 @@ test('what is deleted and replaced by REST and WebDAV comes back as it was, and 
   ]);
 });
 
-test('MOVE, COPY, forms, folder commands and uploads in several requests keep what they replace or delete', async (t) => {
+test('MOVE, COPY, forms, folder commands and resumable uploads keep the items that they replace or delete', async (t) => {
   const server = await startServer(t, { group: { trash }, service: { webdav_compatibility: true } });
   const write = (name: string, text = name) => {
     mkdirSync(join(server.home, name, '..'), { recursive: true });
@@ -123,7 +123,7 @@ test('MOVE, COPY, forms, folder commands and uploads in several requests keep wh
   assert.deepEqual(await newest(), ['/resumed', 5, false]);
   assert.ok(readFileSync(join(server.home, 'resumed')).equals(content));
 
-  // Each of them comes back under another name.
+  // Each item is restored under another name.
   for (const [index, { id, size, is_directory }] of (await trashOf(server)).entries()) {
     assert.equal((await restore(server, id, { path: `/back/${index}` })).status, 201);
     if (!is_directory) assert.equal(statSync(join(server.home, `back/${index}`)).size, size);
@@ -135,7 +135,7 @@ test('MOVE, COPY, forms, folder commands and uploads in several requests keep wh
   );
 });
 
-test('restore as a folder command: an ID each, and what cannot come back is its item', async (t) => {
+test('restore as a folder command: one ID each, and an item that cannot be restored has its own error', async (t) => {
   const server = await startServer(t, { group: { trash } });
   for (const name of ['a', 'b']) {
     writeFileSync(join(server.home, name), name);
@@ -155,7 +155,7 @@ test('restore as a folder command: an ID each, and what cannot come back is its 
   assert.deepEqual(paths(await trashOf(server)), ['/a']);
 });
 
-test('DELETE ends one or all for good; without a trash nothing is kept, and an earlier trash stays within reach', async (t) => {
+test('DELETE removes one or all for good; without a trash nothing is kept, and the former trash stays accessible', async (t) => {
   const server = await startServer(t, { groups: { keeping: { home_folder_path: '', trash } }, account: { trash: { days: 0 } } });
   writeFileSync(join(server.home, 'gone'), 'x');
   assert.equal((await server.send('DELETE', '/home/gone')).status, 204);
@@ -182,7 +182,7 @@ test('DELETE ends one or all for good; without a trash nothing is kept, and an e
   ]);
 });
 
-test('the quota counts the trash; its oldest goes when there is need, and nothing for what fits nowhere', async (t) => {
+test('the quota counts the trash; the oldest items make room, unless the file would not fit even then', async (t) => {
   const server = await startServer(t, { group: { trash, quota_size: 1000 } });
   for (const name of ['old', 'middle', 'young']) {
     assert.equal((await server.put(`/home/${name}`, Buffer.alloc(250, name))).status, 201);
@@ -210,7 +210,7 @@ test('the quota counts the trash; its oldest goes when there is need, and nothin
   );
 });
 
-test('what is on another file system than its home goes to the trash and comes back', async (t) => {
+test('items on another file system than the home folder go to the trash and can be restored', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await startServer(t, { group: { trash, virtual_folders: [['/v', disk]] } });

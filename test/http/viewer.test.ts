@@ -5,17 +5,17 @@ import { bounded, type Frame, moveBy, swipeDirection, whole, zoomBy } from '../.
 
 const frame: Frame = { width: 1000, height: 600, pictureWidth: 800, pictureHeight: 600, most: 8 };
 
-test('a picture is enlarged around the point that is meant, up to a limit, and never smaller than the whole', () => {
+test('a picture is enlarged around the given point, up to a limit, and never becomes smaller than the whole', () => {
   const point = { x: 100, y: -50 };
   const near = zoomBy(whole, 2, point, frame);
   assert.equal(near.scale, 2);
-  // The spot of the picture under the point, in parts of its scale, is the same before and after.
+  // The spot of the picture under the point, in units of its scale, stays the same.
   assert.deepEqual([(point.x - near.x) / near.scale, (point.y - near.y) / near.scale], [100, -50]);
   assert.equal(zoomBy(near, 1000, point, frame).scale, 8);
   assert.deepEqual(zoomBy(near, 0.001, point, frame), whole);
 });
 
-test('an enlarged picture moves as far as its edges; what is smaller than the stage stays in the middle', () => {
+test('an enlarged picture moves as far as its edges; one smaller than the stage stays in the middle', () => {
   const near = zoomBy(whole, 2, { x: 0, y: 0 }, frame);
   assert.deepEqual(moveBy(near, { x: 5000, y: 5000 }, frame), { scale: 2, x: 300, y: 300 });
   assert.deepEqual(moveBy(near, { x: -5000, y: 10 }, frame), { scale: 2, x: -300, y: 10 });
@@ -23,7 +23,7 @@ test('an enlarged picture moves as far as its edges; what is smaller than the st
   assert.deepEqual(bounded(near, { ...frame, width: 3000, height: 3000 }), { scale: 2, x: 0, y: 0 }, 'the window became larger');
 });
 
-test('a swipe goes far enough, and sideways', () => {
+test('a swipe must be long enough and horizontal', () => {
   const paths = [
     [-80, 10],
     [80, -10],
@@ -37,7 +37,7 @@ test('a swipe goes far enough, and sideways', () => {
   );
 });
 
-test('times as players say them', () => {
+test('times are shown as in players', () => {
   assert.deepEqual([0, 9.9, 65, 3600, 36_065, Number.NaN, Number.POSITIVE_INFINITY, -1].map(clockText), [
     '0:00',
     '0:09',

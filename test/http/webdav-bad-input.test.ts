@@ -37,7 +37,7 @@ const badBodies: Record<string, string | Buffer> = {
   'NUL bytes': '<propfind xmlns="DAV:">\0<allprop/></propfind>',
 };
 
-test('PROPFIND bodies that are wrong: 400, event 40019, no file read, the server goes on', async (t) => {
+test('malformed PROPFIND bodies: 400, event 40019, no file read, and the server continues', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   for (const [what, body] of Object.entries(badBodies)) {
@@ -55,7 +55,7 @@ test('PROPFIND bodies that are wrong: 400, event 40019, no file read, the server
   assert.equal((await propfind(server, '/home/', '1')).responses.length, 2);
 });
 
-test('PROPFIND bodies that are unusual but right', async (t) => {
+test('PROPFIND bodies that are unusual but valid', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'x');
   const plain = '<propfind xmlns="DAV:"><prop><getcontentlength/></prop></propfind>';
@@ -109,7 +109,7 @@ test('MKCOL: 201, 405, 409, 415', async (t) => {
   );
 });
 
-test('MKCOL needs its permission and tells nothing without it', async (t) => {
+test('MKCOL needs its permission and reveals nothing without it', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/no/*', 'allow-read']] } });
   mkdirSync(join(server.home, 'no/there'), { recursive: true });
   const [there, free] = [await server.send('MKCOL', '/home/no/there/'), await server.send('MKCOL', '/home/no/free/')];
@@ -131,7 +131,7 @@ test('PROPPATCH is always 403, with event 40066', async (t) => {
   assert.deepEqual(await server.eventIds(), [40066, 40066, 40066, 40066, 40066]);
 });
 
-test('If headers that are malformed are refused, and nothing is changed', async (t) => {
+test('malformed If headers are refused, and nothing is changed', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'old');
   for (const condition of ['', 'x', '(', '()', '(x)', '([x])', '(<a>', '<http://x/>', '(<a>) trailing', '(<a>) <http://x/> (<b>)']) {
@@ -151,7 +151,7 @@ test('If headers that are malformed are refused, and nothing is changed', async 
   assert.deepEqual(readdirSync(server.home), ['a']);
 });
 
-test('If: lists, negation and tags of other resources decide as RFC 4918 §10.4 says', async (t) => {
+test('If: lists, negation and tags of other resources have the effect of RFC 4918 §10.4', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'A');
   writeFileSync(join(server.home, 'b'), 'B');

@@ -10,7 +10,7 @@ import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** 1 GiB, but on people's own machines, where the disk may be small. */
+/** 1 GiB, except on developers' machines, where the disk may be small. */
 const bigBytes = 2 ** 26;
 
 const awkward = [
@@ -26,7 +26,7 @@ const awkward = [
   'a%20b',
 ];
 
-/** Runs rclone against a server's home folder as the remote `svc:`. */
+/** Runs rclone with a server's home folder as the remote `svc:`. */
 async function rclone(t: TestContext, server: TestServer) {
   const cwd = temporaryFolder(t);
   const obscured = await runProgram('rclone', ['obscure', testPassword], { cwd });

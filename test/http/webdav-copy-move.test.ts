@@ -13,7 +13,7 @@ interface Case {
   to: string;
   headers?: Record<string, string>;
   status: number;
-  /** What changes in the tree: new content, or null for gone. */
+  /** Changes in the tree: new content, or null if removed. */
   change?: Record<string, string | null>;
   events: number[];
 }
@@ -216,7 +216,7 @@ test('COPY and MOVE: status, headers, the tree afterwards, events', async (t) =>
   }
 });
 
-test('events carry both ends', async (t) => {
+test('events have source and destination', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   await server.send('MOVE', '/home/d/x', { headers: { destination: '/home/d/new' } });
@@ -234,7 +234,7 @@ test('events carry both ends', async (t) => {
   });
 });
 
-test('what was replaced is told: in the event of the change, and a folder as removed', async (t) => {
+test('replaced items are reported: in the event of the change, and a folder as removed', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   const to = (destination: string) => ({ headers: { destination: `/home/${destination}`, overwrite: 'T' } });
@@ -264,7 +264,7 @@ test('what was replaced is told: in the event of the change, and a folder as rem
   );
 });
 
-test('with webdav_compatibility a file may replace a folder, and a folder a file; a folder only with Overwrite: T', async (t) => {
+test('with webdav_compatibility files and folders may replace each other; a folder only with Overwrite: T', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const status = async (method: string, from: string, destination: string, overwrite?: string) => {
     plant(server, smallTree);
@@ -348,7 +348,7 @@ test('Destination: absolute or a path, decoded once, on this host, inside /home/
   assert.match(twice, /^HTTP\/1\.1 400 /);
 });
 
-test('Overwrite and Depth: what is no value of theirs is refused', async (t) => {
+test('Overwrite and Depth: invalid values are refused', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   for (const overwrite of ['X', 'true', 'TF', 't', '']) {

@@ -9,7 +9,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A proxy that passes everything on as it is but for the name of the client's program. @returns its URL */
+/** Starts a proxy that changes only the User-Agent. @returns its URL */
 async function agentProxy(t: TestContext, upstream: string, userAgent: string): Promise<string> {
   const server = createServer((incoming, outgoing) => {
     const { hostname, port } = new URL(upstream);
@@ -44,17 +44,17 @@ const always: Record<string, string> = {
   'props 27 propget': 'it reads what propmanyns should have set',
 };
 
-/** What a strict server refuses besides. */
+/** Additional refusals of a strict server. */
 const expected: Record<string, string> = {
   ...always,
   'copymove 4 copy_overwrite': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
   'copymove 9 move': 'a file never replaces a folder (docs/spec/webdav.md#replacing)',
 };
 
-/** With `webdav_compatibility` PROPPATCH answers 207 with a 403 for each property: litmus goes by the 403 inside. */
+/** With `webdav_compatibility` PROPPATCH answers 207 with a 403 for each property; litmus reads the 403 inside. */
 const expectedInCompatibility: Record<string, string> = { ...always };
 
-/** A client that is told of class 2 gets to the tests of locks. */
+/** A client that sees class 2 also runs the tests of locks. */
 const expectedWithLocks: Record<string, string> = {
   ...expectedInCompatibility,
   'locks 11 owner_modify': propertiesAreFixed,
@@ -62,7 +62,7 @@ const expectedWithLocks: Record<string, string> = {
   'locks 33 owner_modify': propertiesAreFixed,
 };
 
-/** Runs all suites. @returns failed tests as `suite number name`, with what litmus said, and how many passed */
+/** Runs all suites. @returns failed tests as `suite number name`, with the output of litmus, and the number of passed ones */
 async function litmus(t: TestContext, url: string): Promise<{ failed: Record<string, string>; passed: number; output: string }> {
   allowSecrets(t, /^debug\.log$/, 'litmus writes its requests there');
   const failed: Record<string, string> = {};
@@ -90,7 +90,7 @@ function assertExpected(result: { failed: Record<string, string>; output: string
   assert.deepEqual(better, [], 'expected failures that pass by now: take them off the list');
 }
 
-test('litmus: a strict class 1 server fails only what the specification refuses', { timeout: 120_000 }, async (t) => {
+test('litmus: a strict class 1 server fails only the tests that the specification rules out', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t);
   const result = await litmus(t, server.url);

@@ -15,7 +15,7 @@ interface ReadFile extends ArchiveFile {
   requests: number;
 }
 
-/** An archive in memory, which counts what is read of it. */
+/** An archive in memory that counts the bytes read from it. */
 function fileOf(bytes: Buffer, pieceBytes = 65_536): ReadFile {
   const file: ReadFile = {
     sizeBytes: bytes.length,
@@ -55,7 +55,7 @@ function failsAs(reason: string) {
 const text: MadeMember = { name: 'docs/größe.txt', content: Buffer.from('content '.repeat(500)) };
 const stored: MadeMember = { name: 'plain.bin', content: Buffer.from([1, 2, 3]), method: 0 };
 
-test('members and their contents: DEFLATE, stored, with something before the archive, a comment, or all in ZIP64', async () => {
+test('members and their contents: DEFLATE, stored, with data before the archive, a comment, or all in ZIP64', async () => {
   const folder: MadeMember = { name: 'docs/', content: Buffer.alloc(0), method: 0 };
   for (const shape of [{}, { before: Buffer.alloc(777, 'PK') }, { comment: 'PK\x05\x06'.repeat(20) }, { isLarge: true }]) {
     for (const before of [shape.before ?? Buffer.alloc(0), Buffer.alloc(5)]) {
@@ -93,7 +93,7 @@ test('of a million members the first are read and all are counted', async () => 
   assert.equal((await archive.next(10_000)).length, 10_000);
 });
 
-test('names are in UTF-8, said or not, else in code page 437; the Unicode name counts while it belongs to the name', async () => {
+test('names are UTF-8 with or without the flag, otherwise code page 437; the Unicode name counts if it belongs to the name', async () => {
   const unicode = (name: Buffer, better: string) => {
     const field = Buffer.concat([Buffer.alloc(9), Buffer.from(better)]);
     field.writeUInt16LE(0x7075, 0);
@@ -118,7 +118,7 @@ test('names are in UTF-8, said or not, else in code page 437; the Unicode name c
   );
 });
 
-test('bombs: no member gives more than it announces, and what overlaps another is not unpacked', async () => {
+test('bombs: no member gives more than its announced size, and overlapping members are not unpacked', async () => {
   const zeros = Buffer.alloc(50_000_000);
   const lying = await opened(makeZip([{ name: 'bomb', content: zeros, sizeBytes: 100_000 }]));
   let gotBytes = 0;
@@ -137,7 +137,7 @@ test('bombs: no member gives more than it announces, and what overlaps another i
   for (const index of [0, 1, 2]) await assert.rejects(contentOf(overlapping, index), failsAs('damaged'));
 });
 
-test('what is damaged, encrypted, packed in another way or no archive is told apart', async () => {
+test('damaged, encrypted, otherwise compressed files and non-archives are distinguished', async () => {
   const cases: [string, Buffer, string][] = [
     ['CRC', makeZip([{ ...text, crc: 1 }]), 'damaged'],
     ['encrypted', makeZip([{ ...text, flags: 1 }]), 'encrypted'],
@@ -155,14 +155,14 @@ test('what is damaged, encrypted, packed in another way or no archive is told ap
   assert.deepEqual([empty.count(), empty.isAtEnd()], [0, true]);
 });
 
-test('a count that lies is put right at the end', async () => {
+test('a false number of members is corrected at the end', async () => {
   const archive = await openArchive(fileOf(makeZip([text, stored], { count: 60_000 })));
   assert.equal(archive.count(), 60_000);
   await archive.next(10);
   assert.equal(archive.count(), 2);
 });
 
-test('whatever bytes of an archive are changed, it is read, or refused as damaged; nothing outside it is asked for', async () => {
+test('with any changed bytes an archive is read, or refused as damaged; nothing outside it is read', async () => {
   const sound = makeZip([text, stored, { name: 'x', content: Buffer.from('x') }], { isLarge: true });
   const change = fc.tuple(fc.nat(sound.length - 1), fc.nat(255));
   await fc.assert(

@@ -6,7 +6,7 @@ import { decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from '
 const never = new AbortController().signal;
 const place = { url: 'https://files.example/home/docs/readme.md', rootUrl: 'https://files.example/home/' };
 
-test('links lead to the web, to an address, or to files of the account; nothing else', () => {
+test('links lead to the web, to a mail address, or to files of the account, and nowhere else', () => {
   const cases: [string, string | undefined][] = [
     ['other.md', 'https://files.example/home/docs/other.md'],
     ['../a%20b.txt', 'https://files.example/home/a%20b.txt'],
@@ -30,14 +30,14 @@ test('links lead to the web, to an address, or to files of the account; nothing 
   assert.equal(linkUrl('https://example.com/', undefined), 'https://example.com/');
 });
 
-test('pictures come from the files of the account alone', () => {
+test('pictures can only be files of the account', () => {
   assert.equal(pictureUrl('a.png?download#x', place), 'https://files.example/home/docs/a.png?inline');
   for (const href of ['https://example.com/a.png', '//example.com/a.png', '/__svc__/logout', 'data:image/png;base64,AA', 'javascript:1'])
     assert.equal(pictureUrl(href, place), undefined, href);
   assert.equal(pictureUrl('a.png', undefined), undefined);
 });
 
-test('of HTML its text is left, without scripts, styles and comments', () => {
+test('HTML is reduced to its text, without scripts, styles and comments', () => {
   const cases = [
     ['<b>bold</b> &amp; more', 'bold &amp; more'],
     ['a<script>alert("<b>")</script>b', 'ab'],
@@ -88,7 +88,7 @@ for (const [what, text] of Object.entries(hostile)) {
   });
 }
 
-test('Markdown of any kind is taken apart or given up', async () => {
+test('any Markdown is parsed or refused', async () => {
   const piece = fc.constantFrom(
     '*',
     '_',

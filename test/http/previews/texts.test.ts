@@ -53,7 +53,7 @@ test('separated values: any usual separator, quotes, line ends', () => {
   for (const [text, records] of cases) assert.deepEqual(readSeparatedValues(text, 100, true), { records, isCut: false }, text);
 });
 
-test('separated values that were written are read again', () => {
+test('written separated values can be read again', () => {
   const value = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', 'ü') });
   const table = fc
     .integer({ min: 2, max: 4 })
@@ -66,7 +66,7 @@ test('separated values that were written are read again', () => {
   );
 });
 
-test('of separated values the first are read; a last one that may be cut is left out', () => {
+test('only the first separated values are read; a last line that may be cut is left out', () => {
   const text = 'a,b\n'.repeat(1000);
   assert.deepEqual(readSeparatedValues(text, 2, true), {
     records: [
@@ -84,7 +84,7 @@ test('of separated values the first are read; a last one that may be cut is left
   });
 });
 
-/** The value as `JSON.parse` gives it. */
+/** Returns the value as `JSON.parse` would. */
 function plain(value: Json): unknown {
   switch (value.kind) {
     case 'object':
@@ -108,7 +108,7 @@ test('JSON is read as JSON.parse reads it', async () => {
   );
 });
 
-test('what JSON.parse refuses is no JSON, and the other way round', async () => {
+test('a text is invalid JSON exactly if JSON.parse refuses it', async () => {
   const pieces = fc.constantFrom(
     '[',
     ']',
@@ -145,7 +145,7 @@ test('what JSON.parse refuses is no JSON, and the other way round', async () => 
   );
 });
 
-test('JSON keeps what JSON.parse would change: large numbers, the order of names, names that come twice', async () => {
+test('JSON keeps details that JSON.parse loses: large numbers, the order of names, repeated names', async () => {
   const read = await readJson('{"b":12345678901234567890,"1":1e999,"b":0.10,"__proto__":null}', never);
   assert.deepEqual(read, {
     kind: 'object',
@@ -166,12 +166,12 @@ test('JSON of any depth, and a string of a megabyte, are read', async () => {
   assert.equal((await readJson(`"${long}"`, never))?.kind, 'string');
 });
 
-test('work that nobody waits for any more ends', async () => {
+test('work that nobody waits for any longer ends', async () => {
   const gone = AbortSignal.abort(new Error('gone'));
   await assert.rejects(readJson(`[${'1,'.repeat(2_000_000)}1]`, gone), /gone/);
 });
 
-test('programs have colours by what their words are, and what a line begins goes on in the next', () => {
+test('code has colours by types of words, and a construct that a line begins continues in the next', () => {
   const coloured = (name: string, ...lines: string[]) => {
     const language = findLanguage(name);
     assert.ok(language, name);
@@ -204,7 +204,7 @@ test('programs have colours by what their words are, and what a line begins goes
   assert.equal(findLanguage('constructor'), undefined);
 });
 
-test('of every line of every language all is left, whatever stands in it', () => {
+test('every line of every language keeps all its text', () => {
   const names = [
     'js',
     'ts',

@@ -9,7 +9,9 @@ import { tusProtocols, UploadsOverBadLines } from '../../support/uploads-over-ba
 const rounds = Number(process.env.SVC_LINE_ROUNDS ?? 60);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-test(`uploads of every client over lines that fail, ${rounds} of each: exact bytes, told once`, { timeout: 3_600_000 }, async (t) => {
+test(`uploads of every client over faulty connections, ${rounds} of each: exact bytes, reported once`, {
+  timeout: 3_600_000,
+}, async (t) => {
   for (const { needs } of Object.values(uploadScripts)) if (!hasProgram(t, needs)) return;
   const uploads = new UploadsOverBadLines(t, await startServer(t));
   console.log(`seed ${seed}: ${t.name}`);
@@ -23,7 +25,7 @@ test(`uploads of every client over lines that fail, ${rounds} of each: exact byt
       bytes: Math.max(leastBytes, sizes[below(sizes.length)] as number),
     });
     for (const protocol of tusProtocols) {
-      // By the drafts tus-js-client takes the creation of an empty upload for its end, and never says that it is complete.
+      // With the drafts, tus-js-client takes the creation of an empty upload for its end, and never sends the completion.
       const least = protocol === 'tus-v1' ? 0 : 1;
       await uploads.byTus(next(least), protocol, random() < 0.5 ? undefined : 1 + below(1_000_000));
     }

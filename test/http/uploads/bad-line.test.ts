@@ -5,10 +5,10 @@ import { startServer } from '../../support/server.ts';
 import { type UploadScript, uploadScripts } from '../../support/upload-scripts.ts';
 import { tusProtocols, UploadsOverBadLines } from '../../support/uploads-over-bad-line.ts';
 
-/** What every run tries, and what is another in each; `SVC_FUZZ_SEED` repeats a run. */
+/** A fixed seed and a random one; `SVC_FUZZ_SEED` repeats a run. */
 const seeds = [20_261, Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))];
 
-test('tus-js-client over a line that cuts, delays and swallows at any byte: exact bytes, told once', async (t) => {
+test('tus-js-client over a connection that cuts, delays and loses data at any byte: exact bytes, reported once', async (t) => {
   const uploads = new UploadsOverBadLines(t, await startServer(t));
   console.log(`seeds ${seeds}: ${t.name}`);
   for (const seed of seeds)
@@ -19,7 +19,7 @@ test('tus-js-client over a line that cuts, delays and swallows at any byte: exac
 });
 
 for (const script of Object.keys(uploadScripts) as UploadScript[])
-  test(`examples/uploads/${script} over such a line`, async (t) => {
+  test(`examples/uploads/${script} over such a connection`, async (t) => {
     if (!hasProgram(t, uploadScripts[script].needs)) return;
     const uploads = new UploadsOverBadLines(t, await startServer(t));
     console.log(`seeds ${seeds}: ${t.name}`);

@@ -10,7 +10,7 @@ async function told(server: TestServer): Promise<string[]> {
 }
 
 // MUSTs: no race, loss or corruption by concurrent requests (Concurrency).
-test('many requests that complete one upload at once: exact bytes, one end', async (t) => {
+test('many concurrent requests complete one upload: exact bytes, one end', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', Buffer.alloc(0), { 'upload-length': String(content.length) });
   const headers = { ...append(0, true), 'content-length': String(content.length) };
@@ -26,7 +26,7 @@ test('many requests that complete one upload at once: exact bytes, one end', asy
 });
 
 // MUSTs: no race, loss or corruption by concurrent requests (Concurrency).
-test('DELETE cuts a request that brings content, and nothing is left', async (t) => {
+test('DELETE cuts a request that sends content, and nothing is left', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', Buffer.alloc(0));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(0, true), 'content-length': String(content.length) });
@@ -38,7 +38,7 @@ test('DELETE cuts a request that brings content, and nothing is left', async (t)
   assert.deepEqual(await told(server), ['40021', '40069', '40022']);
 });
 
-test('DELETE is answered, whatever comes behind it for the same upload', async (t) => {
+test('DELETE is answered, whatever requests for the same upload follow', async (t) => {
   const server = await startServer(t);
   for (let round = 0; round < 20; round++) {
     const url = await begin(server, 'a', Buffer.alloc(0));
@@ -46,14 +46,14 @@ test('DELETE is answered, whatever comes behind it for the same upload', async (
     const headers = { ...append(0, true), 'content-length': String(content.length) };
     const later = Array.from({ length: 3 }, () => new WatchedRequest(server, 'PATCH', url, headers).end(content));
     assert.equal((await cancelling).status, 204);
-    // One may have come before it.
+    // One of them may have arrived before the DELETE.
     for (const { status } of await Promise.all(later)) assert.ok([0, 201, 404, 409].includes(status), String(status));
     assert.equal((await server.send('HEAD', url)).status, 404);
   }
   assert.deepEqual(hidden(server), []);
 });
 
-test('any number of queries at once are answered; they cut what brings content, not one another', async (t) => {
+test('any number of concurrent queries are answered; they cut requests with content, not one another', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content.subarray(0, 1000));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(1000, true), 'content-length': String(content.length - 1000) });

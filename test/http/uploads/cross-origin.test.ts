@@ -4,7 +4,7 @@ import { startServer } from '../../support/server.ts';
 
 const origin = 'https://app.example';
 
-test('pages of cors_origins use the API with credentials in headers alone, others do not', async (t) => {
+test('pages of cors_origins use the API with credentials in headers only; other pages cannot', async (t) => {
   const server = await startServer(t, { service: { cors_origins: [origin] } });
   const ask = { origin, 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'authorization, upload-offset' };
   for (const target of ['/home/a', '/home/', '/home/__svc__/uploads/', '/__svc__/login']) {
@@ -41,7 +41,7 @@ test('pages of cors_origins use the API with credentials in headers alone, other
   assert.equal((await server.get('/home/a', { user: null, headers: { cookie, origin } })).status, 401, 'a cookie counts for nothing');
 });
 
-test('without cors_origins nothing is said to anybody', async (t) => {
+test('without cors_origins no CORS header is sent', async (t) => {
   const server = await startServer(t);
   const reply = await server.get('/home/', { headers: { origin, accept: 'application/json' } });
   assert.deepEqual([reply.headers['access-control-allow-origin'], reply.headers.vary], [undefined, 'accept, content-type']);

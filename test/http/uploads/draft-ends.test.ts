@@ -13,8 +13,8 @@ import { startServer, testConfig } from '../../support/server.ts';
 import { SteppedClock } from '../../support/shifted-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
-// MUSTs: what has lost its content is over (Offset); SHOULD: what is refused for a limit is told all limits (Limits).
-test('what may refuse an upload is asked at its end, too, and nothing is left behind', async (t) => {
+// MUSTs: an upload that lost its content has ended (Offset); SHOULD: a refusal for a limit contains all limits (Limits).
+test('the checks of an upload are repeated at its end, and a refusal leaves nothing behind', async (t) => {
   const permissions = [['allow-full-control'], ['/read-only/*', 'allow-read']];
   const server = await startServer(t, { group: { quota_size: 1_000_000, file_write_size: 900_000, permissions } });
   mkdirSync(join(server.home, 'sub'));
@@ -42,7 +42,7 @@ test('what may refuse an upload is asked at its end, too, and nothing is left be
     for (const name of hidden(server)) rmSync(join(server.home, name));
   };
   assert.equal(await end('lost', {}, lose), 404);
-  // 300,000 bytes of the upload are there, and 650,000 more leave no room for the rest.
+  // The upload has 300,000 bytes, and another file of 650,000 leaves no space for the rest.
   const url = await begin(server, 'full', content);
   assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'what is unfinished counts');
   assert.equal((await server.put('/home/filler', Buffer.alloc(650_000))).status, 201);
@@ -59,8 +59,8 @@ test('what may refuse an upload is asked at its end, too, and nothing is left be
   assert.equal(ends, starts, 'each is told of once');
 });
 
-// MUSTs: 104 of an append has no `Location` (Append).
-test('progress is told and kept while content comes, but not to those with a digest, and never all of it', async (t) => {
+// MUSTs: a 104 to an append has no `Location` (Append).
+test('progress is reported and stored while content arrives, but not with a digest, and never for the whole', async (t) => {
   const server = await startServer(t);
   const large = Buffer.alloc(80 * 1024 * 1024, 'x');
   const headers = { 'content-length': String(large.length) };
@@ -81,9 +81,9 @@ test('progress is told and kept while content comes, but not to those with a dig
   assert.deepEqual([secret.status, secret.interim.length], [201, 1]);
 });
 
-// MUSTs: values of another form make a field count for nothing; the length is recorded (Creation, Append); HEAD and GET have offset,
+// MUSTs: a field with a malformed value is ignored; the length is recorded (Creation, Append); HEAD and GET have offset,
 // completeness, length and limits (Offset Retrieval).
-test('a length of another form counts for nothing; one that an append tells is recorded, for HEAD and GET', async (t) => {
+test('a malformed length is ignored; the length that an append sends is recorded, for HEAD and GET', async (t) => {
   const server = await startServer(t);
   for (const strange of ['-1', '1.5', 'NaN', '7, 8', '9'.repeat(16)]) {
     const url = await begin(server, 'a', Buffer.from('x'), { 'upload-length': strange });
@@ -98,7 +98,7 @@ test('a length of another form counts for nothing; one that an append tells is r
   }
 });
 
-test('an upload goes on after a restart and a reload, with the limits of then', async (t) => {
+test('an upload can be resumed after a restart and a reload, with the new limits', async (t) => {
   const server = await startServer(t, { server: { uploads: { maximum_per_account: 2 } } });
   const url = await begin(server, 'a', content.subarray(0, 1000));
   await begin(server, 'b', content);
@@ -119,7 +119,7 @@ test('an upload goes on after a restart and a reload, with the limits of then', 
   assert.deepEqual(stored(server, 'a'), content);
 });
 
-test('what nobody goes on with expires, with events', async (t) => {
+test('an abandoned upload expires, with events', async (t) => {
   const clock = new SteppedClock();
   const server = await startServer(t, { server: { uploads: { expire_after: 3600 } } }, clock);
   const url = await begin(server, 'a', content);
@@ -138,7 +138,7 @@ test('what nobody goes on with expires, with events', async (t) => {
   );
 });
 
-test('uploads end with their folder, and do not move along', async (t) => {
+test('uploads end with their folder, and are not moved with it', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'a', 'b'), { recursive: true });
   mkdirSync(join(server.home, 'c'));

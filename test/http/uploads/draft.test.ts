@@ -10,14 +10,14 @@ import { startServer } from '../../support/server.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
 /**
- * Before each test of draft.test.ts, draft-ends.test.ts, concurrent.test.ts and tus.test.ts stands which MUSTs of the two texts it shows. The
- * draft is read as of 15 July 2026 (interop version 9, a little after -12), with the digests of RFC 9530; -13 to -15 were not read.
+ * Comments before the tests of draft.test.ts, draft-ends.test.ts, concurrent.test.ts and tus.test.ts list the MUSTs of the two texts that
+ * they cover. The draft is that of 15 July 2026 (interop version 9, shortly after -12), with the digests of RFC 9530.
  */
 
 // MUSTs: 104 has `Location`, and `Upload-Limit` where there is one (Creation); all replies to one request have one `Location`
 // (Creation); no internal information in the URL (Security Considerations); no 104 for a version that is missing or another, the version
 // in each.
-test('a PUT of the whole is announced to those who understand it, and answered as any PUT', async (t) => {
+test('a whole PUT gets a 104 if its client understands it, and the usual reply', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1_000_000 }, service: { maximum_request_size: 500_000 } });
   for (const [version, isTold] of [
     ['9', true],
@@ -61,8 +61,8 @@ test('a PUT of the whole is announced to those who understand it, and answered a
   assert.match(old, /^HTTP\/1\.1 201 /, 'HTTP/1.0 knows no interim replies');
 });
 
-// MUSTs: 100 is not left out for a 104 (Status Code 104).
-test('100 Continue comes as ever, behind the announcement', async (t) => {
+// MUSTs: a 100 is not replaced by a 104 (Status Code 104).
+test('100 Continue is sent as usual, after the 104', async (t) => {
   const server = await startServer(t);
   const headers = { ...whole, expect: '100-continue', 'content-length': '5' };
   const request = new WatchedRequest(server, 'PUT', '/home/a', headers);
@@ -77,7 +77,7 @@ test('100 Continue comes as ever, behind the announcement', async (t) => {
 
 // MUSTs: the offset never decreases (Offset); HEAD and GET have offset, completeness, length and limits (Offset Retrieval); the length is
 // recorded and what was interrupted is not complete (Creation, Append); the reply that completes has `Upload-Complete: ?1` (Append).
-test('what came before the connection was cut is kept, and the rest completes it, with one event each', async (t) => {
+test('data received before the connection was cut is kept, and the rest completes the upload, with one event each', async (t) => {
   const server = await startServer(t);
   const first = new WatchedRequest(server, 'PUT', '/home/a.bin', { ...whole, 'content-length': String(content.length) });
   const url = await first.location();
@@ -105,7 +105,7 @@ test('what came before the connection was cut is kept, and the rest completes it
   );
   assert.equal(events[2]?.data.resumed, 1);
   assert.equal(events[2]?.data.total_write, content.length);
-  // The reply may have been lost: it can be asked for.
+  // The reply may have been lost, so the client can ask for it.
   const after = await server.send('HEAD', url);
   assert.deepEqual([after.headers['upload-complete'], after.headers['upload-offset']], ['?1', String(content.length)]);
   const again = await server.send('PATCH', url, { headers: append(content.length, true) });
@@ -113,7 +113,7 @@ test('what came before the connection was cut is kept, and the rest completes it
   assert.equal((await server.events()).filter(({ id }) => id === '40017').length, 1);
 });
 
-test('a PUT that breaks off leaves nothing when its client was not told where to go on', async (t) => {
+test('a PUT that breaks off leaves nothing if its client did not get the URL', async (t) => {
   const server = await startServer(t);
   for (const headers of [{ 'upload-complete': '?1' }, { 'upload-complete': '?0' }, {}]) {
     const request = new WatchedRequest(server, 'PUT', '/home/a', { ...headers, 'content-length': '100000' });
@@ -126,7 +126,7 @@ test('a PUT that breaks off leaves nothing when its client was not told where to
 });
 
 // MUSTs: the offset never decreases (Offset); the reply to an incomplete creation has `Location` and `Upload-Limit` (Creation).
-test('an upload in parts: PUT, POST with a name, an empty last request, a length that is told late', async (t) => {
+test('an upload in parts: PUT, POST with a name, an empty last request, a length that is sent late', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in box'));
   const byPut = await begin(server, 'p', content.subarray(0, 100_000), { 'upload-length': String(content.length) });
@@ -195,8 +195,8 @@ test('offsets, lengths and types that do not fit are refused, and change nothing
   assert.equal((await server.send('OPTIONS', '/home/new', { user: null })).headers['upload-limit'], 'min-size=0');
 });
 
-// MUSTs: what exceeds the length makes the upload invalid (Append).
-test('more than was announced is the end of an upload, and the old file stays', async (t) => {
+// MUSTs: content that exceeds the length makes the upload invalid (Append).
+test('more content than announced ends an upload, and the old file stays', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'old');
   for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
@@ -211,7 +211,7 @@ test('more than was announced is the end of an upload, and the old file stays', 
   assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 2);
 });
 
-test('digests: of a request all or nothing of it counts, of the whole its end', async (t) => {
+test('digests: a request counts as a whole or not at all; that of the file is checked at the end', async (t) => {
   const server = await startServer(t);
   const half = content.subarray(0, 150_000);
   const url = await begin(server, 'a', half, {
@@ -247,8 +247,8 @@ test('digests: of a request all or nothing of it counts, of the whole its end', 
   assert.deepEqual(hidden(server), []);
 });
 
-// MUSTs: no race, loss or corruption by concurrent requests (Concurrency); an offset that was told is accepted (Concurrency).
-test('a newer request for an upload cuts the older', async (t) => {
+// MUSTs: no race, loss or corruption by concurrent requests (Concurrency); an offset that was sent is accepted (Concurrency).
+test('a newer request for an upload cuts the older one', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content.subarray(0, 1000));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(1000, true), 'content-length': '299000' });
@@ -262,7 +262,7 @@ test('a newer request for an upload cuts the older', async (t) => {
   assert.deepEqual(stored(server, 'a'), content);
 });
 
-test('a cancelled upload is gone, with an event; of one that is done only what is known of it', async (t) => {
+test('a cancelled upload no longer exists, with an event; of a completed one, only its record is removed', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content);
   assert.equal((await server.send('DELETE', url)).status, 204);

@@ -18,7 +18,7 @@ const content = randomBytes(300_000);
 const firstBytes = 100_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** A server in a process of its own, whose disk fails on command. */
+/** Starts a server in a separate process whose disk fails on command. */
 async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
   const control = join(folder, 'failing');
   await writeConfig(folder, {});
@@ -39,7 +39,7 @@ async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
     home,
     stored: (name: string) => readFileSync(join(home, name)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
-    /** @param fault lines `FUNCTION PART`, as test/support/failing-disk.cjs has it */
+    /** @param fault lines `FUNCTION PART`, in the notation of test/support/failing-disk.cjs */
     async whileFailing<T>(fault: string, action: () => Promise<T>): Promise<T> {
       writeFileSync(control, fault.replaceAll('HOME', home));
       try {
@@ -48,7 +48,7 @@ async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
         rmSync(control);
       }
     },
-    /** The events of uploads, by path. */
+    /** Returns the events of uploads, by path. */
     async told(): Promise<Map<string, string[]>> {
       await stop();
       const ids = new Map<string, string[]>();
@@ -75,7 +75,7 @@ const faults = {
   'a record that cannot be written': 'fdatasync /uploads/\nopen /uploads/',
 };
 
-test('a disk that fails for a while ends no upload: what was confirmed stays, and its client goes on', async (t) => {
+test('a temporary failure of the disk ends no upload: confirmed content stays, and its client continues', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   for (const [index, [what, fault]] of Object.entries(faults).entries()) {
     const name = `a${index}`;
@@ -110,7 +110,7 @@ test('a disk that fails for a while ends no upload: what was confirmed stays, an
   for (const index of Object.keys(Object.keys(faults))) assert.deepEqual(events.get(`/a${index}`), ['40021', '40017']);
 });
 
-test('nor one of tus, and nothing of content with a digest is confirmed that could not be put on the disk', async (t) => {
+test('the same with tus; content with a digest is not confirmed if it could not be written', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   const metadata = { 'upload-length': String(content.length), 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };
   const created = await client.send('POST', uploads, { headers: { ...tus, ...metadata }, body: content.subarray(0, firstBytes) });
@@ -121,7 +121,7 @@ test('nor one of tus, and nothing of content with a digest is confirmed that cou
     const reply = await whileFailing(fault, () =>
       client.send('PATCH', url, { headers, body: content.subarray(firstBytes), mayFail: true }),
     );
-    // What fails only at the end is not reached: the digest is wrong.
+    // A fault that occurs only at the end is not reached, because the digest is wrong.
     assert.ok([500, 503, 460].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
     const head = await client.send('HEAD', url, { headers: tus });
     assert.deepEqual([head.status, head.headers['upload-offset']], [200, String(firstBytes)], what);
@@ -136,7 +136,7 @@ test('nor one of tus, and nothing of content with a digest is confirmed that cou
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
 });
 
-test('a disk that fails while the first request of a client that knows the URL is under way ends nothing', async (t) => {
+test('a failure of the disk during the first request of a client that knows the URL ends nothing', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   const first = new WatchedRequest(client, 'PUT', '/home/a', {
     'upload-draft-interop-version': '9',
@@ -147,7 +147,7 @@ test('a disk that fails while the first request of a client that knows the URL i
   await first.write(content.subarray(0, firstBytes));
   await until('it is there', () => hidden().some((name) => stored(name).length === firstBytes));
   const reply = await whileFailing('fdatasync .kept', () => first.end(content.subarray(firstBytes)));
-  // Its end needs no fdatasync.
+  // The end of this upload needs no fdatasync.
   assert.equal(reply.status, 201, reply.text);
   const second = new WatchedRequest(client, 'PUT', '/home/b', {
     'upload-draft-interop-version': '9',
@@ -166,7 +166,7 @@ test('a disk that fails while the first request of a client that knows the URL i
   assert.deepEqual((await told()).get('/b'), ['40021', '40017']);
 });
 
-test('a home folder that cannot be resolved for a while ends no upload', async (t) => {
+test('a home folder that temporarily cannot be resolved ends no upload', async (t) => {
   const before = await startOnFailingDisk(t);
   const begun = await before.client.put('/home/a', content.subarray(0, firstBytes), { headers: part });
   const url = String(begun.headers.location);

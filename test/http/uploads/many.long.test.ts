@@ -16,7 +16,7 @@ import { SteppedClock } from '../../support/shifted-clock.ts';
 
 const count = 10_000;
 const atOnce = 32;
-/** An unfinished upload takes no more memory: its record, its ID, its path. */
+/** Maximum memory of an unfinished upload: its record, its ID, its path. */
 const maxBytesEach = 4096;
 
 setFlagsFromString('--expose-gc');
@@ -27,7 +27,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Runs an action for every number below `count`, some at once. */
+/** Runs an action for every number below `count`, some concurrently. */
 async function forEach(action: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   await Promise.all(
@@ -37,7 +37,7 @@ async function forEach(action: (index: number) => Promise<void>): Promise<void> 
   );
 }
 
-test(`${count} unfinished uploads of one account: bounded in number and memory, each goes on, and all end`, {
+test(`${count} unfinished uploads of one account: limited in number and memory, each can be resumed, and all end`, {
   timeout: 900_000,
 }, async (t) => {
   const clock = new SteppedClock();

@@ -10,7 +10,7 @@ import { WatchedRequest } from '../../support/watched-request.ts';
 
 const dayMs = 86_400_000;
 
-test('a permission that is lost meanwhile ends an upload; the old file stays', async (t) => {
+test('a permission that is lost during an upload ends it; the old file stays', async (t) => {
   const server = await startServer(t);
   for (const name of ['a', 'b']) writeFileSync(join(server.home, name), 'old');
   const url = await begin(server, 'a', content.subarray(0, 1000));
@@ -28,7 +28,7 @@ test('a permission that is lost meanwhile ends an upload; the old file stays', a
   assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 2);
 });
 
-test('an upload goes on across jumps of the clock, and a request that brings content keeps it alive', async (t) => {
+test('an upload survives jumps of the clock, and a request with content keeps it alive', async (t) => {
   const clock = new SteppedClock();
   const server = await startServer(t, { server: { uploads: { expire_after: 3600 } } }, clock);
   const url = await begin(server, 'a', content.subarray(0, 1000));
@@ -49,7 +49,7 @@ test('an upload goes on across jumps of the clock, and a request that brings con
   assert.deepEqual(ids, ['40021', '40017']);
 });
 
-test('the upload back-end answers the request that completes an upload, and that alone', async (t) => {
+test('the upload back-end answers only the request that completes an upload', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r1' } } });
   const server = await startServer(t, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: 'x-receipt' },
@@ -78,7 +78,7 @@ test('the upload back-end answers the request that completes an upload, and that
   );
 });
 
-test('a folder that took the place of the target ends an upload of tus as one of the draft', async (t) => {
+test('a folder that took the name of the target ends a tus upload like a draft upload', async (t) => {
   const server = await startServer(t);
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const metadata = { 'upload-length': '5', 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };

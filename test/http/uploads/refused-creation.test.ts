@@ -12,7 +12,7 @@ const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octe
 const wrongDigest = { 'content-digest': sha256(Buffer.from('else')) };
 const chunked = { 'transfer-encoding': 'chunked' };
 
-test('a request that should begin an upload and fails leaves nothing: nobody knows the URL', async (t) => {
+test('a failed request that should create an upload leaves nothing, because nobody knows the URL', async (t) => {
   const server = await startServer(t, { service: { maximum_request_size: 200_000 }, server: { uploads: { maximum_per_account: 1 } } });
   const some = content.subarray(0, 1000);
   const byTus = (headers: Record<string, string>) => ({ ...tus, 'upload-metadata': named('/a'), ...headers });
@@ -44,7 +44,7 @@ test('a request that should begin an upload and fails leaves nothing: nobody kno
     await stuck.write(some);
     await until('it has begun', () => hidden(server).length === 1);
     stuck.cut();
-    // There is room for the next when this one is over.
+    // The end of this upload makes room for the next one.
     let next = await server.put('/home/next', '', { headers: part });
     await until('another can begin', async () => {
       if (next.status !== 201) next = await server.put('/home/next', '', { headers: part });
@@ -55,7 +55,7 @@ test('a request that should begin an upload and fails leaves nothing: nobody kno
   }
 });
 
-test('a client that was told the URL by 104 goes on after a refusal', async (t) => {
+test('a client that got the URL by a 104 can resume after a refusal', async (t) => {
   const server = await startServer(t);
   const headers = { ...part, ...wrongDigest, 'content-length': '1000' };
   const refused = await new WatchedRequest(server, 'PUT', '/home/a', headers).end(content.subarray(0, 1000));

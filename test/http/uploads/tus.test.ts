@@ -27,7 +27,7 @@ const hidden = (server: TestServer) => readdirSync(server.home).filter((name) =>
 
 // MUSTs: `Tus-Resumable` in every reply, 401 and 405 too; OPTIONS ignores it; `Tus-Version`, `Tus-Extension`, `Tus-Checksum-Algorithm`
 // by OPTIONS.
-test('OPTIONS tells of versions and extensions, to anybody', async (t) => {
+test('OPTIONS lists versions and extensions, also without a login', async (t) => {
   const server = await startServer(t);
   for (const [target, headers] of [
     [uploads, {}],
@@ -44,10 +44,10 @@ test('OPTIONS tells of versions and extensions, to anybody', async (t) => {
   }
 });
 
-// MUSTs: HEAD has `Upload-Offset`, even 0 or complete, and `Upload-Length` when known; `no-store`; PATCH is 204 with the new offset;
+// MUSTs: HEAD has `Upload-Offset`, even 0 or complete, and `Upload-Length` if known; `no-store`; PATCH is 204 with the new offset;
 // creation is 201 with `Location`; too long is 413; HEAD has the metadata; `Upload-Expires` in replies to PATCH, 409 and 460 too, and to
 // POST.
-test('an upload of tus from its creation to its end', async (t) => {
+test('a tus upload from its creation to its end', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   mkdirSync(join(server.home, 'in'));
   const url = await create(server, content.length, { filename: 'ü.bin', folder: '/in', 'x-labels': 'a=1,a=2' });
@@ -77,7 +77,7 @@ test('an upload of tus from its creation to its end', async (t) => {
 
 // MUSTs: `X-HTTP-Method-Override`; an upload of length 0 is complete at once; `Upload-Defer-Length: 1` until the length is known, which
 // stays; creation with content has `Upload-Offset`.
-test('content with the creation, an empty file, a length that comes later, and other methods by POST', async (t) => {
+test('content in the creation, an empty file, a length that is sent later, and other methods by POST', async (t) => {
   const server = await startServer(t);
   const headers = {
     ...tus,
@@ -107,7 +107,7 @@ test('content with the creation, an empty file, a length that comes later, and o
 });
 
 // MUSTs: a wrong checksum, or an unknown algorithm, leaves the offset; sha1; no trailers.
-test('a checksum decides about all of a request', async (t) => {
+test('a checksum accepts or rejects a request as a whole', async (t) => {
   const server = await startServer(t);
   const url = await create(server, content.length, { path: '/a' });
   const of = (algorithm: string, data: Buffer) => ({
@@ -201,7 +201,7 @@ test('bad requests are refused, and change nothing', async (t) => {
   assert.equal((await server.send('HEAD', url)).headers['tus-resumable'], undefined);
 });
 
-test('what ends an upload is told with a status that no client repeats', async (t) => {
+test('errors that end an upload have a status after which no client retries', async (t) => {
   const server = await startServer(t, { group: { quota_size: 500_000 } });
   const cases: [number, string, () => unknown][] = [
     [422, 'folder', () => mkdirSync(join(server.home, 'folder'))],
@@ -222,8 +222,8 @@ test('what ends an upload is told with a status that no client repeats', async (
   assert.deepEqual(hidden(server), []);
 });
 
-// MUSTs: DELETE is 204, and later requests 404 or 410.
-test('an upload that is terminated is gone', async (t) => {
+// MUSTs: DELETE is 204, and later requests are 404 or 410.
+test('a terminated upload no longer exists', async (t) => {
   const server = await startServer(t);
   const url = await create(server, 10, { path: '/a' });
   assert.equal((await server.send('DELETE', url, { headers: tus })).status, 204);
