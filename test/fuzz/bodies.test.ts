@@ -50,7 +50,7 @@ const part = fc.record({
 });
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 4 });
 
-test('multipart: every form comes out as it went in, wherever the network cuts it', (t) =>
+test('multipart: every form is read unchanged, wherever the network cuts it', (t) =>
   fuzz(
     t,
     fc.record({ parts: fc.array(part, { minLength: 1, maxLength: 4 }), sizes }),
@@ -141,7 +141,7 @@ function write({ namespace, name, children, text }: XmlElement): string {
   return `<${name} xmlns="${escapeXml(namespace)}">${escapeXml(text)}${children.map(write).join('')}</${name}>`;
 }
 
-test('XML: every tree of elements comes back as it was written', (t) =>
+test('XML: every tree of elements is read as it was written', (t) =>
   fuzz(t, element, (tree) => assert.deepEqual(parseXml(write(tree)), tree)));
 
 const commandSeeds = [
@@ -151,7 +151,7 @@ const commandSeeds = [
   '{"commands":{"length":1,"0":{}}}',
 ];
 
-test('folder commands: what is read has the promised form; anything else is refused', (t) =>
+test('folder commands: a read command has the specified members; anything else is refused', (t) =>
   fuzz(t, fc.record({ text: damaged(commandSeeds), sizes }), async ({ text, sizes }) => {
     try {
       const commands = parseFolderCommands(await readJsonBody(exchangeOf({ body: pieces(Buffer.from(text), sizes) })));

@@ -32,7 +32,7 @@ import { fuzz } from '../support/fuzz.ts';
 interface Parser {
   parse: (text: string) => unknown;
   seeds: readonly string[];
-  /** Largest input that is tried, in characters; within the limits of the service. */
+  /** Maximum size of the input in characters; within the limits of the service. */
   size: number;
 }
 
@@ -47,7 +47,7 @@ const account =
 const config =
   'server: {data_folder_path: d}\ngroups: {G: {home_folder_path: "/srv/${USER}", permissions: [[allow-read], [/in/*, allow-write]]}}\naccounts: {al: {group: G}}\nservices: {web: &w {type: http, port: 8080, triggers: "Sign, primary", authentications: [x, y]}}\nevent_handlers: {crm: {type: http, target: "40017", url: "https://x.example/", components: "x, y"}}\n';
 
-/** Every parser of outside input. Its input grows; it may refuse it. */
+/** Every parser of outside input. It may refuse the growing input. */
 const parsers: Record<string, Parser> = {
   'WebDAV bodies': {
     parse: (text) => propfindRequest(parseXml(text)),
@@ -156,7 +156,7 @@ const parsers: Record<string, Parser> = {
   traceparent: { parse: parseTraceparent, seeds: ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'], size: 128 * kib },
 };
 
-/** The value, or the refusal. @throws what is none */
+/** Returns the value or the refusal. @throws any other error */
 function refusedOr(parse: () => unknown): unknown {
   try {
     return parse();
@@ -166,7 +166,7 @@ function refusedOr(parse: () => unknown): unknown {
   }
 }
 
-/** A text that grows in one place: a seed, of which a part, or some characters, are repeated. */
+/** A text that grows in one place: a seed in which a part, or some characters, are repeated. */
 interface Growing {
   before: string;
   repeated: string;
@@ -217,7 +217,7 @@ function growing(seeds: readonly string[]): fc.Arbitrary<Growing> {
 
 const textOf = ({ before, repeated, after }: Growing, size: number) => before + repeated.repeat(Math.ceil(size / repeated.length)) + after;
 
-test('what grows with the square is found, what grows with the input is not', async () => {
+test('the test detects quadratic growth and accepts linear growth', async () => {
   const texts = (size: number) => Array.from({ length: size }, (_, index) => String(index));
   await assertLinear('sorting', texts, (all) => all.toSorted(), 40_000);
   await assert.rejects(
@@ -227,7 +227,7 @@ test('what grows with the square is found, what grows with the input is not', as
 });
 
 for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
-  test(`the work of reading grows no faster than what is read: ${name}`, (t) =>
+  test(`the work of a parser grows at most linearly with its input: ${name}`, (t) =>
     fuzz(
       t,
       growing(seeds),
@@ -240,7 +240,7 @@ for (const [name, { parse, seeds, size }] of Object.entries(parsers)) {
               await parse(input);
             } catch (error) {
               if (isServiceError(error) && error.code !== 'internal') return;
-              // Suites have errors of one line.
+              // The parser of suites throws errors of one line.
               assert.ok(name === 'suites' && error instanceof Error && !(error instanceof RangeError), String((error as Error).stack));
             }
           },

@@ -15,7 +15,7 @@ import { damaged, fuzz, orRefused } from '../support/fuzz.ts';
 const number = fc.oneof(fc.constant(''), fc.nat(30).map(String), fc.constantFrom('0', '00', '99999999999999999999', '-1', '1e3', ' 5'));
 const spec = fc.tuple(number, fc.constantFrom('-', ' - ', '--', ''), number).map((parts) => parts.join(''));
 
-test('ranges: what is sent is what a byte-by-byte reading of RFC 9110 gives', (t) =>
+test('ranges: the sent bytes are those of a byte-by-byte reading of RFC 9110', (t) =>
   fuzz(
     t,
     fc.record({ size: fc.nat(25), specs: fc.array(spec, { maxLength: 5 }), unit: fc.constantFrom('bytes=', 'Bytes =', 'byte=', 'bytes') }),
@@ -41,7 +41,7 @@ function isSpec(text: string): boolean {
   return /^\s*(\d+\s*-\s*\d*|-\s*\d+)\s*$/.test(text);
 }
 
-/** The bytes that one spec names, found by asking of every byte. */
+/** Returns the bytes that one range selects, by testing every byte. */
 function bytesOf(text: string, size: number): number[] {
   const [first = '', last = ''] = text
     .trim()
@@ -61,7 +61,7 @@ const times = [1_700_000_000_000, 1_700_000_001_000, 1_700_000_002_500];
 const date = fc.oneof(fc.constantFrom(...times).map(formatHttpDate), fc.constantFrom('', 'now', '0'));
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 
-test('conditions: the verdict is that of RFC 9110 §13.2.2, step by step', (t) =>
+test('conditions: the result is that of RFC 9110 §13.2.2, step by step', (t) =>
   fuzz(
     t,
     fc.record({
@@ -100,7 +100,7 @@ const mediaRange = fc.constantFrom(
 );
 const weight = fc.constantFrom('', ';q=0', ';q=0.1', ';q=0.5', '; q=1', ';q=2', ';q=x');
 
-test('Accept: an offer with quality 0 is never chosen, and the order of elements of different ranges decides nothing', (t) =>
+test('Accept: an offer with quality 0 is never chosen, and the order of different ranges does not matter', (t) =>
   fuzz(
     t,
     fc.uniqueArray(fc.tuple(mediaRange, weight), { maxLength: 6, selector: ([range]) => range.toLowerCase() }),
@@ -127,7 +127,7 @@ const headerSeeds = [
   '203.0.113.7:4711, 10.0.0.1',
 ];
 
-test('no header makes a parser throw anything but a refusal', (t) =>
+test('no header makes a parser throw anything except a refusal', (t) =>
   fuzz(
     t,
     damaged(headerSeeds),
@@ -148,12 +148,12 @@ test('no header makes a parser throw anything but a refusal', (t) =>
     { share: 2 },
   ));
 
-test('digests by an algorithm that is not known are ignored, whatever its name', () => {
+test('digests with an unknown algorithm are ignored, whatever its name', () => {
   for (const name of ['md5', 'unixsum', 'constructor', 'tostring'])
     assert.deepEqual(parseExpectedDigests({ 'content-digest': `${name}=:AAAA:` }), [], name);
 });
 
-test('the time to read a header grows with its length, not with the square', () => {
+test('the time to read a header grows at most linearly with its length', () => {
   const many = 300_000;
   const tabs = '\t'.repeat(many);
   const texts = [

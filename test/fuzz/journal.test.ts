@@ -16,7 +16,7 @@ const garbage = fc.oneof(
   fc.constantFrom('\n', '\n\n', '{"id":', '{}\n', 'null\n', '\0\0\0\0').map((text) => Buffer.from(text)),
 );
 
-test('journal: whatever is torn off or put behind its end, every whole event before is read, and what is appended then, too', (t) => {
+test('journal: after any damage at its end, every whole event before it can be read, and so can later events', (t) => {
   const base = temporaryFolder(t);
   let number = 0;
   return fuzz(

@@ -9,7 +9,7 @@ import { assertWhole, type Live, startLive } from '../support/live-process.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testBasic } from '../support/secrets.ts';
 
-/** A client waits so long for the first byte of a reply, and so long for more, before it leaves. */
+/** Times that a client waits for the first byte of a reply, and for further bytes, before it leaves. */
 const firstByteMs = 1500;
 const patienceMs = 150;
 
@@ -111,7 +111,7 @@ const head = fc
     lines: fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...headers) }, { weight: 1, arbitrary: damaged(headers) }), {
       maxLength: 6,
     }),
-    // Without it nothing but the refusal would be reached.
+    // Without a Host header, only its refusal would be tested.
     host: fc.constantFrom(['Host: x'], ['Host: x'], ['Host: x'], []),
     body: fc.constantFrom('', 'hello', '5\r\nhello\r\n0\r\n\r\n', '{}', '--b\r\n\r\n'),
   })
@@ -120,7 +120,7 @@ const head = fc
       `${[`${method} ${target} ${version}`, ...host, ...lines].join('\r\n')}\r\n\r\n${body}`,
   );
 
-/** Sends bytes and reads until the other side ends or says nothing more. @returns what came */
+/** Sends bytes and reads until the other side ends or is silent. @returns the received data */
 function sendRaw(socket: Socket, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -172,7 +172,7 @@ async function fuzzHeads(t: TestContext, live: Live): Promise<void> {
   assert.equal(seen.has('500'), false, live.running.stderr());
 }
 
-test('request lines, versions and headers of all kinds: the process that answers lives on', async (t) => {
+test('request lines, versions and headers of all kinds: the process survives', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const live = await startLive(t);
   const before = live.pids();
@@ -203,7 +203,7 @@ const fieldNames = [
   'origin',
 ];
 
-test('header sections of HTTP/2: the process lives on', async (t) => {
+test('header sections of HTTP/2: the process survives', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const live = await startLive(t);
   const before = live.pids();
@@ -242,7 +242,7 @@ test('header sections of HTTP/2: the process lives on', async (t) => {
                 if (body !== undefined) stream.end(body);
                 if (leaves) setImmediate(() => stream.destroy());
               } catch {
-                // What the client library refuses to send.
+                // The client library refuses to send these.
                 resolve();
               }
             }),

@@ -70,7 +70,7 @@ const made = (kind: Operation['kind'], path: string): Operation => ({
   content: path,
 });
 
-/** What most sequences begin with, so that there is something to work on. */
+/** The beginning of most sequences, so that there are items to work on. */
 const beginning = [
   ...['/d', '/in', '/d/e', '/in/e'].map((path) => made('put-folder', path)),
   ...['/a', '/d/a', '/d/e/a', '/in/a', '/in/e/b'].map((path) => made('put', path)),
@@ -79,7 +79,7 @@ const sequence = fc
   .tuple(fc.subarray(beginning), fc.array(operation, { minLength: 1, maxLength: 30, size: 'max' }))
   .map((parts) => parts.flat());
 
-/** The request of an operation. */
+/** Sends the request of an operation. */
 function send(server: TestServer, { kind, account, path, destination, overwrite, content }: Operation): Promise<TestReply> {
   const user = `${account}:${testPassword}`;
   const slash = path.lastIndexOf('/');
@@ -132,7 +132,7 @@ function send(server: TestServer, { kind, account, path, destination, overwrite,
   }
 }
 
-/** Follows the journal: the events of files since the last look. */
+/** Returns a function that reads the file events since its last call from the journal. */
 function eventFollower(t: TestContext, server: TestServer): () => Promise<ServiceEvent[]> {
   const reader = new JournalReader(journalFolder(join(server.folder, 'data')), (bad) => assert.fail(bad.reason));
   t.after(() => reader.close());
@@ -144,7 +144,7 @@ function eventFollower(t: TestContext, server: TestServer): () => Promise<Servic
   };
 }
 
-test('files: any sequence of REST, WebDAV and form operations by several accounts does what the model does', async (t) => {
+test('files: any sequence of REST, WebDAV and form operations by several accounts has the results of the model', async (t) => {
   const password = await cheapHash(testPassword);
   const configured = Object.entries(accounts).map(([name, rights]) => [name, { password, permissions: permissionsOf(rights) }]);
   const server = await startServer(t, { accounts: Object.fromEntries(configured) });
@@ -175,7 +175,7 @@ test('files: any sequence of REST, WebDAV and form operations by several account
           JSON.stringify(current),
         );
         for (const event of events) {
-          // Of a move, only the folder that is replaced is removed.
+          // A move removes only the folder that it replaces.
           const path = current.kind === 'move-folder' && event.id === '40026' ? current.destination : current.path;
           assert.deepEqual([event.account.name, event.data.path], [current.account, path]);
         }

@@ -10,7 +10,7 @@ import { testFiles } from '../support/sftp-session.ts';
 
 const place = fc.nat(60);
 
-test('extents: what was written is known, and what was not', (t) =>
+test('extents: written and unwritten parts are known', (t) =>
   fuzz(
     t,
     fc.array(fc.record({ start: place, length: fc.nat(20), isCut: fc.boolean() }), { maxLength: 20 }),
@@ -63,7 +63,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('sync' as const) }) },
 );
 
-/** A file as a buffer that grows. */
+/** A file as a growing buffer. */
 class Model {
   content: Buffer;
 
@@ -83,14 +83,14 @@ class Model {
   }
 }
 
-/** Does all steps, many at once, as a client does that waits for nothing. */
+/** Makes all steps, many at once, like a client that does not wait for replies. */
 async function writtenLikeModel(
   { files, home }: ReturnType<typeof testFiles>,
   start: { old: number | undefined; truncate: boolean; inPlace: boolean },
   steps: readonly Step[],
 ): Promise<void> {
   const path = join(home, 'f');
-  // What a failed case left would fail all that are tried to make it smaller.
+  // Leftovers of a failed case would make all of its smaller variants fail.
   for (const name of readdirSync(home)) rmSync(join(home, name));
   const old = start.old === undefined ? undefined : Buffer.alloc(start.old, 'old content ');
   if (old) writeFileSync(path, old);
@@ -129,7 +129,7 @@ async function writtenLikeModel(
   assert.deepEqual(readdirSync(home), ['f']);
 }
 
-test('a file written in random places is what a plain buffer is', async (t) => {
+test('a file written at random positions equals a plain buffer', async (t) => {
   const shared = testFiles(t);
   await fuzz(
     t,
@@ -142,7 +142,7 @@ test('a file written in random places is what a plain buffer is', async (t) => {
   );
 });
 
-test('an upload within a quota: never more than it, and none is taken for good', async (t) => {
+test('an upload within a quota never exceeds it, and keeps none of it at the end', async (t) => {
   const quota = 100_000;
   const { files, home } = testFiles(t, { quota_size: quota });
   await fuzz(

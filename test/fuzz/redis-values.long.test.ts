@@ -17,7 +17,7 @@ const garbage = ['garbage', '{"a":', 'null', '[1,2]', '{}', '"text"', '-1e999', 
 const lockBody = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.1.0 (arm64)', 'content-type': 'application/xml', depth: '0' };
 
-/** Asks Redis. The link answers nothing for two seconds once it saw that a key of its own was removed, as this test does. */
+/** Sends a command. After the link notices that one of its keys was removed, as by this test, it answers nothing for two seconds. */
 async function call(link: RedisLink, ...command: string[]): Promise<unknown> {
   let reply: unknown;
   await until(`${command[0]} is answered`, async () => {
@@ -32,7 +32,7 @@ async function call(link: RedisLink, ...command: string[]): Promise<unknown> {
   return reply;
 }
 
-/** The family of a key: what all keys of a kind have in common. */
+/** Returns the common part of keys of the same kind. */
 function familyOf(key: string): string {
   const [name = '', ...rest] = key.replace(/^\{svc\}:/, '').split(':');
   return name === 'logins' ? `logins:${rest[1]}` : name;
@@ -43,7 +43,7 @@ function referenceIn(line: string): string {
   return /"reference":"([0-9a-f-]+)"/.exec(line)?.[1] ?? line;
 }
 
-/** Puts values that are none where others are, of the type that the key has. */
+/** Replaces values of a key by invalid ones of the same Redis type. */
 async function plantValue(link: RedisLink, key: string, bad: string): Promise<void> {
   switch (await call(link, 'TYPE', key)) {
     case 'string':
@@ -67,7 +67,7 @@ async function plantValue(link: RedisLink, key: string, bad: string): Promise<vo
   }
 }
 
-/** Puts a key of another type in the place of one. */
+/** Replaces a key by one of another Redis type. */
 async function plantType(link: RedisLink, key: string): Promise<void> {
   const type = await call(link, 'TYPE', key);
   await call(link, 'DEL', key);
@@ -75,7 +75,7 @@ async function plantType(link: RedisLink, key: string): Promise<void> {
   else await call(link, 'SET', key, 'garbage');
 }
 
-test('a value in Redis that cannot be read, or a key of another type, takes no reply, page, figure or delivery away', {
+test('an unreadable value in Redis, or a key of another type, prevents no reply, page, figure or delivery', {
   timeout: 600_000,
 }, async (t) => {
   const receiver = await startReceiver(t);
@@ -110,7 +110,7 @@ test('a value in Redis that cannot be read, or a key of another type, takes no r
   let filled = 0;
   let context = 'at the start';
 
-  // The nodes may find out that Redis lost its data: they say 503 then, for a moment.
+  // If the nodes notice that Redis lost data, they briefly answer 503.
   const answered = async (ask: () => Promise<TestReply>, ...statuses: number[]): Promise<TestReply> => {
     let reply: TestReply | undefined;
     await until(`${context}: an answer`, async () => {
@@ -148,7 +148,7 @@ test('a value in Redis that cannot be read, or a key of another type, takes no r
     });
     step++;
   };
-  /** Gives every family a key: what is kept of logins, locks, uploads, bans and orders. */
+  /** Creates a key of each kind: logins, locks, uploads, bans and orders. */
   const fill = async () => {
     const node = nodes[step % 2] as TestNode;
     await answered(() => node.get('/home/', { user: 'alice:wrong' }), 401);

@@ -11,7 +11,7 @@ import { type TestFiles, testFiles, testSession } from '../support/sftp-session.
 
 const { read, write, create, truncate, append } = openFlags;
 
-/** What the client has open before it sends anything of a case; the first two are handles of one upload. */
+/** Files that the client opens before the requests of a case. The first two are handles of one upload. */
 const opened: readonly [name: string, flags: number][] = [
   ['f', read | write | create],
   ['f', read | write | append],
@@ -20,7 +20,7 @@ const opened: readonly [name: string, flags: number][] = [
   ['new', write | create],
 ];
 
-/** Times in whole seconds that no clock shows today. */
+/** Times in whole seconds that the current clock cannot give. */
 const latestTestS = 1_500_000_000;
 
 interface Request {
@@ -91,7 +91,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
         void fields.text('copy-data').bytes(at(handles, from)).uint64(0).uint64(50).bytes(at(handles, to)).uint64(place),
     }),
   ),
-  // Two uploads that are moved to one name would be a race of their CLOSEs.
+  // Two uploads that are moved to one name would make the order of their CLOSEs matter.
   fc
     .record({ one: fc.constantFrom('f', 'g', 'old', 'new'), isBack: fc.boolean(), isPosix: fc.boolean() })
     .map(({ one, isBack, isPosix }) => ({ from: isBack ? `${one}2` : one, to: isBack ? one : `${one}2`, isPosix }))
@@ -122,7 +122,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
   ofName(packetTypes.remove, 'REMOVE'),
 );
 
-/** A reply without what differs from one run to the next: the IDs, and times of the clock. */
+/** Returns a reply without the parts that differ between runs: the IDs, and current times. */
 function comparable(reply: SftpReply): unknown {
   switch (reply.kind) {
     case 'attrs': {
@@ -144,7 +144,7 @@ function testTime(seconds: number): number | 'now' {
   return seconds <= latestTestS ? seconds : 'now';
 }
 
-/** Sends the requests of a case, all at once or each after the reply to the one before. @returns all that a client and others see of it */
+/** Sends the requests of a case, together or one by one. @returns everything that its client and others can see of the results */
 async function outcome(t: TestContext, shared: TestFiles, requests: readonly Request[], isTogether: boolean): Promise<unknown> {
   for (const name of readdirSync(shared.home)) rmSync(join(shared.home, name));
   for (const name of ['f', 'old']) writeFileSync(join(shared.home, name), `old content of ${name} `.repeat(5));
@@ -167,7 +167,7 @@ async function outcome(t: TestContext, shared: TestFiles, requests: readonly Req
   return { replies: replies.map((reply, index) => [requests[index]?.text, comparable(reply)]), files, events: events.sort() };
 }
 
-test('SFTP sessions: requests that come together do what they do one after the other', async (t) => {
+test('SFTP sessions: requests that arrive together have the same results as one after the other', async (t) => {
   const shared = testFiles(t);
   await fuzz(
     t,

@@ -30,7 +30,7 @@ const attributes: fc.Arbitrary<Attributes> = fc.record(
 );
 const data = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes));
 
-/** A request and the bytes that a client makes of it. */
+/** A request and its bytes as a client writes them. */
 interface Sample {
   request: SftpRequest;
   bytes: Buffer;
@@ -77,15 +77,15 @@ const anySample: fc.Arbitrary<Sample> = fc.oneof(
   })),
 );
 
-/** Without the prototypes of fast-check's records, for comparisons. */
+/** Copies without the prototypes of fast-check's records, for comparisons. */
 const sample = anySample.map(({ request, bytes }): Sample => ({ request: { ...request }, bytes }));
 
-/** The request with the pieces of its data put together, for comparisons. */
+/** Returns the request with the pieces of its data joined, for comparisons. */
 function whole(request: SftpRequest): SftpRequest {
   return request.kind === 'write' ? { ...request, data: [Buffer.concat(request.data)] } : request;
 }
 
-/** Pushes a stream in pieces, cut at the given parts of it, and reads all requests. */
+/** Passes a stream in pieces, cut at the given fractions, and reads all requests. */
 function readInPieces(stream: Buffer, cuts: readonly number[]): SftpRequest[] {
   const places = cuts.map((cut) => Math.floor(cut * stream.length)).toSorted((a, b) => a - b);
   const splitter = new PacketSplitter();
@@ -101,7 +101,7 @@ function readInPieces(stream: Buffer, cuts: readonly number[]): SftpRequest[] {
 
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
 
-test('SFTP packets: what was written is read, wherever the stream is cut', (t) =>
+test('SFTP packets: written requests are read, wherever the stream is cut', (t) =>
   fuzz(
     t,
     fc.record({ samples: fc.array(sample, { minLength: 1, maxLength: 10 }), cuts }),
@@ -122,7 +122,7 @@ test('SFTP packets: bytes after the last field change nothing', (t) =>
     assert.deepEqual(readInPieces(bytes, cuts).map(whole), [sample.request]);
   }));
 
-test('SFTP packets: one that ends early is malformed, and what follows is read all the same', (t) =>
+test('SFTP packets: a packet that ends early is malformed, and the following ones are still read', (t) =>
   fuzz(
     t,
     fc.record({ sample, next: sample, at: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }) }),
@@ -144,7 +144,7 @@ const damagedStream = fc.record({
   cuts,
 });
 
-test('SFTP packets: a damaged stream gives requests or broken framing, never another fault', (t) =>
+test('SFTP packets: a damaged stream gives requests or a framing error, never another error', (t) =>
   fuzz(
     t,
     damagedStream,
@@ -173,7 +173,7 @@ test('SFTP packets: attributes of a reply are read as they were written', (t) =>
     assert.deepEqual(readReply(packet.subarray(4)), { kind: 'attrs', id, attributes });
   }));
 
-test('SFTP packets: a stream of single bytes holds few pieces', () => {
+test('SFTP packets: a stream of single bytes is joined into few pieces', () => {
   const content = Buffer.alloc(200 * 1024, 7);
   const bytes = requestPacket(packetTypes.write, 1, (fields) => fields.handle(0).uint64(0).bytes(content));
   const splitter = new PacketSplitter();
@@ -190,7 +190,7 @@ test('SFTP packets: a stream of single bytes holds few pieces', () => {
   });
 });
 
-test('SFTP packets: broken framing', () => {
+test('SFTP packets: framing errors', () => {
   for (const length of [0, maxPacketBytes + 1, 0xffff_ffff]) {
     const splitter = new PacketSplitter();
     const head = Buffer.alloc(4);
@@ -200,7 +200,7 @@ test('SFTP packets: broken framing', () => {
   }
 });
 
-test('SFTP packets: names that are not UTF-8, and NUL, are malformed', () => {
+test('SFTP packets: names with NUL or invalid UTF-8 are malformed', () => {
   for (const name of [Buffer.from([0x2f, 0xff]), Buffer.from('/a\0b'), Buffer.from([0xed, 0xa0, 0x80])]) {
     const [request] = readInPieces(
       requestPacket(packetTypes.stat, 9, (fields) => fields.bytes(name)),

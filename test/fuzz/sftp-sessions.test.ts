@@ -75,7 +75,7 @@ const ofHashes = fc.constantFrom('sha256', 'md5,sha1', 'crc32').map(
       fields.text(value),
 );
 
-/** What requests of each type are made of. */
+/** The parts of which requests of each type are made. */
 const shapes: Record<number, fc.Arbitrary<Part>[]> = {
   [packetTypes.open]: [ofPath, ofFlags, ofAttributes],
   [packetTypes.close]: [ofHandle],
@@ -127,7 +127,7 @@ const conversation = fc.record({
   cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }),
 });
 
-/** IDs of the requests in a stream, each of which is answered once. */
+/** Returns the IDs of the requests in a stream. Each must be answered once. */
 function answerable(stream: Buffer): number[] {
   const splitter = new PacketSplitter();
   splitter.push(stream);
@@ -145,7 +145,7 @@ function answerable(stream: Buffer): number[] {
   return ids;
 }
 
-/** The replies in what a session sent. */
+/** Returns the replies in the data that a session sent. */
 function repliesIn(sent: Buffer): ReturnType<typeof readReply>[] {
   const splitter = new PacketSplitter();
   splitter.push(sent);
@@ -170,7 +170,7 @@ async function converse(t: TestContext, shared: TestFiles, stream: Buffer, cuts:
   return repliesIn(Buffer.concat(sent));
 }
 
-test('SFTP sessions: whatever comes, each request is answered once, without an internal error, and nothing is left behind', async (t) => {
+test('SFTP sessions: every request is answered once, without an internal error, and nothing is left behind', async (t) => {
   const shared = testFiles(t, { file_write_size: 1_000_000 });
   await fuzz(
     t,

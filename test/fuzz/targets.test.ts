@@ -46,7 +46,7 @@ const target = fc
   )
   .map((parts) => parts.join(''));
 
-/** A virtual path; undefined for a refused target or one of no file. */
+/** Returns the virtual path of a target; undefined if the target is refused or is not a file. */
 function memberOf(raw: string): VirtualPath | undefined {
   const parsed = orRefused(() => parseRequestTarget(raw));
   return parsed?.kind === 'member' ? parsed.path : undefined;
@@ -74,7 +74,7 @@ test('no sequence of encodings reaches a file that the model does not have at th
     'd/v': '../v',
   };
   for (const [name, leadsTo] of Object.entries(links)) symlinkSync(leadsTo, join(home, name));
-  // The one link that stays inside.
+  // The only link that stays inside.
   for (const [name, content] of [...model]) if (name.startsWith('/d/')) model.set(`/d/up${name.slice(2)}`, content);
   const mounts = new Mounts({ homeFolderPath: home, virtualFolders: [{ path: '/v' as VirtualPath, realPath: join(folder, 'mounted') }] }, [
     join(home, 'data'),
@@ -103,7 +103,7 @@ test('no sequence of encodings reaches a file that the model does not have at th
   ).then(() => assert.ok(reached > 0, 'some cases are files'));
 });
 
-test('a target means one thing: what it is read as, written again, is read as the same', (t) =>
+test('a target has one meaning: written again after reading, it is read as the same', (t) =>
   fuzz(
     t,
     target,
@@ -126,7 +126,7 @@ const authority = fc.constantFrom(
   'files.example.evil',
 );
 
-test('Destination: a member of this host by the same reading as a target, or refused', (t) =>
+test('Destination: read like a target, a member of this host, or refused', (t) =>
   fuzz(
     t,
     fc.record({

@@ -11,7 +11,7 @@ import { compileExpression } from '../../src/lib/expression.ts';
 import { parseTemplate } from '../../src/lib/text-template.ts';
 import { damaged, fuzz } from '../support/fuzz.ts';
 
-/** A part of a glob: how it is written, and which characters it takes; `some` takes any number of any. */
+/** A part of a glob: its text, and the characters that it matches; `some` matches any number of any characters. */
 interface GlobPart {
   written: string;
   takes: string | 'any' | 'some';
@@ -32,7 +32,7 @@ const globPart = fc.constantFrom<GlobPart>(
 );
 const textPart = fc.constantFrom('a', 'b', 'B', 'c', '-', '.', '/', ']', '[', '\u{1f600}', 'ß', 'i', '\n');
 
-/** The obvious matcher, which tries everything: fine for short texts. */
+/** The simplest matcher, which tries every possibility; fine for short texts. */
 function takes(parts: readonly GlobPart[], text: readonly string[]): boolean {
   const [part, ...rest] = parts;
   if (!part) return text.length === 0;
@@ -40,7 +40,7 @@ function takes(parts: readonly GlobPart[], text: readonly string[]): boolean {
   return text[0] !== undefined && (part.takes === 'any' || part.takes.includes(text[0])) && takes(rest, text.slice(1));
 }
 
-test('globs match what trying everything matches', (t) =>
+test('globs match exactly what trying every possibility matches', (t) =>
   fuzz(
     t,
     fc.tuple(fc.array(globPart, { minLength: 1, maxLength: 7 }), fc.array(textPart, { maxLength: 8 })),
@@ -67,7 +67,7 @@ const templatePart = fc.oneof(
   fc.record({ variable: fc.constantFrom('id', 'data.path', 'account.name', 'Ü', 'unknown') }),
 );
 
-test('templates: each part is rendered by itself, and values are never read as templates', (t) =>
+test('templates: each part is rendered by itself, and values are never parsed as templates', (t) =>
   fuzz(
     t,
     fc.tuple(fc.array(templatePart, { maxLength: 8 }), fc.constantFrom('{id}', '}}', '', 'plain')),
@@ -76,7 +76,7 @@ test('templates: each part is rendered by itself, and values are never read as t
       const expected = parts.map((part) =>
         'variable' in part ? (part.variable === 'unknown' ? '' : value) : part.text === '{{' ? '{' : part.text === '}}' ? '}' : part.text,
       );
-      // Braces that meet would be other tokens.
+      // Adjacent braces would be other tokens.
       if (/\{\{\{|\}\}\}/.test(text)) return void parseTemplate(text).render(() => value);
       assert.equal(
         parseTemplate(text).render((name) => (name === 'unknown' ? undefined : value)),
@@ -148,7 +148,7 @@ const accountValue = fc.record({
   ),
 });
 
-test('callout replies: a verdict for any, and authenticated only with 200 or 204', (t) =>
+test('callout replies: every reply has a verdict, and only 200 or 204 can authenticate', (t) =>
   fuzz(
     t,
     fc.record({
@@ -163,7 +163,7 @@ test('callout replies: a verdict for any, and authenticated only with 200 or 204
       const verdict = judgeReply({ status, body }, new Set(['g']));
       if (verdict.outcome === 'authenticated') {
         assert.ok(status === 204 || status === 200);
-        // A byte order mark is skipped, and a blank body or an empty object is as good as none.
+        // A byte order mark is skipped. A blank body or an empty object counts as no body.
         const text = new TextDecoder().decode(body);
         if (status === 200 && text.trim() !== '') for (const key of Object.keys(JSON.parse(text))) assert.equal(key, 'account');
         assert.ok(verdict.account.home_folder_path === undefined || verdict.account.home_folder_path?.startsWith('/'));

@@ -10,7 +10,7 @@ import { startServer } from '../support/server.ts';
 
 const idleSeconds = 1;
 
-/** A connection that is still open so long after its last byte was not ended by the idle time. */
+/** A connection that is open longer than this after its last byte was not ended by the idle time. */
 const longestMs = 20_000;
 
 const connectionsAtOnce = 50;
@@ -30,10 +30,10 @@ const requests = [
   `LOCK /home/a HTTP/1.1\r\nHost: x\r\n${basic}\r\nTimeout: Second-5\r\n\r\n`,
 ];
 
-/** A client that leaves does so when it got nothing for so long. */
+/** A client that leaves does so after receiving nothing for this long. */
 const patienceMs = 700;
 
-/** Sends bytes in pieces and reads until the client leaves or, when it does not, until the server ends the connection. */
+/** Sends bytes in pieces and reads until the client leaves, or else until the server ends the connection. */
 function exchange(port: number, pieces: readonly Buffer[], leaves: boolean): Promise<{ text: string; tookMs: number }> {
   return new Promise((resolve) => {
     const startedMs = performance.now();
@@ -51,7 +51,7 @@ function exchange(port: number, pieces: readonly Buffer[], leaves: boolean): Pro
   });
 }
 
-test('bytes on the wire: no 500, no crash, no connection that outlives its time', async (t) => {
+test('bytes on the wire: no 500, no crash, no connection longer than its time', async (t) => {
   const server = await startServer(t, { service: { idle_connection_timeout: idleSeconds, webdav_compatibility: true } });
   writeFileSync(join(server.home, 'a'), 'hello, world');
   const seen = new Map<string, number>();
@@ -59,7 +59,7 @@ test('bytes on the wire: no 500, no crash, no connection that outlives its time'
     fc.record({
       texts: fc.array(damaged(requests), { minLength: 1, maxLength: 3 }),
       cut: fc.double({ min: 0, max: 1, noNaN: true }),
-      // Most connections end by themselves: waiting for the idle time is what takes long.
+      // Most clients leave by themselves, because waiting for the idle time is slow.
       leaves: fc.nat(9).map((number) => number > 0),
     }),
     { minLength: connectionsAtOnce, maxLength: connectionsAtOnce },
@@ -77,7 +77,7 @@ test('bytes on the wire: no 500, no crash, no connection that outlives its time'
       );
       for (const { text, tookMs } of replies) {
         for (const [, status = ''] of text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) seen.set(status, (seen.get(status) ?? 0) + 1);
-        // A damaged version may be one that is not supported: 505.
+        // A damaged version can be an unsupported one: 505.
         assert.doesNotMatch(text, /^HTTP\/1\.1 50[0-46]/m);
         assert.ok(tookMs < longestMs, `open after ${tookMs} ms`);
       }

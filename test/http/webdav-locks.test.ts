@@ -33,7 +33,7 @@ function tokenOf(reply: TestReply): string {
   return token;
 }
 
-test('off, nothing of it shows, whoever asks', async (t) => {
+test('without the option there is no sign of locks for any client', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   for (const agent of agents) {
@@ -49,7 +49,7 @@ test('off, nothing of it shows, whoever asks', async (t) => {
   }
 });
 
-test('on, class 2 is offered to the programs that need it, and to nobody else', async (t) => {
+test('with it, class 2 is offered only to the programs that need it', async (t) => {
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), '');
   for (const agent of agents) {
@@ -65,7 +65,7 @@ test('on, class 2 is offered to the programs that need it, and to nobody else', 
   }
 });
 
-test('on, MKCOL takes a URL without a slash and PROPPATCH answers 207 with a 403 for each property', async (t) => {
+test('with it, MKCOL accepts a URL without a slash, and PROPPATCH answers 207 with a 403 for each property', async (t) => {
   const server = await startServer(t, on);
   assert.equal((await server.send('MKCOL', '/home/n')).status, 201);
   assert.deepEqual(readdirSync(server.home), ['n']);
@@ -83,7 +83,7 @@ test('on, MKCOL takes a URL without a slash and PROPPATCH answers 207 with a 403
   assert.ok((await server.eventIds()).includes(40066));
 });
 
-test('on, DELETE and MOVE take the URL of a folder without its slash; off, it is redirected', async (t) => {
+test('with it, DELETE and MOVE accept the URL of a folder without its slash; without it, they are redirected', async (t) => {
   for (const [config, move, remove] of [
     [{}, 307, 307],
     [on, 201, 204],
@@ -120,7 +120,7 @@ test('a lock is granted, shown, refreshed and ended', async (t) => {
   assert.equal((await server.put('/home/a', 'free')).status, 201);
 });
 
-test('what LOCK refuses', async (t) => {
+test('LOCK requests that are refused', async (t) => {
   const server = await startServer(t, { ...on, group: { permissions: [['allow-full-control'], ['/ro*', 'allow-read', 'allow-list']] } });
   writeFileSync(join(server.home, 'a'), '');
   writeFileSync(join(server.home, 'ro'), '');
@@ -137,7 +137,7 @@ test('what LOCK refuses', async (t) => {
   assert.equal((await server.put('/home/a', 'x')).status, 201, 'none of them left a lock');
 });
 
-test('LOCK of a free name makes an empty file that is locked', async (t) => {
+test('LOCK of a free name creates an empty file that is locked', async (t) => {
   const server = await startServer(t, on);
   const reply = await lock(server, '/home/new');
   assert.equal(reply.status, 201);
@@ -147,7 +147,7 @@ test('LOCK of a free name makes an empty file that is locked', async (t) => {
   assert.equal((await server.put('/home/new', 'x', { headers: { if: `(<${tokenOf(reply)}>)` } })).status, 201);
 });
 
-test('a lock binds every method of every client, and its token frees its own account alone', async (t) => {
+test('a lock binds every method of every client, and its token works only for its own account', async (t) => {
   const both = await startServer(t, { ...on, accounts: { bob: { password: await cheapHash(testPassword) } } });
   const { home } = both;
   for (const name of ['d', 'd/sub']) mkdirSync(join(home, name), { recursive: true });
@@ -200,7 +200,7 @@ test('a lock binds every method of every client, and its token frees its own acc
   assert.equal((await both.put('/home/a', 'new')).status, 201, 'a deleted file took its lock along');
 });
 
-test('If with a token and an entity tag: both must hold', async (t) => {
+test('If with a token and an entity tag: both must match', async (t) => {
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), 'A');
   const etag = (await server.get('/home/a')).headers.etag;
@@ -213,7 +213,7 @@ test('If with a token and an entity tag: both must hold', async (t) => {
   assert.ok(etag);
 });
 
-test('a lock on a folder alone guards its members’ names, not their content', async (t) => {
+test('a lock on a folder with Depth 0 protects the names of its members, not their content', async (t) => {
   const server = await startServer(t, on);
   mkdirSync(join(server.home, 'd'));
   writeFileSync(join(server.home, 'd/m'), '');
@@ -224,7 +224,7 @@ test('a lock on a folder alone guards its members’ names, not their content', 
   assert.equal((await lock(server, '/home/d/m')).status, 200);
 });
 
-test('an upload that began before a lock was taken does not overwrite what is locked', async (t) => {
+test('an upload that began before a lock does not overwrite the locked file', async (t) => {
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), 'old');
   const { request } = await import('node:http');

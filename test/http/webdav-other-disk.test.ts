@@ -18,7 +18,7 @@ import { otherDisk } from '../support/other-disk.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { smallDisk } from '../support/small-disk.ts';
 
-/** A server whose `/v` is on `disk`. */
+/** Starts a server whose `/v` is on `disk`. */
 async function withVirtual(t: TestContext, disk: string, group = {}, service = {}): Promise<TestServer> {
   return startServer(t, { group: { virtual_folders: [['/v', disk]], ...group }, service });
 }
@@ -48,7 +48,7 @@ test('MOVE of a file to another file system, there and back', async (t) => {
   assert.deepEqual(await server.eventIds(), [40062, 40055, 40056, 40062, 40055]);
 });
 
-test('MOVE of a folder to another file system: all of it, links as links, over a folder too', async (t) => {
+test('MOVE of a folder to another file system: all of it, links as links, also over a folder', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -77,7 +77,7 @@ test('COPY to another file system', async (t) => {
 test('a full disk at the destination leaves both ends whole and no debris', async (t) => {
   const disk = smallDisk(t, 2000);
   if (!disk) return;
-  // Files replace folders there.
+  // With this option, files may replace folders.
   const server = await withVirtual(t, disk, {}, { webdav_compatibility: true });
   mkdirSync(join(server.home, 'd'));
   for (let index = 0; index < 5; index++) writeFileSync(join(server.home, `d/${index}`), Buffer.alloc(1_000_000, index));
@@ -108,7 +108,7 @@ test('a full disk at the destination leaves both ends whole and no debris', asyn
   }
 });
 
-test('what cannot be copied keeps a folder where it is', async (t) => {
+test('a member that cannot be copied keeps the folder at its place', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -140,7 +140,7 @@ test('a source that changes while it is copied is kept whole', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['d']);
 });
 
-test('quota: a move within the account needs no room in it', async (t) => {
+test('quota: a move within the account needs no free space in it', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk, { quota_size: 1000 });

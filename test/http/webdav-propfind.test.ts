@@ -17,7 +17,7 @@ async function withTree(t: Parameters<typeof startServer>[0]): Promise<TestServe
   return server;
 }
 
-test('OPTIONS says what the URL can do', async (t) => {
+test('OPTIONS lists the methods of the URL', async (t) => {
   const server = await withTree(t);
   for (const [target, allow] of [
     ['/home/d/', 'OPTIONS, GET, HEAD, PUT, DELETE, POST, MKCOL, PROPFIND, PROPPATCH, COPY, MOVE'],
@@ -64,7 +64,7 @@ test('an empty body and allprop give every property, in both namespaces', async 
   }
 });
 
-test('prop: found and missing are told apart, unknown names come back as they were sent', async (t) => {
+test('prop: found and missing properties are separated; unknown names are returned as they were sent', async (t) => {
   const server = await withTree(t);
   const body =
     '<D:propfind xmlns:D="DAV:" xmlns:e="http://example.com/&lt;x&gt;"><D:prop><D:getcontentlength/><D:getetag/><e:colour/><none xmlns=""/><D:nonsense/></D:prop></D:propfind>';
@@ -92,7 +92,7 @@ test('propname gives names without values', async (t) => {
   assert.ok(!reply.text.includes('hello') && !reply.text.includes('GMT'));
 });
 
-test('Depth: 0, 1, infinity, missing, noroot; nonsense is refused', async (t) => {
+test('Depth: 0, 1, infinity, missing, noroot; invalid values are refused', async (t) => {
   const server = await withTree(t);
   const hrefs = async (depth: string | undefined) =>
     (await propfind(server, '/home/d/', depth)).responses.map((response) => response.href).toSorted();
@@ -109,7 +109,7 @@ test('Depth: 0, 1, infinity, missing, noroot; nonsense is refused', async (t) =>
     assert.equal((await server.send('PROPFIND', '/home/d/', { headers: { depth } })).status, 400, depth);
 });
 
-test('a folder without its slash is answered directly, with the place where it is', async (t) => {
+test('a folder without its slash is answered directly, with its URL', async (t) => {
   const server = await withTree(t);
   const { reply, responses } = await propfind(server, '/home/d', '1');
   assert.equal(reply.headers['content-location'], '/home/d/');
@@ -123,7 +123,7 @@ test('a folder without its slash is answered directly, with the place where it i
   assert.equal((await server.send('PROPFIND', '/home/__svc__/')).status, 403);
 });
 
-test('quota properties: only by name, of the quota where there is one', async (t) => {
+test('quota properties: only on request, and those of the quota if there is one', async (t) => {
   const body = propBody('quota-available-bytes', 'quota-used-bytes');
   const free = await startServer(t);
   writeFileSync(join(free.home, 'a'), 'x'.repeat(1000));
@@ -139,14 +139,14 @@ test('quota properties: only by name, of the quota where there is one', async (t
   assert.deepEqual(file.responses[0]?.missing, { [dav('quota-available-bytes')]: 404, [dav('quota-used-bytes')]: 404 });
 });
 
-test('a virtual folder whose real one is missing is shown, without space', async (t) => {
+test('a virtual folder without its real folder is listed without disk space', async (t) => {
   const server = await startServer(t, { group: { virtual_folders: [['/v', '/nowhere/at/all']] } });
   const { responses } = await propfind(server, '/home/v/', '0', propBody('resourcetype', 'quota-available-bytes'));
   assert.deepEqual(responses[0]?.missing, { [dav('quota-available-bytes')]: 404 });
   assert.equal((await server.send('PROPFIND', '/home/v/', { headers: { depth: '1' } })).status, 404);
 });
 
-test('awkward names: every href leads back to its file, every name is what it was', async (t) => {
+test('awkward names: every href leads back to its file, and every name is unchanged', async (t) => {
   const server = await startServer(t);
   const names = ['a b', 'ü漢😀', '100%', "it's;&=+$,@!<>", '#h?', 'new\nline', '"q"', 'cr\rx', 'tab\t', 'a\\b', '..x', ']]>'];
   for (const name of names) writeFileSync(join(server.home, name), name);
@@ -164,7 +164,7 @@ test('awkward names: every href leads back to its file, every name is what it wa
   assert.equal(bell?.href, '/home/bell%07');
 });
 
-test('names that are not UTF-8 are listed nowhere, with event 40028 each time', async (t) => {
+test('names that are not UTF-8 are not listed, with event 40028 each time', async (t) => {
   const server = await startServer(t);
   execFileSync('bash', ['-c', 'printf x > "$(printf "%s/bad\\xff\\xfename" "$1")"', 'bash', server.home]);
   writeFileSync(join(server.home, 'good'), '');
@@ -180,7 +180,7 @@ test('names that are not UTF-8 are listed nowhere, with event 40028 each time', 
   );
 });
 
-test('only what may be seen is shown: links that lead out, temporary files, virtual folders', async (t) => {
+test('only permitted members are listed: no links that lead out, no temporary files, but virtual folders', async (t) => {
   const server = await startServer(t);
   await server.stop();
   mkdirSync(join(server.folder, 'shared'));
@@ -221,7 +221,7 @@ test('permissions: list shows members, read only the resource itself, traverse o
   assert.deepEqual(await outcomes(['allow-write']), [403, 403, 403, 403]);
 });
 
-test('a folder that changes while it is listed: what stays is listed once', async (t) => {
+test('a folder that changes while it is listed: each remaining member is listed once', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 3000; index++) writeFileSync(join(server.home, `keep-${index}`), '');
   for (let index = 0; index < 500; index++) writeFileSync(join(server.home, `goes-${index}`), '');

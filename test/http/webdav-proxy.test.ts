@@ -12,7 +12,9 @@ import { temporaryFolder } from '../support/temp.ts';
 import { tlsProxies } from '../support/tls-proxies.ts';
 
 for (const [name, { program, start }] of Object.entries(tlsProxies))
-  test(`behind ${name} with TLS: Destination, origin, names, addresses are what the client means`, { timeout: 60_000 }, async (t) => {
+  test(`behind ${name} with TLS: Destination, origin, names and addresses are understood as the client means them`, {
+    timeout: 60_000,
+  }, async (t) => {
     if (!hasProgram(t, program) || !hasProgram(t, 'openssl')) return;
     const server = await startServer(t, {
       service: { accepted_origins: [`https://${publicHost}`], client_forwarded_header: 'X-Forwarded-For' },
@@ -64,7 +66,7 @@ test('behind nginx: HTTP/2 to the public name', { timeout: 60_000 }, async (t) =
   const { url } = await startNginx(t, server.url);
   const { port } = new URL(url);
   const cwd = temporaryFolder(t);
-  // The real name, the real scheme, HTTP/2: only the address is bent.
+  // The real name, scheme and HTTP/2; only the address is replaced.
   const curl = (...args: string[]) =>
     runProgram('curl', ['-sk', '--http2', '--connect-to', `${publicHost}:443:127.0.0.1:${port}`, '-u', testUser, ...args], { cwd });
   writeFileSync(join(cwd, 'f'), 'content');
@@ -74,7 +76,7 @@ test('behind nginx: HTTP/2 to the public name', { timeout: 60_000 }, async (t) =
   assert.match((await curl('-X', 'PROPFIND', '-H', 'Depth: 1', `${base}/`)).output, /<D:href>\/home\/g<\/D:href>/);
 });
 
-test('without a proxy: a forwarded host counts only where a proxy is configured', async (t) => {
+test('without a proxy: a forwarded host is ignored unless a proxy is configured', async (t) => {
   for (const [options, status] of [
     [{}, 502],
     [{ client_forwarded_header: 'X-Forwarded-For' }, 201],

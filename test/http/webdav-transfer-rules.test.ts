@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 import { plant, smallTree, tree } from '../support/tree.ts';
 
-test('virtual folders stay: not moved, not replaced, and a real place reached twice is one place', async (t) => {
+test('virtual folders are not moved or replaced, and a real folder with two paths is one folder', async (t) => {
   const first = await startServer(t);
   await first.stop();
   const { home } = first;
@@ -36,7 +36,7 @@ test('virtual folders stay: not moved, not replaced, and a real place reached tw
   assert.equal(readFileSync(join(home, 'plain/g'), 'utf8'), 'G');
 });
 
-test('permissions on both ends', async (t) => {
+test('permissions at both ends', async (t) => {
   const all = [
     'allow-read',
     'allow-list',
@@ -71,7 +71,7 @@ test('permissions on both ends', async (t) => {
   }
 });
 
-test('a folder is replaced by who may delete it there with each of its members', async (t) => {
+test('replacing a folder needs permission to delete it and each of its members', async (t) => {
   const table: [string[], string[], number][] = [
     [['allow-rename'], [], 403],
     [['allow-rename', 'allow-delete-file'], [], 403],
@@ -94,7 +94,7 @@ test('a folder is replaced by who may delete it there with each of its members',
   }
 });
 
-test('an empty folder is replaced by who may delete folders', async (t) => {
+test('replacing an empty folder needs permission to delete folders', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-rename', 'allow-delete-folder']] } });
   plant(server, { 'd/': '', 'd/x': 'X', 'empty/': '' });
   const headers = { destination: '/home/empty/', overwrite: 'T' };
@@ -102,7 +102,7 @@ test('an empty folder is replaced by who may delete folders', async (t) => {
   assert.deepEqual(tree(server.home), { 'empty/': '', 'empty/x': 'X' });
 });
 
-test('a refusal tells nothing about what exists at either end', async (t) => {
+test('a refusal reveals nothing about existing items at either end', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/secret/*', 'deny-full-control']] } });
   plant(server, { a: 'A', 'secret/': '', 'secret/there': 'S' });
   for (const method of ['COPY', 'MOVE']) {
@@ -121,7 +121,7 @@ test('a refusal tells nothing about what exists at either end', async (t) => {
   }
 });
 
-test('a folder with a member that must not be renamed, or would land where it must not, stays', async (t) => {
+test('a folder stays if one of its members must not be renamed or must not get its new path', async (t) => {
   const server = await startServer(t, {
     group: { permissions: [['allow-full-control'], ['*.keep', 'allow-read'], ['/e/deep/*', 'allow-read']] },
   });
@@ -135,7 +135,7 @@ test('a folder with a member that must not be renamed, or would land where it mu
   assert.deepEqual(tree(server.home), before);
 });
 
-test('If-Match, If-None-Match and dates hold for the source of COPY and MOVE', async (t) => {
+test('If-Match, If-None-Match and dates concern the source of COPY and MOVE', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   utimesSync(join(server.home, 'a'), 1_700_000_000, 1_700_000_000);
@@ -160,7 +160,7 @@ test('If-Match, If-None-Match and dates hold for the source of COPY and MOVE', a
   }
 });
 
-test('COPY: its own time unless one is given; quota and size limits hold', async (t) => {
+test('a copy has the current time unless one is sent; quota and size limits apply', async (t) => {
   const server = await startServer(t, { group: { quota_size: 25, file_write_size: 12 } });
   plant(server, { a: '0123456789' });
   utimesSync(join(server.home, 'a'), 1_500_000_000, 1_500_000_000);
@@ -175,7 +175,7 @@ test('COPY: its own time unless one is given; quota and size limits hold', async
   assert.deepEqual(tree(server.home), { a: '0123456789', b: '0123456789', big: 'x'.repeat(13) });
 });
 
-test('links: a link is moved itself; a copy has the content; two names of one file become one', async (t) => {
+test('links: a link is moved itself; a copy has its content; two names of one file become one', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   symlinkSync('a', join(server.home, 'link'));

@@ -10,7 +10,7 @@ const propfindOf = (inner: string, more = '') => `<propfind xmlns="DAV:"${more}>
 const times = (count: number, text: (index: number) => string) => Array.from({ length: count }, (_, index) => text(index)).join('');
 const declarations = (count: number, start = 0) => times(count, (index) => ` xmlns:p${start + index}="u"`);
 
-/** Bodies that were made to cost much: all of them below 1 MiB. */
+/** Bodies that would be expensive to parse, all below 1 MiB. */
 const costly: Record<string, string> = {
   '40,000 declarations on the root, 4,900 elements with one each': propfindOf(
     times(4900, (index) => `<a xmlns:q="u${index}"/>`),
@@ -32,9 +32,9 @@ const costly: Record<string, string> = {
   'a text between 110,000 comments': propfindOf('x<!---->'.repeat(110_000)),
 };
 
-test('PROPFIND bodies that cost much are refused before anything is parsed, and others are served', async (t) => {
+test('expensive PROPFIND bodies are refused before they are parsed, and other clients are served', async (t) => {
   const server = await startServer(t);
-  /** CPU time that a body costs, sending and receiving it included, in ms. */
+  /** Returns the CPU time in ms for sending and receiving a body. */
   const costMs = async (body: string) => {
     const before = process.cpuUsage();
     await server.send('PROPFIND', '/home/', { body });
@@ -52,7 +52,7 @@ test('PROPFIND bodies that cost much are refused before anything is parsed, and 
       what,
     );
     assert.ok((replies[0]?.text.length ?? 0) < 1000, `${what}: a short answer`);
-    // It was 75 s; what is left is sending and receiving the body.
+    // It was 75 s. The remaining time is for sending and receiving the body.
     let ownMs = Number.POSITIVE_INFINITY;
     for (let attempt = 0; attempt < 3 && ownMs > 30 * harmlessMs; attempt++) ownMs = Math.min(ownMs, await costMs(body));
     assert.ok(ownMs <= 30 * harmlessMs, `${what}: ${ownMs} ms where a harmless body takes ${harmlessMs} ms`);
@@ -60,7 +60,7 @@ test('PROPFIND bodies that cost much are refused before anything is parsed, and 
   assert.deepEqual(new Set(await server.eventIds()), new Set([40019, 40007]));
 });
 
-test('a body with all that is allowed is answered', async (t) => {
+test('a body at all limits is answered', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'x');
   const wide = propfindOf(`<getcontentlength/>${times(15, (index) => `<x${declarations(62, index * 62)}/>`)}`);
@@ -71,7 +71,7 @@ test('a body with all that is allowed is answered', async (t) => {
   }
 });
 
-test('the limits, each at its edge', () => {
+test('each limit is exact', () => {
   const one = (attributes: number) => `<a${times(attributes, (index) => ` b${index}="&lt;>"`)}/>`;
   const cases: [string, string | undefined][] = [
     [`<r>${'<a/>'.repeat(4999)}</r>`, undefined],
@@ -108,7 +108,7 @@ test('the limits, each at its edge', () => {
   for (const [text, reason] of cases) assert.equal(xmlRefusal(text), reason, text.slice(0, 80));
 });
 
-test('references to characters that XML does not have are refused wherever they stand', () => {
+test('references to characters that XML does not allow are refused everywhere', () => {
   const codes = ['0', '1', '8', '11', '31', 'xD800', 'xDFFF', 'xFFFE', 'xffff', 'x110000', '9'.repeat(400), 'X41', '', 'x', '-1', ' 65'];
   for (const place of ['<a>HERE</a>', '<a b="HERE"/>', '<a xmlns:b="HERE"/>', '<a><b><c d="x">HERE</c></b></a>', '<a/>HERE', 'HERE<a/>'])
     for (const reference of [...codes.map((code) => `&#${code};`), '&#65', '&', '&;', '&nbsp;', '&a'])
@@ -121,7 +121,7 @@ test('references to characters that XML does not have are refused wherever they 
   );
 });
 
-test('namespaces go by the nearest declaration', () => {
+test('the nearest declaration of a namespace applies', () => {
   const root = parseXml('<p:a xmlns:p="1" xmlns="2"><b xmlns=""><p:c xmlns:p="3"><p:d/></p:c><p:e/></b><f/></p:a>');
   const all = (element: typeof root): string[] => [`${element.namespace} ${element.name}`, ...element.children.flatMap(all)];
   assert.deepEqual(all(root), ['1 a', ' b', '3 c', '3 d', '1 e', '2 f']);

@@ -13,7 +13,7 @@ import { startServer, testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { zipWith } from '../support/zips.ts';
 
-test('a folder comes as a ZIP with full paths, exact length, links left out', async (t) => {
+test('a folder becomes a ZIP with full paths and exact length, without links', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd/empty'), { recursive: true });
@@ -42,7 +42,7 @@ test('a folder comes as a ZIP with full paths, exact length, links left out', as
   assert.equal(head.headers['content-length'], reply.headers['content-length']);
 });
 
-test('no name of a member leads out of the folder where Windows unpacks it', async (t) => {
+test('no member name leads out of the folder where Windows unpacks it', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const server = await startServer(t);
   const top = join(server.home, 'C:top');
@@ -101,7 +101,7 @@ test('no name of a member leads out of the folder where Windows unpacks it', asy
   assert.ok(Object.values(others).every((name) => name.startsWith('C_top (2)/')));
 });
 
-test('what may not be read is left out', async (t) => {
+test('unreadable members are left out', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const server = await startServer(t, {
     group: {
@@ -117,7 +117,7 @@ test('what may not be read is left out', async (t) => {
   assert.deepEqual(zipWith(join(server.folder, 'x.zip')).names, ['d/open/', 'd/secrets/', 'd/open/y']);
 });
 
-test('a name that a virtual folder has is that one in an archive, too, even when a file stands there', async (t) => {
+test('a virtual folder hides a file of the same name in an archive, too', async (t) => {
   if (!hasProgram(t, 'unzip')) return;
   const elsewhere = join(temporaryFolder(t), 'file');
   writeFileSync(elsewhere, 'from elsewhere');
@@ -136,7 +136,7 @@ test('a name that a virtual folder has is that one in an archive, too, even when
   assert.equal(execFileSync('unzip', ['-p', file, 'w'], { encoding: 'utf8' }), 'beside it');
 });
 
-test('a file in a folder that may be passed but not read comes out of it', async (t) => {
+test('a readable file in a folder that may only be traversed is in the archive', async (t) => {
   if (!hasProgram(t, 'unzip')) return;
   if (process.getuid?.() !== 0) return t.skip('needs root, to be somebody else');
   const folder = temporaryFolder(t);
@@ -161,7 +161,7 @@ test('a file in a folder that may be passed but not read comes out of it', async
   assert.equal(execFileSync('unzip', ['-p', file], { encoding: 'utf8' }), 'by its name');
 });
 
-test('a folder of sizes around every limit of reading comes out byte by byte', async (t) => {
+test('files with sizes around every limit of reading are archived byte by byte', async (t) => {
   if (!hasProgram(t, 'unzip')) return;
   const server = await startServer(t);
   const sizes = [0, 1, 10_240, 131_071, 131_072, 131_073, 500_000, 1_048_575, 1_048_576, 1_048_577, 3_000_000, 0, 5];
@@ -194,7 +194,7 @@ for (const [what, swap] of [
   ['a shorter file', (path: string) => writeFileSync(path, 'short')],
   ['nothing', () => {}],
 ] as const) {
-  test(`a small file that becomes ${what} while the archive is on its way cuts it, and nothing else is sent`, async (t) => {
+  test(`a small file that becomes ${what} during the archive cuts it, and nothing else is sent`, async (t) => {
     const server = await startServer(t);
     const outside = join(server.folder, 'outside');
     writeFileSync(outside, 'not for you '.repeat(1000));

@@ -24,7 +24,7 @@ test('more than 65,535 members need ZIP64', async (t) => {
   assert.match(execFileSync('unzip', ['-tq', file], { encoding: 'utf8' }), /No errors detected/);
 });
 
-test('a member over 4 GiB needs ZIP64; the archive streams with an exact length', async (t) => {
+test('a member over 4 GiB needs ZIP64; the archive is streamed with an exact length', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   writeFileSync(join(server.home, 'big'), '');

@@ -5,7 +5,7 @@ import { FairQueue } from '../../src/lib/concurrency/fair-queue.ts';
 import { SharedRuns } from '../../src/lib/concurrency/shared-runs.ts';
 import { Slots } from '../../src/lib/concurrency/slots.ts';
 
-test('what a function made is remembered for the turn, and no longer', async () => {
+test('the result of a function is remembered until the end of the turn', async () => {
   const asked: string[] = [];
   const lengthOf = memoizeForTick((text) => {
     asked.push(text);
@@ -21,7 +21,7 @@ test('what a function made is remembered for the turn, and no longer', async () 
   assert.deepEqual(asked, ['', 'two', 'two']);
 });
 
-test('places are taken under all names or under none, and are free once they are given back', () => {
+test('slots are taken for all names or for none, and are free after their release', () => {
   const places = new Slots();
   const both = [
     ['all', 3],
@@ -40,7 +40,7 @@ test('places are taken under all names or under none, and are free once they are
   assert.equal(places.take(both), 'all');
 });
 
-/** Takes turns for parties in this order; the turns are had one after the other. @returns the order in which they were had */
+/** Requests turns for parties in this order, and takes them one after the other. @returns the order in which they were granted */
 async function orderOf(turns: FairQueue, parties: readonly string[], isUrgent: (party: string) => boolean = () => false): Promise<string> {
   const order: string[] = [];
   await Promise.all(
@@ -54,14 +54,14 @@ async function orderOf(turns: FairQueue, parties: readonly string[], isUrgent: (
   return order.join('');
 }
 
-test('parties take turns, however many one of them wants; the urgent go first', async () => {
+test('parties alternate however many turns one of them requests; urgent requests come first', async () => {
   const turns = new FairQueue({ concurrency: 1, maxWaitingPerParty: 10, maxWaiting: 100 });
   assert.equal(await orderOf(turns, [...'aaaaabbc']), 'aabcabaa');
   assert.equal(await orderOf(turns, [...'aaaabbU'], (party) => party === 'U'), 'aUababa');
   assert.equal(await orderOf(turns, [...'a']), 'a', 'all turns were given back');
 });
 
-test('turns at once and those that wait are bounded, for one party and in all; the urgent always may wait', async () => {
+test('running and waiting turns are limited for each party and in total; urgent ones may always wait', async () => {
   const turns = new FairQueue({ concurrency: 2, maxWaitingPerParty: 2, maxWaiting: 3 });
   const ends = await Promise.all([turns.take('a'), turns.take('a')]);
   const waiting = [turns.take('a'), turns.take('a')];
@@ -75,7 +75,7 @@ test('turns at once and those that wait are bounded, for one party and in all; t
   assert.equal((await Promise.all([turns.take('a'), turns.take('a')])).length, 2);
 });
 
-test('who comes while a run is under way shares the next one, which begins after they came', async () => {
+test('a caller during a run shares the next one, which begins after its call', async () => {
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const runs = new SharedRuns((name: string) => {
@@ -94,7 +94,7 @@ test('who comes while a run is under way shares the next one, which begins after
   assert.equal(runs.isRunning, false);
 });
 
-test('a run that fails fails for those who shared it, and for nobody else', async () => {
+test('a failed run fails only for the callers that shared it', async () => {
   let isBroken = true;
   const runs = new SharedRuns(async () => {
     await new Promise(setImmediate);

@@ -9,10 +9,10 @@ import { openDataFolder } from '../../src/lib/disk/data-folder.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-// This file is also the program of the child processes: SVC_TEST_DATA_FOLDER names the folder that they want.
+// This file is also the program of the child processes: SVC_TEST_DATA_FOLDER is the folder that they lock.
 const childFolder = process.env.SVC_TEST_DATA_FOLDER;
 
-/** Tries once, says how it went, and holds what it has until stdin ends. */
+/** Tries to lock the folder once, prints the result, and holds the lock until stdin ends. */
 function tryToHold(folder: string): void {
   process.stdin.once('data', () => {
     try {
@@ -55,10 +55,10 @@ function startContender(folder: string): Contender {
   };
 }
 
-/** The lock of a process that is not there: the number is larger than Linux gives. */
+/** The lock of a process that does not exist: the number exceeds the maximum of Linux. */
 const dead = JSON.stringify({ pid: 2 ** 22 + 1, started: '1' });
 
-/** The lock that a process takes to remove the given one. */
+/** Returns the path of the lock that a process takes before it removes the given one. */
 function rightToRemove(lockPath: string): string {
   const { ino, mtimeNs } = statSync(lockPath, { bigint: true });
   const text = readFileSync(lockPath, 'utf8');
@@ -73,7 +73,7 @@ if (childFolder !== undefined) tryToHold(childFolder);
 else registerTests();
 
 function registerTests(): void {
-  test('the folder is made for its owner alone, and keeps the server UUID', (t) => {
+  test('the folder is created for its owner only, and keeps the server UUID', (t) => {
     const folder = join(temporaryFolder(t), 'a/data');
     const first = openDataFolder(folder);
     assert.equal(statSync(folder).mode & 0o777, 0o700);
@@ -87,7 +87,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form', 'server-uuid']);
   });
 
-  test('a second server on the folder is refused with the number of the first, also through a link', (t) => {
+  test('a second server on the folder is refused with the process ID of the first, also through a link', (t) => {
     const base = temporaryFolder(t);
     const held = openDataFolder(join(base, 'data'));
     symlinkSync('data', join(base, 'link'));
@@ -101,7 +101,7 @@ function registerTests(): void {
     held.release();
   });
 
-  test('a path that cannot be a folder is an error that names it', (t) => {
+  test('an error about a path that cannot be a folder names the path', (t) => {
     const base = temporaryFolder(t);
     writeFileSync(join(base, 'file'), '');
     assert.throws(
@@ -110,7 +110,7 @@ function registerTests(): void {
     );
   });
 
-  test('a folder of another account is an error that says whose it is, and who svc is', {
+  test('an error about a folder of another account names its owner and the account of svc', {
     skip: process.geteuid?.() !== 0 && 'needs root',
   }, (t) => {
     const base = temporaryFolder(t);
@@ -128,8 +128,8 @@ function registerTests(): void {
     }
   });
 
-  test('locks of the dead are taken over: a number in use by another process, damage, a takeover that died half-way', (t) => {
-    // The number of this very process, which started at another time than the lock says.
+  test('locks of dead processes are taken over: a reused process ID, damage, a takeover that died half-way', (t) => {
+    // The ID of this process, but with another start time.
     const reused = `${JSON.stringify({ pid: process.pid, started: '1' })}\n`;
     const contents = [reused, '', '{"pid":', 'null', '{"pid":0,"started":""}', '{"pid":1.5,"started":""}', dead];
     for (const content of contents) {
@@ -149,7 +149,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form']);
   });
 
-  test('of many that start at once on a dead lock exactly one wins', { timeout: 60_000 }, async (t) => {
+  test('of many processes that start at once on a dead lock exactly one wins', { timeout: 60_000 }, async (t) => {
     const base = temporaryFolder(t);
     for (let round = 0; round < 2; round++) {
       const folder = join(base, String(round));

@@ -6,7 +6,7 @@ import { writeFileAtomically } from '../../src/lib/disk/durable-files.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a file is made with its mode, or replaced as a whole, and nothing else is left', async (t) => {
+test('a file is created with its mode, or replaced as a whole, and nothing else is left', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'a');
   await writeFileAtomically(path, 'first', { mode: 0o600 });
@@ -18,7 +18,7 @@ test('a file is made with its mode, or replaced as a whole, and nothing else is 
   assert.deepEqual(readdirSync(folder), ['a']);
 });
 
-test('who reads meanwhile sees one of the whole contents', async (t) => {
+test('a concurrent reader sees one of the whole contents', async (t) => {
   const path = join(temporaryFolder(t), 'a');
   const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000));
   await writeFileAtomically(path, contents[0] ?? '', { mode: 0o600 });

@@ -35,7 +35,7 @@ test('expressions match as specified', () => {
   }
 });
 
-test('in paths `.` matches a line break, and `^` and `$` are the ends of the whole; in texts it does not', () => {
+test('in paths `.` matches a line break, and `^` and `$` are the ends of the whole path; in texts they do not', () => {
   for (const [source, inPaths, inTexts] of [
     ['e/^\\/a.b$/', true, false],
     ['m/A.B/i', true, false],
@@ -48,7 +48,7 @@ test('in paths `.` matches a line break, and `^` and `$` are the ends of the who
   assert.equal(compileExpression('e/b$/', 'paths').matches('b\n'), false);
 });
 
-test('in paths composed and decomposed characters are the same, in the rule and in the path; in texts they are not', () => {
+test('in paths composed and decomposed characters are equal, in rule and path; in texts they are not', () => {
   const composed = '/Größe é';
   const decomposed = composed.normalize('NFD');
   for (const pattern of ['/GRÖẞE É', '/gr*', '/gr?ße ?', '/gr[ö]ße [!a-z]', 'e/^\\/gr.ße [é]$/i', '/größe é | x', 'g//größe é/'])
@@ -60,7 +60,7 @@ test('in paths composed and decomposed characters are the same, in the rule and 
   assert.equal(compileExpression(composed).matches(decomposed), false);
 });
 
-test('what does not parse is refused with a reason', () => {
+test('an expression that cannot be parsed is refused with a reason', () => {
   for (const source of ['', '  ', '!', 'e/(/', 'e/a/x', 'e/', 'e/a', 'e/(?=a)/', 'e/(a)\\1/', 'x'.repeat(5000)]) {
     assert.throws(
       () => compileExpression(source),

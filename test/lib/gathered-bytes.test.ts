@@ -13,7 +13,7 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-test('bytes that come one by one are the same bytes, and take little more memory than they are', () => {
+test('bytes that arrive one by one are joined correctly, and take little more memory than their number', () => {
   const bytes = new GatheredBytes();
   const before = usedBytes();
   for (let index = 0; index < 300_000; index++) bytes.add(Buffer.from([index % 251]));
@@ -25,7 +25,7 @@ test('bytes that come one by one are the same bytes, and take little more memory
   assert.deepEqual(bytes.whole(1025), whole.subarray(0, 1025));
 });
 
-test('one piece is given as it is', () => {
+test('a single piece is returned unchanged', () => {
   const bytes = new GatheredBytes();
   assert.equal(bytes.whole().length, 0);
   const piece = Buffer.from('all');

@@ -34,7 +34,7 @@ test('the examples of RFC 4918 §10.4', () => {
   assert.deepEqual(tagged[2]?.conditions, [{ negated: false, kind: 'etag', value: '")("' }], 'brackets in an entity tag');
 });
 
-test('tokens are submitted wherever they stand', () => {
+test('tokens anywhere in the header are submitted', () => {
   const lists = parseIfHeader('</a> (<x:1> Not <x:2>) (["e"]) </b> (<x:3>)');
   assert.deepEqual([...submittedTokens(lists)], ['x:1', 'x:2', 'x:3']);
 });
@@ -68,7 +68,7 @@ test('Accept: quality, specificity, order of offers', () => {
   assert.equal(namesType('*/*', 'text/html'), false);
 });
 
-test('HTTP dates: three forms read, one written, nonsense refused', () => {
+test('HTTP dates: three forms are read, one is written, others are refused', () => {
   for (const text of ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])
     assert.equal(parseHttpDate(text), 784_111_777_000, text);
   const wrong = [
@@ -88,7 +88,7 @@ test('HTTP dates: three forms read, one written, nonsense refused', () => {
   );
 });
 
-test('forwarded clients: from the right, the last that is no proxy; ports, IPv6, quotes, nonsense', () => {
+test('forwarded clients: from the right, the last that is not a proxy; ports, IPv6, quotes, nonsense', () => {
   const isTrusted = compileAddressRanges(['10.0.0.0/8']);
   const one = { address: '203.0.113.7', port: 0 };
   const cases: [string, string, unknown][] = [
@@ -117,7 +117,7 @@ test('forwarded clients: from the right, the last that is no proxy; ports, IPv6,
   assert.equal(normaliseAddress('fe80::1%eth0'), 'fe80::1');
 });
 
-test('lists with the quoting of RFC 4180 go round', () => {
+test('lists with the quoting of RFC 4180 are read as they were written', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme-ascii' }), { minLength: 1 }), (items) => {
       const text = items.map((item) => `"${item.replaceAll('"', '""')}"`).join(', ');
@@ -128,7 +128,7 @@ test('lists with the quoting of RFC 4180 go round', () => {
   for (const text of ['"a', 'a"b', '"a" b']) assert.throws(() => parseList(text), ServiceError);
 });
 
-test('details of uploads are read as they are written', () => {
+test('metadata of uploads is read as it was written', () => {
   const trimmed = fc.string({ unit: 'grapheme-ascii' }).map((text) => text.trim());
   const key = trimmed.map((text) => text.replaceAll('=', '')).map((text) => text.trim() || 'key');
   fc.assert(

@@ -15,7 +15,7 @@ function countOf(value: unknown): number {
 const seeds = ['{"a":[{"b":"]}\\"[{"},[[]]],"\\\\":"[[[["}', '[1,"\\u005b[",{"":[]}]', '"\\\\\\""', '[[[[[[', ']]]]'];
 const limits = fc.record({ deepest: fc.integer({ min: 0, max: 4 }), maxValues: fc.integer({ min: 1, max: 8 }) });
 
-test('JSON is what JSON.parse says, or refused for its depth or its number of values', (t) =>
+test('JSON is parsed like JSON.parse, or refused for its depth or its number of values', (t) =>
   fuzz(
     t,
     fc.tuple(fc.oneof(damaged(seeds), fc.json({ maxDepth: 6 })), limits),
@@ -29,14 +29,14 @@ test('JSON is what JSON.parse says, or refused for its depth or its number of va
       }
       if (depthOf(value) > deepest) assert.throws(() => parseJson(text, { deepest }), JsonLimitError);
       else assert.deepEqual(parseJson(text, { deepest }), value);
-      // Brackets are values too, and keys that stand twice were counted twice.
+      // Brackets count as values, too, and repeated keys were counted twice.
       if (countOf(value) > 2 * maxValues) assert.throws(() => parseJson(text, { maxValues }), JsonLimitError);
       if (2 * text.length < maxValues) assert.deepEqual(parseJson(text, { maxValues }), value);
     },
     { share: 3 },
   ));
 
-test('64 levels are taken, 65 are not, and a million do no harm', () => {
+test('64 levels are accepted, 65 are not, and a million do no harm', () => {
   const lists = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
   assert.equal(depthOf(parseJson(lists(64))), 64);
   for (const text of [lists(65), lists(1_000_000), '[{"a":'.repeat(33), '['.repeat(65)])

@@ -17,7 +17,7 @@ function fileOf(t: TestContext, content: string | Buffer): { path: string; fd: n
   return { path, fd, size: statSync(path).size };
 }
 
-/** All lines of a part of a file, in the order of the file. */
+/** Returns all lines of a part of a file, in the order of the file. */
 async function lines(fd: number, end: number, { start = 0, needles = [] as string[][] } = {}): Promise<string[]> {
   const found: string[] = [];
   const wanted = needles.map((list) => list.map((needle) => Buffer.from(needle)));
@@ -25,11 +25,11 @@ async function lines(fd: number, end: number, { start = 0, needles = [] as strin
   return found.toReversed();
 }
 
-test('lines whose characters lie across the ends of chunks come back whole, each with its place', async (t) => {
+test('lines whose characters cross the ends of chunks are whole, each with its position', async (t) => {
   const all = Array.from({ length: 2000 }, (_, index) => `${index} ${'ü🙂€'.repeat(1 + (index % 97))}`);
   const content = Buffer.from(all.map((line) => `${line}\n`).join(''));
   assert.ok(content.length > 2 * chunkBytes);
-  // Whatever byte of a character stands at the end of a chunk.
+  // So each byte of a character is once at the end of a chunk.
   for (const pad of [0, 1, 2, 3]) {
     const { fd, size } = fileOf(t, Buffer.concat([Buffer.from(`${'x'.repeat(pad)}\n`), content]));
     assert.deepEqual(await lines(fd, size), ['x'.repeat(pad), ...all]);
@@ -47,14 +47,14 @@ test('lines whose characters lie across the ends of chunks come back whole, each
   assert.equal(before, 0);
 });
 
-test('a carriage return belongs to its line, an empty line is one, and what has no end is none', async (t) => {
+test('a carriage return belongs to its line, an empty line counts, and a line without an end does not', async (t) => {
   const { fd, size } = fileOf(t, 'a\r\n\r\n\nb\rc\ntorn');
   assert.deepEqual(await lines(fd, size), ['a\r', '\r', '', 'b\rc']);
   assert.deepEqual(await lines(fd, 4), ['a\r'], 'up to a place within a line');
   assert.deepEqual(await lines(fd, size, { start: 5 }), ['', 'b\rc']);
 });
 
-test('a file that is empty, has no end of a line, or is not there', async (t) => {
+test('a file can be empty, without a line end, or absent', async (t) => {
   const empty = fileOf(t, '');
   assert.deepEqual(await lines(empty.fd, empty.size), []);
   const torn = fileOf(t, 'x'.repeat(3 * chunkBytes));
@@ -62,7 +62,7 @@ test('a file that is empty, has no end of a line, or is not there', async (t) =>
   assert.equal(openIfThere(`${torn.path}-gone`), undefined);
 });
 
-test('lines of any length, but for those that nobody writes', async (t) => {
+test('lines of any length are read, except those longer than any valid line', async (t) => {
   const long = ['y'.repeat(chunkBytes - 1), 'y'.repeat(chunkBytes), 'y'.repeat(5 * chunkBytes)];
   const longest = 'z'.repeat(longestLineBytes);
   const { fd, size } = fileOf(t, ['first', ...long, longest, `${longest}z`, 'last', ''].join('\n'));
@@ -71,7 +71,7 @@ test('lines of any length, but for those that nobody writes', async (t) => {
   assert.deepEqual(read, ['first', ...long, 'last']);
 });
 
-test('a file that shrinks or grows while it is read', async (t) => {
+test('a file can shrink or grow while it is read', async (t) => {
   const all = Array.from({ length: 60_000 }, (_, index) => `line ${index}`);
   const { path, fd, size } = fileOf(t, all.map((line) => `${line}\n`).join(''));
   const blocks = linesBackwards(fd, { start: 0, end: size });
@@ -87,7 +87,7 @@ test('a file that shrinks or grows while it is read', async (t) => {
   assert.deepEqual(await lines(fd, size), left);
 });
 
-test('needles: a line has at least one of each list, wherever it stands', async (t) => {
+test('needles: a line contains at least one of each list, anywhere', async (t) => {
   const line = fc.array(fc.constantFrom('a', 'b', 'ü', '\r', '"'), { maxLength: 6 }).map((parts) => parts.join(''));
   const needles = fc.array(fc.array(fc.constantFrom('a', 'ab', 'ü"', 'b', '\r'), { minLength: 1, maxLength: 3 }), { maxLength: 3 });
   const path = join(temporaryFolder(t), 'lines');

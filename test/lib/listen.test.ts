@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { listen, listenFault } from '../../src/lib/listen.ts';
 
-test('a refusal to listen says what to do', async () => {
+test('an error of listening says what to do', async () => {
   const refused = Object.assign(new Error('listen EACCES: permission denied 127.0.0.1:81'), { code: 'EACCES' });
   assert.match(
     listenFault(refused),

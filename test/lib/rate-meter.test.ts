@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { RateMeter } from '../../src/lib/rate-meter.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-test('what happened within the last 55 seconds counts, and nothing that is more than 60 seconds old', () => {
+test('everything within the last 55 seconds counts, and nothing older than 60 seconds', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 10_000 }), fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 }), (start, pauses) => {
       const clock = new ManualClock();
@@ -22,7 +22,7 @@ test('what happened within the last 55 seconds counts, and nothing that is more 
   );
 });
 
-test('nothing is left of what happened once a minute is over, or an hour', () => {
+test('after a minute or an hour without events the rate is zero', () => {
   for (const pauseMs of [60_000, 65_000, 3_600_000]) {
     const clock = new ManualClock();
     const meter = new RateMeter(clock);

@@ -35,7 +35,7 @@ test('URLs of one server, of Sentinel and of a cluster', () => {
   assert.equal(parseRedisUrl('rediss+cluster://a,b,c').hosts.length, 3);
 });
 
-test('what is no such URL is refused without showing its password', () => {
+test('an invalid URL is refused without showing its password', () => {
   for (const text of [
     '',
     'redis',

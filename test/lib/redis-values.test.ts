@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { linkTo, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 
-test('a value that cannot be read is skipped, told once without its content, and counted', () => {
+test('an unreadable value is skipped, reported once without its content, and counted', () => {
   const lines: string[] = [];
   const values = new RedisValues(createLog({ level: 'info', format: 'json', clock: new ManualClock(), write: (line) => lines.push(line) }));
   const shape = z.object({ name: z.string() });
@@ -23,7 +23,7 @@ test('a value that cannot be read is skipped, told once without its content, and
   assert.doesNotMatch(lines.join(''), /hunter2/);
 });
 
-test('a key of another type is renamed and kept, and the command goes on; what svc does not know is left alone', async (t) => {
+test('a key of another type is renamed and kept, and the command succeeds; unknown keys are left alone', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
@@ -40,7 +40,7 @@ test('a key of another type is renamed and kept, and the command goes on; what s
   await assert.rejects(link.call(['HGETALL', '{svc}:other']), /refused a command/, 'not a key of svc');
 });
 
-test('several nodes that find a key of another type at the same moment all go on', async (t) => {
+test('several nodes that find a key of another type at the same moment all continue', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const links = await Promise.all(Array.from({ length: 8 }, () => linkTo(t, redis.url)));
@@ -51,7 +51,7 @@ test('several nodes that find a key of another type at the same moment all go on
   }
 });
 
-test('a lease without an end is none of a node, and counters that are no numbers begin anew', async (t) => {
+test('a lease without an expiry belongs to no node, and invalid counters start again', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);

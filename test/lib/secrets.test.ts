@@ -21,7 +21,7 @@ test('a secret has a prefix, 256 random bits and a checksum, all of which scanne
   assert.equal(seen.size, 100);
 });
 
-test('a typo is told before any look-up, and other texts are no secrets', () => {
+test('a typo is found before any look-up, and other texts are not secrets', () => {
   const { secret } = makeSecret('token');
   const other = secret[10] === 'a' ? 'b' : 'a';
   assert.equal(readSecret(`${secret.slice(0, 10)}${other}${secret.slice(11)}`), 'mistyped');
@@ -32,7 +32,7 @@ test('a typo is told before any look-up, and other texts are no secrets', () => 
   }
 });
 
-test('secrets are masked wherever they stand in a text', () => {
+test('secrets are masked anywhere in a text', () => {
   const [token, link] = [makeSecret('token').secret, makeSecret('link').secret];
   assert.equal(maskSecrets(`a ${token} b https://h/__svc__/s/${link}/x`), 'a svc_t_*** b https://h/__svc__/s/svc_l_***/x');
   assert.equal(maskSecrets('svc_t_short'), 'svc_t_short');

@@ -7,7 +7,7 @@ import { until } from '../support/receiver.ts';
 
 const reply = Buffer.alloc(1024);
 
-test('nothing more is read from a client that takes no replies, and it is read again once it does', async (t) => {
+test('nothing more is read from a client that reads no replies, until it does', async (t) => {
   const server = createServer();
   t.after(() => server.close());
   let served: Socket | undefined;

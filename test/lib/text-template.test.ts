@@ -28,7 +28,7 @@ test('variables, unknown ones, literal braces, and braces that open nothing', ()
   for (const [text, expected] of cases) assert.equal(render(text), expected, text);
 });
 
-test('doubling the braces of any text gives that text', () => {
+test('a template with all braces of a text doubled gives that text', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('{', '}', 'a', '"', '.', '\n') }), (text) => {
       const doubled = text.replaceAll('{', '{{').replaceAll('}', '}}');
@@ -37,7 +37,7 @@ test('doubling the braces of any text gives that text', () => {
   );
 });
 
-test('each value is encoded once, with the literal text in front of it', () => {
+test('each value is encoded once, according to the literal text before it', () => {
   const seen: string[] = [];
   const template = parseTemplate('a{id}b{{c{account.name}d');
   const text = template.render(

@@ -20,7 +20,7 @@ const entries = fc.record({
   modifiedMs: fc.oneof(fc.nat({ max: 4_000_000_000_000 }), fc.constantFrom(-1, -(2 ** 43), 2 ** 43, 0x7fffffff * 1000)),
 });
 
-test('the lengths of ZIP records, which go into Content-Length, are those of the records', () => {
+test('the computed lengths of ZIP records, which determine Content-Length, are right', () => {
   fc.assert(
     fc.property(entries, fc.oneof(fc.nat(), fc.constantFrom(0xfffffffe, 0xffffffff, 2 ** 44)), fc.nat(), (entry, offset, crc) => {
       assert.equal(localHeaderLength(entry), localHeader(entry, crc).length);
@@ -31,7 +31,7 @@ test('the lengths of ZIP records, which go into Content-Length, are those of the
   );
 });
 
-test('ZIP records of a file in the year 1 hold zeros where nothing is to be said, and the name as UTF-8', () => {
+test('ZIP records of a file from the year 1 have zeros for missing values, and the name in UTF-8', () => {
   const entry = { name: 'größe.txt', isFolder: false, sizeBytes: 3, modifiedMs: -62_135_596_800_000 };
   const header = localHeader(entry, 0x01020304);
   assert.equal(header.readUInt32LE(0), 0x04034b50);
@@ -50,7 +50,7 @@ const name = fc
   .map((parts) => parts.join(''))
   .filter((text) => text !== '.' && text !== '..');
 
-test('names in an archive: each once, none a path to Windows, safe ones as they are', () => {
+test('names in an archive are unique, never a path for Windows, and unchanged if they are safe', () => {
   let changes = 0;
   fc.assert(
     fc.property(fc.uniqueArray(name, { maxLength: 12 }), (names) => {
@@ -73,7 +73,7 @@ test('names in an archive: each once, none a path to Windows, safe ones as they 
   assert.ok(changes > 1000);
 });
 
-test('many names that become the same one take time that grows with them', async () => {
+test('making many equal names unique takes linear time', async () => {
   const names = (count: number) => {
     const bits = Math.log2(count);
     return Array.from({ length: count }, (_, number) =>
