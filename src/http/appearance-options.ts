@@ -30,7 +30,7 @@ export function contrastRatio(a: string, b: string): number {
 /** Contrast that text must have (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
-/** Background colours on which the accent colour appears. They must match the style sheets of the pages. */
+/** Background colours on which the accent colour appears. They must be the same as in the style sheets of the pages. */
 const grounds = { light: ['#f6f7f9', '#ffffff'], dark: ['#14171c', '#1c2027', '#262b34'] } as const;
 
 function accentColor(scheme: keyof typeof grounds) {
@@ -45,7 +45,7 @@ function accentColor(scheme: keyof typeof grounds) {
     if (least < leastContrast) {
       const hint = scheme === 'light' ? 'darker' : 'lighter';
       issue(
-        `has a contrast of ${(Math.floor(least * 10) / 10).toFixed(1)}:1 on the ${scheme} pages, but text needs ${leastContrast}:1; take a ${hint} one`,
+        `has a contrast of ${(Math.floor(least * 10) / 10).toFixed(1)}:1 on the ${scheme} pages, but text needs ${leastContrast}:1; choose a ${hint} colour`,
       );
     }
     return value.toLowerCase();
@@ -55,7 +55,7 @@ function accentColor(scheme: keyof typeof grounds) {
 const links = z.union([z.record(z.string().min(1), z.string()), z.null()]).transform((value, context): { label: string; url: string }[] =>
   Object.entries(value ?? {}).map(([label, url]) => {
     if (!URL.canParse(url) || !/^(https?|mailto):/i.test(url))
-      context.addIssue({ code: 'custom', message: `"${label}" must be an http, https or mailto URL` });
+      context.addIssue({ code: 'custom', message: `the URL of "${label}" must be an http, https or mailto URL` });
     return { label, url };
   }),
 );
@@ -73,7 +73,7 @@ export const appearanceOptions = z
     footer_links: links.default([]).describe('Links at the bottom of every page, for example an imprint: a map from label to URL.'),
     accent_color: accentColor('light')
       .default('')
-      .describe('Colour of links and buttons on light pages, `#rrggbb`; refused when its contrast is below 4.5:1.'),
+      .describe('Colour of links and buttons on light pages, `#rrggbb`. Colours whose contrast with the page is below 4.5:1 are refused.'),
     accent_color_dark: accentColor('dark').default('').describe('Colour of links and buttons on dark pages.'),
   })
   .describe('Appearance of the browser pages.');

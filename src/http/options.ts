@@ -98,7 +98,7 @@ const shared = {
   accepted_origins: originList()
     .default([])
     .describe(
-      'Origins under which browsers reach the service, for example behind a proxy. If `https://HOST` is listed, changes from `http://HOST` are refused.',
+      'Origins under which browsers reach the service, for example behind a proxy. If `https://HOST` is listed, changes that pages of `http://HOST` request are refused.',
     ),
   public_url: publicUrl()
     .default('')

@@ -82,7 +82,7 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
 
 /**
  * Creates the Hono application that answers all URLs of a service. The route depends on the target that `parseRequestTarget` has already
- * read. Do not use `c.req.path`, `param` or `query`, because Hono would decode the URL again. Why some of Hono's middleware is used:
+ * read. Do not use `c.req.path`, `param` or `query`, because Hono would decode the URL again. Why none of Hono's middleware is used:
  * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {

@@ -61,7 +61,7 @@ export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', 
 
 /**
  * Resolves `ssh_cipher_list`, which contains sets (`secure`, `all`, `fips`) and single names. If it names no algorithm of a kind (such as
- * MACs), the algorithms of `secure` are used.
+ * MACs), the algorithms that `secure` has of this kind are used.
  *
  * @param names names for which `algorithmFaults` found no fault
  */
@@ -79,7 +79,7 @@ export function algorithmFaults(names: readonly string[]): string[] {
   return names
     .filter((name) => !known.includes(name))
     .map((name) => {
-      if (isRefused(name)) return `"${name}" is not safe and not offered`;
+      if (isRefused(name)) return `"${name}" is not offered, because it is not safe`;
       const near = nearestName(name, known);
       return near === undefined ? `"${name}" is not a known algorithm` : `"${name}" is not a known algorithm; did you mean "${near}"?`;
     });

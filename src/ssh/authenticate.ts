@@ -76,7 +76,10 @@ export class Login {
   /** The accepted credentials. A login needs one or two. */
   readonly #accepted: Accepted[] = [];
   #isGranted = false;
-  /** Content of an unknown key that was tried. All unknown keys together count as one failed attempt, when the connection ends. */
+  /**
+   * An unknown key that was tried, and whether an event has reported it. All unknown keys together count as one failed attempt, when the
+   * connection ends.
+   */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #last: Promise<void> = Promise.resolve();
   #asking = 0;
@@ -166,7 +169,7 @@ export class Login {
     // Events contain the user name. Some clients send their token as the user name, so tokens are masked.
     const username = maskSecrets(context.username);
     if (this.#username !== undefined && username !== this.#username) {
-      this.#connection.giveUp('The client named another user.');
+      this.#connection.giveUp('The client changed the user name during the login.');
       return { refused: 'asked' };
     }
     this.#username = username;
@@ -289,9 +292,7 @@ export class Login {
   }
 }
 
-/**
- * @returns undefined if the client abandoned the prompt
- */
+/** Asks the client for a password. @returns the password; undefined if the client abandoned the prompt or did not give one answer */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
     // The client sent another request instead of an answer.

@@ -66,7 +66,7 @@ function rsaFault(values: readonly Buffer[]): string | undefined {
   const [exponent, modulus] = values;
   if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
   if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
-  if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
+  if (bitLength(modulus) > maxRsaBits) return `RSA keys must not have more than ${maxRsaBits} bits.`;
   // With an exponent of 1, any bytes would be a valid signature.
   return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1
     ? undefined
@@ -95,7 +95,7 @@ export function keyLineFault(line: string): string | undefined {
   if (type === '') return 'is not an OpenSSH public key ("ssh-ed25519 AAAA…")';
   if (!isAccepted(type)) return `is a key of type ${type}, which ssh services refuse`;
   const bytes = Buffer.from(blob, 'base64');
-  if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: what follows is not a key of type ${type}`;
+  if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: the text after "${type}" is not a key of this type`;
   const fault = publicKeyFault(bytes);
   return fault === undefined ? undefined : `is a key that ssh services refuse: ${fault}`;
 }

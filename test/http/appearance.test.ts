@@ -45,11 +45,11 @@ test('colours without contrast, other protocols and unusable logos are refused',
   const folder = temporaryFolder(t);
   const config = (appearance: object) => testConfig(folder, { service: { appearance } });
   const refused: [object, RegExp][] = [
-    [{ accent_color: '#ffcc00' }, /contrast of 1\.4:1 on the light pages, but text needs 4\.5:1; take a darker one/],
-    [{ accent_color_dark: '#0b5cad' }, /on the dark pages.*take a lighter one/],
+    [{ accent_color: '#ffcc00' }, /contrast of 1\.4:1 on the light pages, but text needs 4\.5:1; choose a darker colour/],
+    [{ accent_color_dark: '#0b5cad' }, /on the dark pages.*choose a lighter colour/],
     [{ accent_color: 'red' }, /must be a colour such as/],
     [{ accent_color: '#123456;}*{display:none' }, /must be a colour such as/],
-    [{ footer_links: { Imprint: 'javascript:alert(1)' } }, /must be an http, https or mailto URL/],
+    [{ footer_links: { Imprint: 'javascript:alert(1)' } }, /the URL of .{1,2}Imprint.{1,2} must be an http, https or mailto URL/],
     [{ titel: 'x' }, /titel/],
     [{ title: 'x'.repeat(81) }, /80 characters/],
   ];

@@ -44,7 +44,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The server that listens: `#http1` itself for http; for https, a TCP server that passes its connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Makes the TLS handshakes with the current options. If they change, it is replaced: Node.js cannot change some of them later. */
+  /** Makes the TLS handshakes. If the TLS options change, a new server replaces it, because Node.js cannot change some of them later. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -56,7 +56,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** The requests that are being answered. A drain waits for them: if an upload is cut, its connection ends first. */
+  /** The requests that are being answered. A drain waits for them, too, because a cut upload goes on after its connection has ended. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -267,7 +267,7 @@ export class HttpServer {
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Adds a listener to a server. If the listener throws, only the `victim`, chosen from the arguments, is ended. */
+  /** Adds a listener to a server. If the listener throws, only the object that `victim` returns for its arguments is destroyed. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,

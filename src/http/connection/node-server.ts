@@ -57,7 +57,7 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
       // Hono creates a response even if the reply was written to the socket directly.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // The adapter's light `Response` costs a quarter of what the native one costs. `endUnreadBody` replaces its clean-up of unread bodies.
+    // The adapter's light `Response` costs a quarter of what the native one costs. `endUnreadBody` handles unread bodies, not the adapter.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',

@@ -46,9 +46,9 @@ export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMess
 
 /** Refuses a request with an unsupported `Expect` header. */
 export function refuseExpectation(service: HttpService, incoming: Incoming, outgoing: Outgoing): void {
-  const reply = errorsReply(417, [{ message: 'The expectation is not supported.' }], { connection: 'close' });
+  const reply = errorsReply(417, [{ message: 'The Expect header is not supported, except for "100-continue".' }], { connection: 'close' });
   sendReply(outgoing, incoming.method === 'HEAD', service.baseHeaders, reply);
-  noteGarbage(service, incoming.socket, 'Expectation not supported.');
+  noteGarbage(service, incoming.socket, 'The Expect header is not supported, except for "100-continue".');
 }
 
 /** Emits event `badRequest` for input that is refused before it is handled as a request. @param from the client's address and port */

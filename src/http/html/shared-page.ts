@@ -68,7 +68,7 @@ export interface SharedActions {
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const wanted = new Set(fields.getAll('selected'));
-  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No links are selected.');
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
   switch (fields.get('action')) {
     case 'confirm-revoke':

@@ -105,7 +105,7 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
   const replaced = fields.get('rotate');
   const wanted = new Set(replaced === null ? fields.getAll('selected') : [replaced]);
-  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No tokens are selected.');
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
   const context = makePageContext(exchange);
   const [first] = selected;

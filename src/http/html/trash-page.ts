@@ -63,7 +63,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const path = fields.get('path') || undefined;
   const wanted = new Set(fields.getAll('selected'));
   const selected = all.filter(({ id }) => wanted.has(id));
-  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No items are selected.');
   switch (action) {
     case 'restore':
       return respond(exchange, await forEach(exchange, [...wanted], all, 'restored', (id) => restoreMember(files, id, path)));

@@ -21,7 +21,7 @@ ${more}
 </div>`;
 }
 
-/** Renders the page of a link to one file, with a button for the download. If browsers can show the file, the page also contains it. */
+/** Renders the page of a link to one file, with a button for the download, and with a preview if the link has no download limit. */
 export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
   const context = makePageContext(exchange);
   const { language } = context;

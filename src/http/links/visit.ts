@@ -34,7 +34,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Looks up the current state of the link's account, and limits the account's rights to those of the link. Sets `exchange.client`.
+ * Looks up the current state of the creator's account, and limits its rights to those of the link. Sets `exchange.client`.
  *
  * @throws ServiceError `gone` for a link that has ended, `unavailable` while the account cannot be looked up
  */
@@ -42,7 +42,7 @@ async function enter(exchange: Exchange, grant: Grant): Promise<void> {
   const { chain, uuid, component } = exchange.service;
   const asked = { peer: exchange.peer, creator: { uuid, type: component.type }, request: exchange.request };
   const result = await chain.authenticateGrant(grant, asked);
-  if (result.outcome === 'unanswered') throw new ServiceError('unavailable', 'The link cannot be checked at present, try again.');
+  if (result.outcome === 'unanswered') throw new ServiceError('unavailable', 'The link cannot be checked at present; try again later.');
   if (result.outcome !== 'authenticated') throw new ServiceError('gone', result.outcome === 'over' ? result.reason : 'The link has ended.');
   accept(exchange, grant.link?.kind === 'drop' ? numbering(result.account) : result.account, result.identity, undefined);
 }
@@ -66,7 +66,7 @@ async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promi
 /** Finds the link of a secret. A wrong secret counts as a guess from the client's address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
-  // A mistyped secret is recognised without a look-up in the store.
+  // A mistyped secret, which its check characters reveal, is neither looked up nor counted as a guess.
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;

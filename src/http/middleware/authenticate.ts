@@ -66,7 +66,8 @@ export const publicFailureDetail = 'public_failure';
 
 /**
  * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first of these that the
- * client sent: `Authorization`, the session cookie, the TLS client certificate. A client without any of them is `anonymous`.
+ * client sent: `Authorization`, the session cookie, the TLS client certificate. A client that sent none of them acts as the account of the
+ * method `anonymous`, if the service has this method.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
@@ -185,7 +186,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
 async function checkToken(exchange: Exchange, token: string): Promise<Identity> {
   if (!token.startsWith('svc_')) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
   try {
-    if (!hasSecretForm(token)) throw new ServiceError('unauthorized', 'This is not a token.');
+    if (!hasSecretForm(token)) throw new ServiceError('unauthorized', 'The bearer token is malformed.');
     return await checkPassword(exchange, tokenUserName, token);
   } catch (error) {
     if (isServiceError(error, 'unauthorized')) error.details[bearerDetail] = true;

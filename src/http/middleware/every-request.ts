@@ -60,8 +60,8 @@ function checkHead(exchange: Exchange): void {
 }
 
 /**
- * Requires exactly one well-formed `Host` in HTTP/1 (at most one in HTTP/1.0), and the same host in a target in absolute form
- * (RFC 9112 §2.3, §3.2). Different hosts in one request would allow cache poisoning and request smuggling.
+ * Requires one well-formed `Host`, which only HTTP/1.0 may omit. A target in absolute form must name the same host (RFC 9112 §2.3, §3.2).
+ * Different hosts in one request would allow cache poisoning and request smuggling.
  */
 function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange): void {
   if (incoming.httpVersionMajor !== 1)

@@ -48,7 +48,7 @@ export class BodyWriter {
     });
   }
 
-  /** Stops reporting a lost client to a pending write. */
+  /** Forgets the last write, so that its promise is no longer rejected if the client disconnects. */
   settle(): void {
     this.#onGone = undefined;
   }

@@ -46,7 +46,8 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-/** An item of the list `errors` in JSON replies (docs/spec/http.md#errors). Each command has one; `message` is null if it succeeded. */
+// If a request has several targets and one fails, each target has an item; its `message` is null if the target succeeded.
+/** An item of the list `errors` in JSON replies (docs/spec/http.md#errors). */
 export interface ErrorItem {
   message: string | null;
   title?: string;

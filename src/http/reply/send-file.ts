@@ -60,7 +60,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
-  // The download is listed only if some of its content still waits for the client.
+  // Operators see the download among the running transfers only if some of its content still waits to be sent.
   if (outgoing.writableLength > 0) download.show();
   return RESPONSE_ALREADY_SENT;
 }

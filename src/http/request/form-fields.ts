@@ -25,7 +25,7 @@ export class FormFields {
   /** Returns the only value of a field. @throws ServiceError `bad-request` if the form has several different values for it */
   one(name: string): string | undefined {
     const values = this.all(name);
-    if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has the field "${name}" more than once.`);
+    if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has several different values for the field "${name}".`);
     return values[0];
   }
 }

@@ -47,7 +47,7 @@ export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
 }
 
-/** Details that a client gets about a refusal, in addition to the neutral message. */
+/** Details that a client gets about a refusal. If there is a `message`, it replaces the neutral message. */
 export interface ShownRefusal {
   /** UUID of the inspection that refused the file. */
   inspection?: string;

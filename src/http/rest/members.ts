@@ -217,7 +217,7 @@ async function* runAll(
 /**
  * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
- * @throws ServiceError `bad-request`, which names the wrong member. No command has run in that case
+ * @throws ServiceError `bad-request`, which names the faulty part of the body. No command has run in that case
  */
 export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!isObject(body)) throw malformed('The body must be an object with the member "commands".');
@@ -225,7 +225,8 @@ export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!Array.isArray(body.commands)) throw malformed('"commands" must be a list.');
   if (body.commands.length === 0) throw malformed('"commands" is empty.');
   const commands = body.commands.map(parseCommand);
-  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > maxTargets) throw malformed(`More than ${maxTargets} targets.`);
+  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > maxTargets)
+    throw malformed(`More than ${maxTargets} targets in one request.`);
   return commands;
 }
 

@@ -15,7 +15,8 @@ import { selectedPath } from '../request/request-target.ts';
  * Streams a folder, or some of its members, as a ZIP archive. It is not compressed, so its exact length is known before the first byte.
  * Symbolic links and unreadable members are omitted (docs/spec/files.md#archives).
  *
- * @param names the members, relative to the folder; without them, the whole folder is sent, with full virtual paths as names
+ * @param names the members, relative to the folder. Without them, the whole folder is sent, and names in the archive are full virtual paths
+ * (for visitors of a link, paths that begin with the name of the folder)
  */
 export async function sendZip(exchange: Exchange, names?: readonly string[]): Promise<Response> {
   const { path: folder, files } = exchange;

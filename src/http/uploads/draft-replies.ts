@@ -66,7 +66,7 @@ export function announceProgress(exchange: Exchange, upload: ResumableUpload): v
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-/** Builds the reply about a failed upload. It can be sent until the record of the upload is removed. */
+/** Builds the reply to requests for an upload that has failed. Clients get this reply until the record of the upload is removed. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });

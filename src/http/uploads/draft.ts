@@ -168,7 +168,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   checkType(exchange);
   checkRequestSize(exchange);
   if (offsetBytes === undefined || isComplete === undefined)
-    throw new ServiceError('bad-request', 'A PATCH of an upload must have Upload-Offset and Upload-Complete.');
+    throw new ServiceError('bad-request', 'A PATCH of an upload must have the headers Upload-Offset and Upload-Complete.');
   const digests = contentDigests(exchange);
   const upload = await requestedUpload(exchange);
   const refused = await refusal(exchange, upload, offsetBytes, isComplete);
@@ -208,7 +208,7 @@ async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes:
   const announced = [integerField(exchange, 'upload-length'), isComplete ? endBytes : undefined].filter((length) => length !== undefined);
   const lengthBytes = record.lengthBytes ?? announced[0];
   if (lengthBytes !== undefined && (endBytes ?? offsetBytes) > lengthBytes) {
-    await upload.end(new ServiceError('length-mismatch', 'The content is longer than the upload announced.'));
+    await upload.end(new ServiceError('length-mismatch', 'The content is longer than the announced length of the upload.'));
     return lengthProblem(true);
   }
   if (announced.some((length) => length !== lengthBytes)) return released(lengthProblem(false));

@@ -247,10 +247,10 @@ function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes
   if (offsetBytes !== record.offsetBytes)
     throw new ServiceError('exists', `The upload is at byte ${record.offsetBytes}, not ${offsetBytes}.`);
   if (saidBytes !== undefined && (lengthBytes === undefined ? saidBytes < offsetBytes : saidBytes !== lengthBytes))
-    throw new ServiceError('bad-request', 'The Upload-Length differs from that of the upload.');
+    throw new ServiceError('bad-request', 'The Upload-Length contradicts the announced length or the offset.');
   const endBytes = offsetBytes + (announcedLength(exchange) ?? 0);
   if (endBytes > (lengthBytes ?? saidBytes ?? Number.POSITIVE_INFINITY) || (outcome && hasBody(exchange)))
-    throw new ServiceError('too-large', 'The request has more content than the upload announced.');
+    throw new ServiceError('too-large', 'The content is longer than the announced length of the upload.');
 }
 
 function uploadOver({ code, message }: { code: string; message: string }): UploadOver {

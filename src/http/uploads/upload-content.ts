@@ -22,11 +22,11 @@ import { keptConditions, representationDigests } from './upload-request.ts';
 
 /** Describes how a request sends content. */
 interface ContentRequest {
-  /** Digests of only this request's content. If one of them differs, the whole content of the request is discarded. */
+  /** Announced digests of this request's content alone. If one of them differs, the whole content of the request is discarded. */
   digests: readonly ExpectedDigest[];
   /** A second receiver of the content, for example to compute a digest. */
   observer?: DigestVerifier | undefined;
-  /** Whether the upload ends if a request has more content than the upload announced; otherwise only the request fails. */
+  /** Whether the upload ends if its content becomes longer than its announced length. If not, only the request fails. */
   overrunEnds: boolean;
 }
 

@@ -50,7 +50,7 @@ function readDestination(exchange: Exchange): MemberUrl {
   const lines = exchange.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'destination');
   const text = header(exchange, 'destination')?.trim() ?? '';
   if (text === '') throw new ServiceError('bad-request', 'The header Destination is missing.');
-  if (lines.length > 1) throw new ServiceError('bad-request', 'There must be one header Destination.');
+  if (lines.length > 1) throw new ServiceError('bad-request', 'There must be only one header Destination.');
   return memberOfUrl(exchange, text);
 }
 

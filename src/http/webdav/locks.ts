@@ -128,7 +128,7 @@ function requestedTimeoutS(text: string | undefined): number {
 }
 
 /**
- * Reads a LOCK body. @throws ServiceError `bad-request` if it is no `lockinfo`, `unprocessable` unless it is for an exclusive write lock
+ * Reads a LOCK body. @throws ServiceError `bad-request` if it is no `lockinfo`, `unprocessable` for any lock but an exclusive write lock
  */
 function readOwner(info: XmlElement): LockOwner | undefined {
   if (info.namespace !== davNamespace || info.name !== 'lockinfo')

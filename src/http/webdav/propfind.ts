@@ -77,7 +77,7 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   if (root.namespace !== davNamespace || root.name !== 'propfind') throw malformed('The root element must be {DAV:}propfind.');
   const kinds = root.children.filter((child) => child.namespace === davNamespace && ['allprop', 'propname', 'prop'].includes(child.name));
   const [kind] = kinds;
-  if (!kind || kinds.length > 1) throw malformed('There must be one of allprop, propname and prop.');
+  if (!kind || kinds.length > 1) throw malformed('There must be exactly one of allprop, propname and prop.');
   if (kind.name === 'propname') return { kind: 'propname' };
   if (kind.name === 'prop') return { kind: 'prop', names: propertyNames(kind.children) };
   return { kind: 'allprop', include: propertyNames(davChild(root, 'include')?.children) };
@@ -107,7 +107,7 @@ export function propertyNames(elements: readonly XmlElement[] = []): PropertyNam
 }
 
 function malformed(reason: string): ServiceError {
-  return new ServiceError('bad-request', `The PROPFIND body is not understood: ${reason}`);
+  return new ServiceError('bad-request', `The XML body is not understood: ${reason}`);
 }
 
 /** Whether PROPFIND lists the resource itself, its members, or both. */

@@ -206,9 +206,7 @@ class Connection implements SftpConnection {
     this.#close();
   }
 
-  /**
-   * @returns undefined if nothing exists at the path
-   */
+  /** Requests the attributes of a path. @returns undefined if nothing exists at the path */
   async #attributes(path: string): Promise<{ sizeBytes?: number; mode?: number } | undefined> {
     try {
       const { type, fields } = await this.#ask(packetTypes.stat, (packet) => packet.text(path));
