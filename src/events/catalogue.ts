@@ -315,7 +315,7 @@ export const definitions = {
   grantRefused: grantEvent(40086, 'A token or link of "{username}" was refused although its secret was right: {reason}.', 'failure', [
     'details',
   ]),
-  expectationMet: expected(40091, 'The files of "{name}" that were due at {due} are there.', 'success'),
+  expectationMet: expected(40091, 'The files of "{name}" that were due at {due} have arrived.', 'success'),
   expectationLate: expected(40092, 'The files of "{name}" that were due at {due} came late.', 'failure'),
   expectationMissing: expected(40093, 'The files of "{name}" that were due at {due} are missing.', 'failure'),
   expectationMalformed: expected(40094, 'The files of "{name}" that were due at {due} are not as expected: {reason}', 'failure'),

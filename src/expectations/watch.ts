@@ -49,7 +49,7 @@ const shownMs = 31 * dayMs;
 /** The state that processes with the same expectations share. */
 export interface ExpectationStore {
   /**
-   * Records that the given expectations are watched, and that new ones are watched from now on. Removes all other expectations.
+   * Records that the given expectations are watched; those that were not recorded before, from now on. Removes the records of all others.
    *
    * @returns the time since which each expectation is watched (Unix time in milliseconds)
    * @throws ServiceError `unavailable`
@@ -201,7 +201,7 @@ export class ExpectationWatch {
   async excuse(uuid: string, due: string, reason: string, administrator?: string): Promise<ToldOccurrence> {
     if (reason.trim() === '' || reason.length > 1000) throw new ServiceError('bad-request', 'Give a reason of up to 1,000 characters.');
     const found = await this.#occurrenceAt(uuid, due);
-    if (found.state === 'met') throw new ServiceError('exists', `The files of "${uuid}" that were due at ${due} are there.`);
+    if (found.state === 'met') throw new ServiceError('exists', `The files of "${uuid}" that were due at ${due} have already arrived.`);
     return this.#tellDecision(uuid, stateIds.excused, { ...found, state: 'excused', reason }, administrator);
   }
 

@@ -190,12 +190,12 @@ export class AccountFiles {
     return () => transfers.leave(transfer);
   }
 
-  /** Whether the account has the rights for an operation on a path. For callers that can do without the operation. */
+  /** Whether the account has the rights for an operation on a path. For callers that skip the operation if the rights are missing. */
   may(path: VirtualPath, operation: Operation): boolean {
     return this.#paths.may(path, operation);
   }
 
-  /** Returns the files of the same account for one request, whose events also contain `data`. */
+  /** Returns the files of the same account for one request. The events of this request also contain `data`. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
@@ -280,8 +280,8 @@ export class AccountFiles {
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // The option `exclusive` also reveals whether a file exists. It is allowed, because clients such as WinSCP use it to avoid
-      // overwriting.
+      // The option `exclusive` reveals whether a file exists, too. This is tolerated, because clients such as WinSCP use the option so
+      // that they do not overwrite a file.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });

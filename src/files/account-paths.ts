@@ -289,6 +289,7 @@ export class AccountPaths {
     return this.context.component.type === 'ssh' && sshEventIds.has(id) ? sshEventIds.get(id) : id;
   }
 
+  /** Creates an event with the members that describe the path. Does not emit the event. */
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
     return { id: this.#eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
   }

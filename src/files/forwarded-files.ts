@@ -151,8 +151,8 @@ export class ForwardedFiles {
   }
 
   /**
-   * The account, with only the rights to read, list and create, and `right`. If its folders are known only from the event, the UUID of its
-   * authentication method is empty.
+   * The account of the event, with only these rights: to read, to list, to create, and `right`. If its folders are known only from the
+   * event, the UUID of its authentication method is empty.
    */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;

@@ -1,8 +1,8 @@
 import { NamedCounts } from '../lib/concurrency/slots.ts';
 
 /**
- * Limits the number of files and folders that SFTP clients may have open in a process. An account gets another handle only if it has fewer
- * handles than are still free. So no account can take all of them.
+ * Limits the number of files and folders that SFTP clients may have open in a process. An account that has n handles gets another one only
+ * if more than n are free. So no account can take all handles.
  */
 export class HandleShares {
   readonly #max: number;

@@ -43,7 +43,7 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 export interface FileEventLogOptions extends SegmentChainOptions {
   /** Whether to write summary files for fast searches. */
   hasSummaries?: boolean;
-  /** Options of the signed checkpoints, which prove that the journal was not changed. If undefined, none are written. */
+  /** Options of the signed checkpoints, which prove that the journal was not changed. If undefined, no checkpoints are written. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
 

@@ -98,7 +98,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** @param known position of the first line that `RecentBlocks` knows */
+/** Reads lines from the files, up to the first line that `RecentBlocks` knows. @param known position of that line */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;

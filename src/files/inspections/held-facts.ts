@@ -4,7 +4,7 @@ import { type PermissionOptions, Permissions } from '../../accounts/permissions.
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { HoldReason, Verdict } from './verdict.ts';
 
-/** The ways in which a held upload may end without a file. */
+/** The ways in which a held upload can end without becoming a file. */
 export type HeldEnd = 'discarded' | 'withdrawn' | 'expired' | 'superseded' | 'refused';
 
 /**

@@ -8,13 +8,15 @@ const onFailure = z.enum(['hold', 'refuse'], { error: 'must be hold or refuse' }
 const common = {
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
-  enabled: yesNo().default(true).describe('No group or account may refer to a disabled inspection.'),
+  enabled: yesNo().default(true).describe('Whether the inspection can be used. No group or account may refer to a disabled one.'),
   timeout: number(0.1, 3600).default(30).describe('Maximum time for one request in seconds, including the connection.'),
   answer_within: number(0, 3600)
     .default(20)
     .describe('Seconds that a client waits, including the time in the queue; then the upload is held, and the inspection continues.'),
   on_failure: onFailure.default('hold').describe('How a file is treated if the inspection fails: hold or refuse.'),
-  maximum_size: integer(1, largestSizeBytes).optional().describe('Bytes; larger files are not sent. Default: no limit.'),
+  maximum_size: integer(1, largestSizeBytes)
+    .optional()
+    .describe('Maximum size of a file in bytes; larger files are not sent. Default: no limit.'),
   on_larger: z
     .enum(['hold', 'refuse', 'accept'], { error: 'must be hold, refuse or accept' })
     .optional()

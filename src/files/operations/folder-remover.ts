@@ -159,7 +159,7 @@ async function hideFolder(roots: RealRoots, path: string, durability: Durability
   await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-/** @returns the reason why the member could not be removed; undefined if it is gone, or is a folder */
+/** @returns in `result`, the reason why the member could not be removed; undefined if it is gone, or is a folder */
 function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {

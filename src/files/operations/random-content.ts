@@ -208,7 +208,7 @@ export class RandomContent {
     this.#extents.forgetLast(maxParts / 2);
   }
 
-  /** Reads into `target`. @returns bytes read; at the end of the file, fewer than the length of `target` */
+  /** Reads into `target`. @returns the number of bytes read; at the end of the file, fewer than the length of `target` */
   async read(offset: number, target: Buffer): Promise<number> {
     const end = Math.min(this.sizeBytes, offset + target.length);
     if (offset >= end) return 0;

@@ -115,7 +115,7 @@ export class RandomUpload implements Transfer {
     return this.#queue.write(chunks, offset, bytes);
   }
 
-  /** Reads the current content. @returns bytes read; at the end of the file, fewer than the length of `target` */
+  /** Reads the current content. @returns the number of bytes read; at the end of the file, fewer than the length of `target` */
   read(offset: number, target: Buffer): Promise<number> {
     return this.#whileOpen(() => this.#content.read(offset, target));
   }

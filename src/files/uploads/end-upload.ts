@@ -110,7 +110,7 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
  * was moved, such an upload continues in the moved folder.
  *
  * @param realPath former path of the folder, links resolved
- * @param after whether the folder was removed, and a function that returns the current place of its content
+ * @param after `isGone`: whether the folder was removed; `contentIn`: returns the current real path of its content
  */
 export async function endUploadsBelow(
   { environment, context }: AccountPaths,

@@ -15,7 +15,7 @@ export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #counts = new NamedCounts();
 
-  /** @returns a function that reports the end of the upload; further calls do nothing */
+  /** Counts a running upload. @returns a function that reports the end of the upload; further calls of this function do nothing */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
     this.#counts.add(upload.accountUuid, 1);

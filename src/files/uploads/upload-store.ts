@@ -60,7 +60,7 @@ export interface UploadCompletion {
   readonly releasedBy?: string | undefined;
 }
 
-/** Recorded before an upload ends without a file. After that, the content is removed, events are emitted, and the outcome is recorded. */
+/** Recorded before an upload ends without becoming a file. Next, the content is removed, events are emitted, and the outcome is kept. */
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;

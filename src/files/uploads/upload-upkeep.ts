@@ -74,7 +74,7 @@ export class UploadUpkeep {
     }
     if (faults.length === 0) return;
     const [reason] = faults;
-    this.#dependencies.log.warn('unfinished uploads could not be completed or expired; this is tried again', {
+    this.#dependencies.log.warn('unfinished uploads could not be completed or ended; this is tried again', {
       faults: faults.length,
       reason,
     });
