@@ -25,7 +25,7 @@ interface OpenHandle {
   others: Buffer;
 }
 
-test('a node that slept with SFTP handles open: its late writes and closes never tear the file of another node', {
+test('late writes and closes of a node that slept with SFTP handles open never tear the file of another node', {
   timeout: 120_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -88,7 +88,7 @@ test('a node that slept with SFTP handles open: its late writes and closes never
   assert.deepEqual(ends.get('/lost'), ['n0 30042', 'n1 30068']);
 });
 
-/** Which node told which end of an upload, by path. */
+/** Returns the events of the ends of uploads with their nodes, by path. */
 async function endsOfUploads(nodes: readonly NodeProcess[], folder: string): Promise<Map<string, string[]>> {
   for (const { running } of nodes) running.child.kill('SIGTERM');
   await Promise.all(nodes.map(({ running }) => running.ended));

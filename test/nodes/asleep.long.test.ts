@@ -18,7 +18,7 @@ const sentBytes = 150_000;
 const wholeBytes = 300_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** Two nodes of one Redis: one that will sleep, and one that goes on. */
+/** Starts two nodes on one Redis: one that will sleep, and one that continues. */
 async function startTwo(t: TestContext) {
   if (!hasProgram(t, 'redis-server')) return undefined;
   const redis = await startRedis(t);
@@ -37,7 +37,7 @@ async function startTwo(t: TestContext) {
     stored: (name: string) => readFileSync(join(home, name)),
     hidden: () => readdirSync(home).filter((name) => name.startsWith('.svc-')),
     sizes: () => readdirSync(home).map((name) => statSync(join(home, name)).size),
-    /** Events of the ends of uploads that both nodes have told, by path. */
+    /** Returns the events of the ends of uploads of both nodes, by path. */
     async told(): Promise<Map<string, string[]>> {
       for (const { running } of nodes) running.child.kill('SIGTERM');
       await Promise.all(nodes.map(({ running }) => running.ended));
@@ -53,15 +53,15 @@ async function startTwo(t: TestContext) {
   };
 }
 
-/** Its connection to Redis may be another one after its sleep. */
+/** Waits until the node works. After a sleep it can need a new connection to Redis. */
 function awake({ client }: NodeProcess): Promise<void> {
   return untilWithinMinute('the sleeper answers', async () => (await client.get('/home/')).status === 200);
 }
 
-/** How the rest of an upload is sent. */
+/** A way to send the rest of an upload. */
 interface Way {
   begin(node: NodeProcess, name: string, first: Buffer): Promise<string>;
-  /** @param mine what this node brings, all of it announced by its digest where the way has one */
+  /** @param mine the content that this node gets, announced by its digest if the way has one */
   headers(offset: number, mine: Buffer): Record<string, string>;
   head: Record<string, string>;
   done: number;
@@ -95,10 +95,10 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** What becomes of the sleeping node's request while it sleeps, and of the one at the other node. */
+/** What happens to the request at the sleeping node, or at the other node, meanwhile. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
-test('a node that slept while another one went on with its uploads touches nothing of them when it wakes', {
+test('a node that slept while another one continued its uploads does not touch them when it wakes', {
   timeout: 120_000,
 }, async (t) => {
   const begun = await startTwo(t);
@@ -161,7 +161,7 @@ const places = [
   { what: 'before its event', stall: 'fsync home$', isNamed: true },
 ];
 
-test('a node that slept in the middle of an end: one end, told once', { timeout: 120_000 }, async (t) => {
+test('a node sleeps in the middle of the end of an upload: one end, reported once', { timeout: 120_000 }, async (t) => {
   const pairs = [];
   for (const place of places) {
     const nodes = await startTwo(t);

@@ -17,7 +17,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 import { tryLogins } from '../support/ssh.ts';
 import { trashOf } from '../support/trash.ts';
 
-test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (t) => {
+test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const inspector = await startInspector(t);
   const pair = await startPair(
@@ -31,7 +31,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
   const { here, there, home, folder, ssh } = pair;
   mkdirSync(join(home, 'd'));
 
-  await t.test('one name by If-None-Match: * and by EXCL of SFTP: one is made, with its content and one event', async () => {
+  await t.test('a name created by If-None-Match: * and by EXCL of SFTP: one succeeds, with its content and one event', async () => {
     const { sftp, client, ended: left } = await loginSftp(t, ssh('n1'));
     for (let round = 0; round < rounds; round++) {
       const contents = Array.from({ length: 6 }, (_, index) => `round ${round}, ${index} ${'x'.repeat(index * 1000)}`);
@@ -97,7 +97,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     await left;
   });
 
-  await t.test('the last piece of one upload of tus: one ends it, with one event', async () => {
+  await t.test('the last piece of a tus upload: one request ends it, with one event', async () => {
     const outcomes = new Set<string>();
     for (let round = 0; round < rounds; round++) {
       const created = await createTus(here, { filename: `tus${round}` });
@@ -105,7 +105,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
       const replies = await atBoth(pair, round % 2 === 0 ? 2 : 4, (node) => fillTus(node, url).catch(() => undefined));
       const told = replies.map((reply) => reply?.status ?? 0);
       assert.ok(told.filter((status) => status === 204).length <= 1, String(told));
-      // Each newer piece cuts an older one, whose client asks where to go on.
+      // Each newer piece cuts an older one, whose client asks for the offset.
       const { headers } = await there.send('HEAD', url, { headers: { 'tus-resumable': '1.0.0' } });
       if (headers['upload-offset'] === '0') assert.equal((await fillTus(there, url)).status, 204);
       else assert.equal(headers['upload-offset'], '3');
@@ -121,7 +121,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     );
   });
 
-  await t.test('a link for one download: one gets it', async () => {
+  await t.test('a link for one download: one client gets it', async () => {
     writeFileSync(join(home, 'once'), 'once');
     for (let round = 0; round < rounds; round++) {
       const link = await makeLink(here, { path: '/once', maximum_downloads: 1 });
@@ -131,7 +131,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     }
   });
 
-  await t.test('an upload that is held: released at one, discarded at the other, withdrawn by its account', async () => {
+  await t.test('a held upload: released at one node, discarded at the other, withdrawn by its account', async () => {
     for (let round = 0; round < 10; round++) {
       assert.equal((await here.put(`/home/d/h${round}`, 'odd')).status, 202);
       const { held } = (await there.send('GET', '/home/__svc__/held/')).json<{ held: HeldItem[] }>();
@@ -148,7 +148,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     assert.deepEqual(hidden(join(home, 'd')), []);
   });
 
-  await t.test('one item of the trash restored at both, one file deleted at both', async () => {
+  await t.test('an item of the trash restored at both nodes, a file deleted at both', async () => {
     for (let round = 0; round < 10; round++) {
       writeFileSync(join(home, `t${round}`), 't');
       assert.deepEqual(statuses(await atBoth(pair, 2, (node) => node.send('DELETE', `/home/t${round}`))), [204, 404]);
@@ -167,7 +167,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     }
   });
 
-  await t.test('a lock: taken once; at the other node no door changes the file', async () => {
+  await t.test('a lock: one request gets it, and no interface of the other node changes the file', async () => {
     for (let round = 0; round < rounds; round++) {
       writeFileSync(join(home, `l${round}`), 'locked');
       assert.deepEqual(statuses(await atBoth(pair, 4, (node) => lock(node, `/home/l${round}`))), [200, 423, 423, 423]);
@@ -193,7 +193,7 @@ test('changes of one thing at both nodes at once', { timeout: 170_000 }, async (
     assert.equal(readFileSync(join(home, 'l0'), 'utf8'), 'locked');
   });
 
-  await t.test('logins over SSH: of ten at once no more than two are in', async () => {
+  await t.test('logins over SSH: of ten concurrent ones at most two succeed', async () => {
     await until('the connections before have ended', async () => {
       const attempts = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>

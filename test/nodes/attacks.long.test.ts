@@ -24,14 +24,14 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
   const pair = await startPair(t, 5, {}, {});
   const { here, there, ssh } = pair;
 
-  await t.test('of one address, 80 at once with the right one among them: five are looked at, over SFTP no more', async () => {
+  await t.test('from one address, 80 concurrent ones including the right password: five are checked, and over SFTP no more', async () => {
     const { guesses, inTheMiddle } = await guessAtOnce([here, there], 80, '203.0.113.1', testUser);
     assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 75 });
     assert.equal(inTheMiddle?.status, 429);
     assert.equal((await pair.events(20021)).length, 5);
   });
 
-  await t.test('of one address in turn, one after the other, with a success of an own account in between', async () => {
+  await t.test('from one address, one after the other, with a success of another account in between', async () => {
     const got: number[] = [];
     for (let index = 0; index < 8; index++) {
       const node = index % 2 === 0 ? here : there;
@@ -41,7 +41,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
     assert.deepEqual(got, [401, 401, 401, 401, 401, 429, 429, 429]);
   });
 
-  await t.test('of one name from 60 addresses: ten in all', async () => {
+  await t.test('at one name from 60 addresses: ten in all', async () => {
     const spelled = ['carol', 'CAROL', 'Carol', 'cárol'];
     const replies = await atBoth(pair, 60, (node, index) =>
       node.get('/home/', from(`198.51.100.${index}`, `${spelled[index % 4]}:from anywhere ${index}`)),
@@ -49,7 +49,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
     assert.deepEqual(countStatuses(replies), { 401: 10, 429: 50 });
   });
 
-  await t.test('by HTTP at one node and by SFTP at the other', async () => {
+  await t.test('over HTTP at one node and over SFTP at the other', async () => {
     for (let index = 0; index < 3; index++)
       assert.equal((await here.get('/home/', { user: `bob:by HTTP ${index}`, headers: { accept: 'application/json' } })).status, 401);
     const attempts = Array.from({ length: 4 }, (_, index) => ({
@@ -63,7 +63,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
   });
 });
 
-test('what ends at one node is not used at the other', { timeout: 170_000 }, async (t) => {
+test('access that ends at one node cannot be used at the other', { timeout: 170_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const pair = await startPair(
     t,
@@ -80,11 +80,11 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
   const soon = async (what: string, begun: number) => {
     const ms = Math.round(performance.now() - begun);
     t.diagnostic(`${what} after ${ms} ms`);
-    // Documented is a second; the machine may be busy.
+    // The documented limit is a second, but the machine may be busy.
     assert.ok(ms < 8000, `${what} after ${ms} ms`);
   };
 
-  await t.test('a session: 20 times requests at the other node around its logout, none gets in after the answer', async () => {
+  await t.test('a session: 20 times, requests at the other node during its logout; none succeeds after the reply', async () => {
     for (let round = 0; round < rounds; round++) {
       const session = await here.login();
       let isOver = false;
@@ -106,7 +106,7 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
     }
   });
 
-  await t.test('a session ended twice at once, at both nodes, has one event', async () => {
+  await t.test('a session that is ended concurrently at both nodes has one event', async () => {
     const before = (await pair.events(40037)).length;
     const session = await here.login();
     await atBoth(pair, 4, (node) => node.send('POST', '/__svc__/logout', within(session, { body: '' })));
@@ -145,7 +145,7 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
     await soon('the download of a revoked link ended', begun);
   });
 
-  await t.test('one password changed at both nodes at once: one change is made, the other refused', async () => {
+  await t.test('a password changed concurrently at both nodes: one change succeeds, the other is refused', async () => {
     const change = (node: Client, session: string, current_password: string, new_password: string) =>
       node.send('POST', '/home/__svc__/password-update', {
         ...within(session, { headers: { 'content-type': 'application/json' } }),
@@ -157,7 +157,7 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
       const login = (node: Client) => node.login('bob', current, as);
       const sessions = [await login(here), await login(there)] as const;
       const next = [`chosen here, round ${round}`, `chosen there, round ${round}`] as const;
-      // The session that another change ends may be cut before its own is answered.
+      // The session that another change ends may be cut before the reply to its own change.
       const asked = [change(here, sessions[0], current, next[0]), change(there, sessions[1], current, next[1])];
       const answered = (await Promise.allSettled(asked)).map((reply) => (reply.status === 'fulfilled' ? reply.value.status : 0));
       const isGood = async (node: Client, password: string) =>
@@ -177,7 +177,7 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
     }
   });
 
-  await t.test('an account that is removed at one node: its session, its download and its SFTP connection at the other', async () => {
+  await t.test('an account that is removed at one node: its session, download and SFTP connection at the other', async () => {
     const session = await there.login();
     const { ended } = await loginSftp(t, ssh('n0'));
     const download = await stallDownload(here.port, '/home/large', { authorization: `session ${session}` });
@@ -195,7 +195,7 @@ test('what ends at one node is not used at the other', { timeout: 170_000 }, asy
   });
 });
 
-test('a quota that both nodes fill at once: each keeps to it, so together they exceed it by no more than it is', {
+test('a quota that both nodes fill concurrently: each respects it, so together they exceed it by at most its size', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -210,7 +210,7 @@ test('a quota that both nodes fill at once: each keeps to it, so together they e
   assert.ok(kept <= 2 * quota);
 });
 
-test('orders and values that somebody writes into Redis: no node ends, no file changes, none is let in by a guess', {
+test('forged requests and values in Redis: no node ends, no file changes, and no guess is admitted', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -228,7 +228,7 @@ test('orders and values that somebody writes into Redis: no node ends, no file c
       await redis.command(
         `RPUSH {svc}:node-questions:${uuid} ${JSON.stringify(JSON.stringify({ id: '0b5cad00-1111-4222-8333-000000000001', kind: order, path: '/a', replay: '../../x', from: uuid }))}`,
       );
-  // A login of nobody, and a session whose record is another account's.
+  // A forged login without an owner, and a session whose record belongs to another account.
   await redis.command('HSET {svc}:logins:web:forged identity {} account alice');
   for (const node of [here, there]) assert.equal((await node.get('/home/a', within('forged'))).status, 401);
   for (const node of [here, there])

@@ -16,7 +16,7 @@ function consoleOf({ service }: TestNode): ConsoleClient {
   return new ConsoleClient(service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
 }
 
-test('the console of each node shows all nodes by name and acts at all; while Redis is away it shows its own, and comes back', {
+test('the console of each node shows all nodes and acts on all; while Redis is absent it shows its own node, and then recovers', {
   timeout: 90_000,
 }, async (t) => {
   const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
@@ -34,7 +34,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   const contract = await consoles[0].contract();
   const names = ['n0', 'n1', 'n2'];
   for (const console of consoles) await until('it has Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
-  // Sessions of administrators are not in Redis, nor are bans looked up for them.
+  // Redis contains no sessions of administrators, and their requests do not look up bans there.
   const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
   const overview = async (index: number) => {
     const reply = await (consoles[index] as ConsoleClient).get('/api/overview', sessions[index]);
@@ -66,7 +66,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   await until('it is under way', async () => (await transfers()).join() === 'n1 /slow.bin');
   upload.destroy();
 
-  // Sessions, bans and unfinished uploads are those of all nodes.
+  // Sessions, bans and unfinished uploads of all nodes.
   const session = await here.login();
   const [listed] = (await consoles[2].get('/api/sessions', asViewer)).json<{ items: { id: string }[] }>().items;
   assert.deepEqual((await consoles[1].send('DELETE', `/api/sessions?id=${listed?.id}`, asOperator)).json(), { removed: 1 });
@@ -85,7 +85,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   assert.deepEqual((await consoles[1].send('DELETE', '/api/uploads?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual(await uploads(), []);
 
-  // A replay is made by the node that was asked; any other tells of it, and ends it.
+  // The node that was asked makes the replay; every node can show and end it.
   await there.put('/home/sent.txt', 'x');
   await receiver.received(1);
   const ask = async (index: number, path: string) => {
@@ -117,7 +117,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   );
   assert.equal((await ask(2, '/unknown')).status, 404);
 
-  // A reload reaches all; who refuses is named.
+  // A reload is applied by all nodes, and a node that refuses is named.
   const reload = async () => {
     const reply = await consoles[0].send('POST', '/api/configuration/reload', asOperator);
     contract.check('POST', '/api/configuration/reload', reply);
@@ -140,7 +140,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   assert.match(report.nodes[2]?.reason ?? '', /^The configuration has (an error|\d+ errors)/);
   assert.deepEqual(await Promise.all(nodes.map(async (node) => (await node.get('/home/')).headers['x-node'])), ['n0', 'n1', undefined]);
 
-  // Redis answers no more, and goes away.
+  // Redis stops answering, and then disappears.
   redis.pause();
   await until('it is told', async () => (await overview(0)).incomplete !== '');
   await redis.kill();
@@ -162,7 +162,7 @@ test('the console of each node shows all nodes by name and acts at all; while Re
   assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'who ends is gone at once');
 });
 
-test("any node's console lifts the suspension of a URL that another node delivers to, and breaks its lock", async (t) => {
+test('the console of any node lifts the suspension of a URL that another node uses, and breaks a lock', async (t) => {
   const first = await startReceiver(t, { script: [{ status: 500 }] });
   const second = await startReceiver(t);
   const config = {

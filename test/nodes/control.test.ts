@@ -9,7 +9,7 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('any node lists and removes the sessions of all; while Redis is away it says so', { timeout: 90_000 }, async (t) => {
+test('any node lists and removes the sessions of all; while Redis is absent it says so', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);

@@ -6,7 +6,7 @@ import { startReceiver, until } from '../support/receiver.ts';
 
 const handler = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
 
-test('a node that starts while Redis is away stays up, is not ready and says so; afterwards a new handler gets what happened since, not before', async (t) => {
+test('a node that starts without Redis stays up and says that it is not ready; later, a new handler gets only events since its start', async (t) => {
   const receiver = await startReceiver(t);
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const begun = await startNodesOnRedis(t, 1, { services });
@@ -40,7 +40,7 @@ test('a node that starts while Redis is away stays up, is not ready and says so;
   );
 });
 
-test('503 says that nothing was begun: a password change that Redis left in the middle is 500', { timeout: 110_000 }, async (t) => {
+test('503 means that nothing was begun: a password change that lost Redis in the middle is 500', { timeout: 110_000 }, async (t) => {
   const begun = await startNodesOnRedis(t, 1, {
     group: { allow_own_password_change: true },
     server: { security_policy: { ban_after_failures: 0 } },

@@ -9,7 +9,7 @@ const handler = (url: string, options: Record<string, unknown> = {}) => ({ type:
 const owner = (nodes: readonly TestNode[]) => nodes.filter(({ log }) => log.some((line) => line.includes('taken over')));
 const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
 
-test('nodes share deliveries: one delivers for a handler, in the order of the journal, whichever node made the event', async (t) => {
+test('nodes share deliveries: one delivers for a handler in the order of the journal, whichever node emitted the event', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 3, { event_handlers: { crm: handler(receiver.url) } });
   if (!begun) return;
@@ -23,7 +23,7 @@ test('nodes share deliveries: one delivers for a handler, in the order of the jo
   assert.equal(owner(nodes).length, 1);
 });
 
-test('a node that ends gives its handlers over at once, and nothing is lost or sent twice', async (t) => {
+test('a node that ends hands its handlers over at once, and nothing is lost or repeated', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
@@ -44,7 +44,7 @@ test('a node that ends gives its handlers over at once, and nothing is lost or s
   );
 });
 
-test('a second life goes on where the first stood; a handler that is new gets nothing of before', async (t) => {
+test('a restarted node continues at its positions, and a new handler gets no earlier events', async (t) => {
   const receiver = await startReceiver(t);
   const late = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 1, { event_handlers: { crm: handler(receiver.url) } });
@@ -65,7 +65,7 @@ test('a second life goes on where the first stood; a handler that is new gets no
   assert.deepEqual(paths(late), ['/3.txt']);
 });
 
-test('an upload waits for its back-end on its own node; no other node delivers that event again', async (t) => {
+test('an upload waits for its back-end at its own node, and no other node delivers that event again', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300, headers: { 'x-id': '7' } } });
   const begun = await startNodesOnRedis(t, 2, {
     service: { api_backend_uuid: 'backend', api_passthrough_headers: ['x-id'] },
@@ -81,14 +81,14 @@ test('an upload waits for its back-end on its own node; no other node delivers t
       [201, '7'],
     ],
   );
-  // Whoever delivers this one has passed the uploads in the journal.
+  // When this event is delivered, the events of the uploads have been passed.
   assert.equal((await nodes[0]?.send('DELETE', '/home/0.txt'))?.status, 204);
   await receiver.received(3);
   assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'once each');
   assert.equal(receiver.events()[2]?.id, '40012');
 });
 
-test('a handler that stopped after too many failures stays stopped on all nodes until a reload of the one that stopped it', async (t) => {
+test('a handler that stopped after too many failures stays stopped on all nodes until its node reloads', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
   const other = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url, { fail_after_errors: 2 }), other: handler(other.url) } };
@@ -100,7 +100,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await other.received(3);
   const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
   await until('it has stopped', () => nodes.some(stops));
-  // As long as the node that stopped it keeps the lease, no other node takes the handler over.
+  // While the node that stopped it keeps the lease, no other node takes over the handler.
   let leftMs = Number.POSITIVE_INFINITY;
   await until('the lease is renewed', async () => {
     const before = leftMs;
@@ -117,7 +117,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   assert.equal(paths(receiver).at(-1), '/2.txt');
 });
 
-test('while Redis is away the figures stay as they were, and say so', async (t) => {
+test('while Redis is absent the figures stay unchanged, and are marked as old', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
@@ -153,11 +153,11 @@ test('while Redis is away the figures stay as they were, and say so', async (t) 
   assert.ok((away.get('svc_events_not_forwarded') ?? 0) > 0);
   for (const name of ['svc_journal_stream_bytes', 'svc_handler_running{handler="crm"}', 'svc_sessions{service="web"}', lease])
     assert.equal(away.get(name), before.get(name), name);
-  // Those of Node.js itself, such as files being read, come and go.
+  // Metrics of Node.js itself, such as files being read, can disappear.
   for (const name of before.keys()) if (name.startsWith('svc_')) assert.ok(away.has(name), `${name} vanished`);
 });
 
-test('what is known of handlers stays while Redis is away, with its age, also where nobody had asked for figures before', async (t) => {
+test('while Redis is absent the known state of handlers is shown with its age, even if it was never requested before', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { isHeld: true } });
   const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
@@ -190,7 +190,7 @@ test('what is known of handlers stays while Redis is away, with its age, also wh
   receiver.release();
 });
 
-test('/ready says that Redis is away, and that it is back', async (t) => {
+test('/ready reports that Redis is absent, and that it is back', async (t) => {
   const begun = await startNodesOnRedis(t, 1, { services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } } });
   if (!begun) return;
   const { redis, nodes } = begun;

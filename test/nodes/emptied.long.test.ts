@@ -11,7 +11,7 @@ import { hasProgram } from '../support/requires.ts';
 const storeOn = (link: Awaited<ReturnType<typeof linkTo>>, node: string) =>
   new DeliveryLeases(link, `${node}.00000000`, { retentionDays: 1, clock: systemClock, log: silentLog });
 
-/** Asks for a lease until Redis can be asked. */
+/** Requests a lease until Redis answers. */
 async function asked(store: DeliveryLeases): Promise<Awaited<ReturnType<DeliveryLeases['acquire']>>> {
   let answer: Awaited<ReturnType<DeliveryLeases['acquire']>> | undefined;
   await until('it can be asked for', async () => {
@@ -56,7 +56,7 @@ test('after FLUSHALL one node at a time still delivers for a handler', { timeout
   );
 });
 
-test('an emptied Redis gives a lease to nobody but the node that had it', async (t) => {
+test('after Redis was emptied, a lease is only given to the node that had it', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const [first, second] = await Promise.all([linkTo(t, redis.url), linkTo(t, redis.url)]);
@@ -76,7 +76,7 @@ test('an emptied Redis gives a lease to nobody but the node that had it', async 
   assert.equal(await asked(owner), 'held', 'what was released is not repeated');
 });
 
-test('a node that could not be reached while Redis was emptied asks before its next request, and is refused', async (t) => {
+test('a node that was cut off while Redis was emptied asks before its next request, and is refused', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const proxy = await startProxy(t, redis.port);
@@ -87,7 +87,7 @@ test('a node that could not be reached while Redis was emptied asks before its n
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
   assert.ok(typeof next === 'object', 'nobody is there to repeat the former lease');
-  // The time in which a lease counts without asking is below the time that nodes wait after a loss (700 ms here, 2 s in a server).
+  // A lease is trusted without asking for less time than nodes wait after a loss (700 ms here, 2 s in a server).
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));

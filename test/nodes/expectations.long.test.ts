@@ -4,7 +4,9 @@ import { eventIds } from '../../src/events/event-ids.ts';
 import { untilWithinMinute } from '../support/node-process.ts';
 import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 
-test('of two nodes one tells what came, once, whichever took it; the other goes on when it ends', { timeout: 110_000 }, async (t) => {
+test('one of two nodes reports each arrival once, whichever received the file; the other one continues when it ends', {
+  timeout: 110_000,
+}, async (t) => {
   const daily = { every: '1d', opens: '2d', account: 'alice' };
   const config = { expectations: { first: { ...daily, path: '/first' }, second: { ...daily, path: '/second' } } };
   const begun = await startNodesOnRedis(t, 1, config);

@@ -9,7 +9,7 @@ import { startCluster, startSentinelGroup, untilReplicated } from '../support/re
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Redis servers of which one takes over when another dies. */
+/** Two Redis servers. One takes over when the other dies. */
 interface Pair {
   url: string;
   primary: TestRedis;
@@ -27,7 +27,7 @@ for (const [kind, begin] of [
   ['Sentinel', startSentinelGroup],
   ['a cluster', clusterPair],
 ] as const)
-  test(`two nodes on ${kind}: the primary is killed under uploads, nothing that was answered is lost, sessions hold`, {
+  test(`two nodes on ${kind}: the primary is killed during uploads, no answered change is lost, and sessions stay`, {
     timeout: 110_000,
   }, async (t) => {
     if (!hasProgram(t, 'redis-server')) return;

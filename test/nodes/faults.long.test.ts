@@ -7,11 +7,11 @@ import { startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Long runs by hand: SVC_FAULT_ROUNDS=20 SVC_TEST_TIMEOUT_MS=3600000 node scripts/test.mjs nodes/faults */
+/** For long runs: SVC_FAULT_ROUNDS=20 SVC_TEST_TIMEOUT_MS=3600000 node scripts/test.mjs nodes/faults */
 const rounds = Number(process.env.SVC_FAULT_ROUNDS ?? 1);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Uploads without a pause over all nodes, and notes what was answered with success. */
+/** Uploads continuously to all nodes, and records the successes. */
 function load(nodes: readonly NodeProcess[]) {
   const answered: string[] = [];
   const statuses = new Map<number, number>();
@@ -41,12 +41,12 @@ function load(nodes: readonly NodeProcess[]) {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** Longest time without a delivery, in milliseconds: what a takeover costs. */
+/** Returns the longest time in milliseconds without a delivery, which is the duration of a takeover. */
 function longestGapMs(requests: readonly Received[]): number {
   return Math.max(...requests.map(({ atMs }, index) => atMs - (requests[index - 1]?.atMs ?? atMs)));
 }
 
-test('no event of an answered upload is lost: nodes killed at any time, Redis killed, paused, emptied, cut off from one node', {
+test('no event of an answered upload is lost: nodes killed, Redis killed, paused, emptied, cut off from one node', {
   timeout: 110_000 + rounds * 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;

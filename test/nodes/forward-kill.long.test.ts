@@ -11,7 +11,7 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a node that is killed while Redis is away has not moved what it sent: the next owner sends and moves it, and tells nothing as gone', {
+test('a node that is killed while Redis is absent has not moved a sent file: the next owner sends and moves it', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -19,7 +19,7 @@ test('a node that is killed while Redis is away has not moved what it sent: the 
   const folder = temporaryFolder(t);
   const sent: string[] = [];
   let answer: () => void = () => {};
-  // Holds the first answer until Redis is away.
+  // Holds the first reply until Redis is absent.
   const target = createServer((request, response) => {
     request.resume().once('end', () => {
       sent.push(String(request.url));

@@ -12,7 +12,7 @@ import { startProxy, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('svc events forward hands a dead node’s events to Redis; living nodes deliver them, once', { timeout: 110_000 }, async (t) => {
+test('svc events forward passes events of a dead node to Redis, and living nodes deliver them once', { timeout: 110_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const cable = await startProxy(t, redis.port);
@@ -25,7 +25,7 @@ test('svc events forward hands a dead node’s events to Redis; living nodes del
   assert.equal((await dead.client.put('/home/before.txt', 'x', { headers })).status, 201);
   await untilWithinMinute('it is delivered', () => delivered(receiver.requests).includes('/before.txt'));
   const authorization = `session ${await dead.client.login()}`;
-  // Begun before the cut and ended behind it: the event of what is answered then is on this node alone.
+  // Begun before the cut and ended after it, so only this node has the event of the answered upload.
   const upload = request(`http://127.0.0.1:${dead.port}/home/alone.txt`, { method: 'PUT', headers: { authorization } });
   upload.write('begin');
   await until('the upload has begun', () => begunUploads() === 2);
@@ -61,7 +61,7 @@ test('svc events forward hands a dead node’s events to Redis; living nodes del
   assert.match(away.stderr, /away/);
 });
 
-test('svc events says that Redis lost its history, and names the files that have it', { timeout: 60_000 }, async (t) => {
+test('svc events reports that Redis lost its history, and names the files that have it', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
@@ -73,7 +73,7 @@ test('svc events says that Redis lost its history, and names the files that have
   const whole = await svc();
   assert.equal(whole.stderr, '');
   assert.match(whole.stdout, /before\.txt/);
-  // Delivered long enough ago that a loss of Redis does not bring it back.
+  // Delivered long enough ago that a loss of Redis does not repeat it.
   await new Promise((resolve) => setTimeout(resolve, 4500));
   await redis.command('FLUSHALL');
   await untilWithinMinute('it is noticed', async () => !(await redis.command('HLEN {svc}:journal-lost')).startsWith(':0'));

@@ -12,7 +12,7 @@ import { ShiftedClock } from '../support/shifted-clock.ts';
 
 const heldAt = async (node: Client) => (await node.send('GET', '/home/__svc__/held/')).json<{ held: HeldItem[] }>().held;
 
-test('what one node holds another one shows, releases, discards and withdraws; of two that decide at once one does', async (t) => {
+test('a held upload of one node is shown, released, discarded and withdrawn at another; of two concurrent decisions one succeeds', async (t) => {
   const inspector = await startInspector(t);
   const inspections = { check: { type: 'http', url: inspector.url, test_at_start: false } };
   const begun = await startNodesOnRedis(t, 2, { inspections, group: { inspections: [['check']] } });
@@ -37,7 +37,7 @@ test('what one node holds another one shows, releases, discards and withdraws; o
   assert.deepEqual(hidden(home), []);
 });
 
-test('another node asks again what one that is gone was asking; if that wakes, it gives nothing a name and ends nothing', async (t) => {
+test('another node repeats the inspection of a node that died; if that one wakes, it names no file and ends nothing', async (t) => {
   const inspector = await startInspector(t);
   const inspections = { check: { type: 'http', url: inspector.url, test_at_start: false, answer_within: 0.05, timeout: 100 } };
   const config = { inspections, group: { inspections: [['check']] } };
@@ -53,13 +53,13 @@ test('another node asks again what one that is gone was asking; if that wakes, i
   await until('the questions', () => inspector.requests.length === 2);
   inspector.decide = ({ body }) => ({ status: String(body).includes('accepted') ? 204 : 422 });
   const clock = new ShiftedClock();
-  // The lease of the first node is over for this one.
+  // For this node, the lease of the first one has expired.
   clock.shift(130_000);
   const other = await startNode(t, folder, 'other', redis.url, config, clock);
   await until('their ends', async () => (await heldAt(other)).length === 0);
   assert.deepEqual(visible(home), ['a']);
   assert.equal(inspector.requests.length, 4);
-  // What the first one hears now would be the other way round.
+  // The first node now gets the opposite verdict.
   inspector.answerWaiting(204);
   await until('what it makes of it', async () => (await heldAt(nodes[0] as Client)).length === 0);
   await nodes[0]?.stop();

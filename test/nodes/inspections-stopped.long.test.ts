@@ -20,11 +20,11 @@ interface Stopped {
   other: Client;
   /** Port of the slow node for SFTP. */
   sftpPort: number;
-  /** Resolves when the slow node is about to rename something, the paths of which match. */
+  /** Resolves when the slow node is about to rename an item with a matching path. */
   stopsAt(renamed: RegExp): Promise<void>;
 }
 
-/** Two nodes. What is below `in`, and in a folder `b` of `deep`, is inspected. */
+/** Starts two nodes. Files below `in`, and in a folder `b` of `deep`, are inspected. */
 async function startStopped(t: TestContext): Promise<Stopped | undefined> {
   if (!hasProgram(t, 'strace')) return undefined;
   const inspector = await startInspector(t);
@@ -57,11 +57,11 @@ async function startStopped(t: TestContext): Promise<Stopped | undefined> {
   return { home, slow, other: nodes[0] as Client, sftpPort, stopsAt };
 }
 
-// 500: a node that was stopped counts Redis as lost.
+// 500: a node that was stopped may treat Redis as lost.
 const move = (client: Client, from: string, to: string) =>
   client.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` }, mayFail: true });
 
-/** A login asks Redis, which a node that was stopped may count as lost for a moment. */
+/** A login needs Redis, which a node that was stopped may briefly treat as lost. */
 async function loginOnceAwake(t: TestContext, port: number) {
   let login: Awaited<ReturnType<typeof loginSftp>> | undefined;
   await until('the login is accepted', async () => {
@@ -97,7 +97,7 @@ test('a node that stops between its last check and the rename makes nothing visi
   if (!stopped) return;
   const { home, slow, other, sftpPort, stopsAt } = stopped;
 
-  /** Each begins at the slow node; the other node acts while that is stopped. */
+  /** Each case begins at the slow node; the other node acts while that one is stopped. */
   const cases: Record<string, { begin: () => Promise<unknown>; at: RegExp; act: () => Promise<unknown> }> = {
     'an upload': {
       begin: () => slow.put('/home/to1/x', 'bad', { mayFail: true }),
@@ -181,13 +181,13 @@ test('a node that stops between its last check and the rename makes nothing visi
     await begun;
     assert.deepEqual(badShown(), [], name);
   }
-  // The trash knows where that really was.
+  // The trash records the real place.
   const kept = (await trashOf(other)).filter((item) => item.path.endsWith('first10'));
   for (const [index, { id }] of kept.entries()) await restore(other, id, `/in/back${index}`);
   assert.deepEqual(kept.map(({ path }) => path).sort(), ['/free10/first10', '/free10/first10']);
   assert.deepEqual(badShown(), []);
 
-  // What could not be moved is where it was.
+  // A file that could not be moved is at its old place.
   const left = files(home).filter((path) => readFileSync(path, 'utf8') === 'bad');
   const places = left.map((path) => path.slice(home.length + 1)).sort();
   assert.deepEqual(

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-test('a node that was killed and starts again has its handlers back at once, beside others', { timeout: 110_000 }, async (t) => {
+test('a node that was killed and starts again gets its handlers back at once, beside other nodes', { timeout: 110_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
@@ -30,7 +30,7 @@ test('a node that was killed and starts again has its handlers back at once, bes
   assert.equal(isOwner(other), false);
 });
 
-test('handlers are spread over the nodes, follow one that ends at once, and come back to one that starts', {
+test('handlers are spread over the nodes, move at once from a node that ends, and move to one that starts', {
   timeout: 110_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -79,7 +79,7 @@ test('handlers are spread over the nodes, follow one that ends at once, and come
   }
 });
 
-/** Longest time without a delivery, in milliseconds. */
+/** Returns the longest time in milliseconds without a delivery. */
 function longestGapMs(requests: readonly Received[]): number {
   return Math.max(...requests.map(({ atMs }, index) => atMs - (requests[index - 1]?.atMs ?? atMs)));
 }

@@ -9,7 +9,7 @@ import { makeLink, page, visit } from '../support/links.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 
-test('nodes share links: made by one, used and revoked at the other, downloads counted together; a receipt of any node', {
+test('nodes share links: made at one, used and revoked at the other, downloads counted together; any node gives receipts', {
   timeout: 90_000,
 }, async (t) => {
   const started = await startNodesOnRedis(t, 2, {});

@@ -14,7 +14,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testFiles } from '../support/sftp-session.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** What the journals of nodes say of the ends of uploads: path and ID, of each event. */
+/** Returns the path and ID of each event of an end of an upload in the journals of nodes. */
 async function ends(folder: string, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const name of names)
@@ -29,7 +29,7 @@ const append = (offset: number, isLast: boolean) => ({
   'content-type': 'application/partial-upload',
 });
 
-test('unfinished uploads that an emptied Redis lost are ended, each told once; finished ones are not told again', {
+test('unfinished uploads that an emptied Redis lost are ended, each with one event; finished ones have no second event', {
   timeout: 120_000,
 }, async (t) => {
   const begun = await startNodesOnRedis(t, 3, {});
@@ -74,7 +74,7 @@ test('unfinished uploads that an emptied Redis lost are ended, each told once; f
   assert.deepEqual(readdirSync(join(folder, 'home')), ['finished']);
 });
 
-test('an upload whose record is lost while it begins was not begun: its client may ask again', async (t) => {
+test('an upload whose record is lost during its creation does not exist: its client may ask again', async (t) => {
   const { files, environment, home } = testFiles(t);
   const { uploads } = environment;
   const add = uploads.add.bind(uploads);
@@ -93,7 +93,7 @@ test('an upload whose record is lost while it begins was not begun: its client m
   (await begin()).release();
 });
 
-test('an upload that Redis lost between its name and its event is told of as the file that it is', { timeout: 120_000 }, async (t) => {
+test('if Redis lost an upload between its rename and its event, the event of the file is emitted', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const folder = temporaryFolder(t);

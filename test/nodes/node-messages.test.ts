@@ -34,7 +34,7 @@ const report = (name: string): NodeReport => ({
 
 const job = '0b5cad00-1111-4222-8333-000000000001';
 
-test('what nodes tell each other: who is silent is gone and then forgotten, what is no message is left out and told', async (t) => {
+test('messages between nodes: a silent node is shown as gone and later removed; invalid messages are ignored and logged', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
@@ -73,7 +73,7 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
     huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(maxReportBytes) }),
     phase: JSON.stringify({ ...report('x'), phase: 'rebooting' }),
     count: JSON.stringify({ ...report('x'), memory_bytes: -1 }),
-    // The page makes a link of it, which cannot be made of half a character.
+    // The page makes a link of it, which is impossible with half of a surrogate pair.
     link: JSON.stringify({ ...report('x'), errors: [{ time: '', id: '40000', uuid: '\ud800', message: '' }] }),
   };
   for (const [node, text] of Object.entries(bad)) await put(node, text);
@@ -103,7 +103,7 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
   assert.equal(await link.call(['HEXISTS', reports, 'a']), 0);
 });
 
-test('what nodes ask each other: each answers for itself, in time or not at all; what is no message is left out and told', async (t) => {
+test('questions between nodes: each answers for itself, in time or not at all; invalid answers are ignored and logged', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
@@ -170,7 +170,7 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
   assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads nothing is not sent more and more');
 });
 
-test('who tells of a node while it is being told of tells once more, of what is true by then', async () => {
+test('a node that changes during its report sends another one with the new state', async () => {
   const told: string[] = [];
   const waiting: (() => void)[] = [];
   const board = {
@@ -195,7 +195,7 @@ test('who tells of a node while it is being told of tells once more, of what is 
   assert.deepEqual(told, ['before', 'after']);
 });
 
-test('nodes are told apart by what differs; figures of all go on over nodes that come, go and begin anew', () => {
+test('similar names of nodes are made distinct; total counters do not fall when nodes come, go and restart', () => {
   const node = (uuid: string, name: string, host: string) => ({ uuid, name, host });
   const names = nodeNames([
     node('11111111-a', 'one', 'x'),

@@ -14,8 +14,8 @@ import { temporaryFolder } from '../support/temp.ts';
 import { trashOf } from '../support/trash.ts';
 
 /**
- * Data folders as svc 0.1.0 left them when it was killed: of an early build, and (`last`) of the one before 1.0.0. `stream.json` and
- * `groups.json` are what Redis had of the node.
+ * Data folders as killed processes of svc 0.1.0 left them: of an early build, and (`last`) of the last one before 1.0.0. `stream.json` and
+ * `groups.json` are the data of the node in Redis.
  */
 const fixtures = join(process.env.SVC_ROOT ?? '.', 'test/fixtures/0.1.0');
 
@@ -33,7 +33,7 @@ const accountsOf = (name: string) => (JSON.parse(readFileSync(join(fixtures, `${
 const oldPassword = 'correct-horse';
 const changedPassword = 'correct-horse-2';
 
-test('a data folder of 0.1.0: journal, positions and a changed password go on', async (t) => {
+test('a data folder of 0.1.0 can be used: journal, positions and a changed password', async (t) => {
   const dataFolder = copyOf(t, 'single');
   for (const secret of [oldPassword, changedPassword]) learnSecret(secret, 'a data folder of 0.1.0');
   const receivers = { done: await startReceiver(t), waiting: await startReceiver(t) };
@@ -54,10 +54,10 @@ test('a data folder of 0.1.0: journal, positions and a changed password go on', 
   assert.equal(readFileSync(join(dataFolder, 'form'), 'utf8'), '2\n');
 });
 
-test('a data folder of the last 0.1.0: events, deliveries, an upload, the trash and the proof of the journal go on', async (t) => {
+test('a data folder of the last 0.1.0 can be used: events, deliveries, an upload, the trash and the evidence of the journal', async (t) => {
   learnSecret(oldPassword, 'a data folder of 0.1.0');
   const folder = copyOf(t, 'last');
-  // Records name folders by their paths, and end after their time: here neither has changed.
+  // Records contain paths of folders, and expire. So the test replaces paths and times by current ones.
   for (const entry of readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && !path.includes('/journal')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll('/tmp/svc-0.1.0', folder));
@@ -98,7 +98,7 @@ test('a data folder of the last 0.1.0: events, deliveries, an upload, the trash 
   assert.equal(verified.code, 0, verified.stdout + verified.stderr);
 });
 
-test('a node of 0.1.0 goes on with a newer svc: each event comes into the stream once, handlers go on where they stood', async (t) => {
+test('a node of 0.1.0 is updated: each event gets into the stream once, and handlers continue at their positions', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   learnSecret(oldPassword, 'a data folder of 0.1.0');
@@ -128,7 +128,7 @@ test('a node of 0.1.0 goes on with a newer svc: each event comes into the stream
   assert.equal(new Set(uuids).size, uuids.length, 'nothing twice');
 });
 
-test('a data folder that a newer svc wrote is refused, with the reason and nothing changed', async (t) => {
+test('a data folder of a newer svc is refused with the reason, and nothing is changed', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'svc-data'));
   writeFileSync(join(folder, 'svc-data', 'form'), '99\n');
@@ -140,7 +140,7 @@ test('a data folder that a newer svc wrote is refused, with the reason and nothi
   assert.equal(readFileSync(join(folder, 'svc-data', 'form'), 'utf8'), '99\n');
 });
 
-test('a Redis that newer nodes use: an older one stops using it at once, and says why', async (t) => {
+test('an older node stops using a Redis that newer nodes use at once, and says why', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);

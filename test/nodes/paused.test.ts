@@ -8,7 +8,7 @@ const consoleOf = (node: TestNode | undefined) =>
   new ConsoleClient(node?.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
 type Shown = { uuid: string; state: string; reason: string };
 
-test('a handler that is paused at one node rests on all, is resumed at another, and one that stopped is started from any', async (t) => {
+test('a handler that is paused at one node is paused at all, and can be resumed at another; a stopped one can be started at any', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, { status: 500 }, { status: 500 }] });
   const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, console: await consoleService() },
@@ -35,7 +35,7 @@ test('a handler that is paused at one node rests on all, is resumed at another, 
   await act(0, 'start');
   await nodes[1]?.put('/home/4.txt', 'x');
   await receiver.received(4);
-  // The node that delivers knows first that it stopped again; it is started there in that very moment.
+  // The delivering node knows first that the handler stopped again; the test starts it there at that moment.
   const stopped = (index: number) => until('it stops again', async () => (await state(index)).reason === '1 deliveries failed in a row');
   const owner = await Promise.race([0, 1].map((index) => stopped(index).then(() => index)));
   await act(owner, 'start');

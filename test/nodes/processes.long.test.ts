@@ -8,7 +8,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a node that is killed in the middle is followed by another within the lease, in order', { timeout: 60_000 }, async (t) => {
+test('when a node is killed during deliveries, another one takes over within the lease, in order', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
@@ -34,7 +34,7 @@ test('a node that is killed in the middle is followed by another within the leas
   );
 });
 
-test('guesses at once at two nodes have the slots of one address together', { timeout: 60_000 }, async (t) => {
+test('concurrent guesses at two nodes share the slots of one address', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-test('sessions and bans hold on all nodes; while Redis is away both are answered with 503 and Retry-After', {
+test('sessions and bans are shared by all nodes; while Redis is absent, requests get 503 with Retry-After', {
   timeout: 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -51,7 +51,7 @@ test('sessions and bans hold on all nodes; while Redis is away both are answered
     assert.equal((await client.get('/home/', withSession)).status, 401, 'no session lives after its logout');
 });
 
-test('svc events and svc webhook-replay work on the journal in Redis as on files', { timeout: 60_000 }, async (t) => {
+test('svc events and svc webhook-replay work with the journal in Redis as with files', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }, { status: 500 }, { status: 500 }] });

@@ -13,7 +13,7 @@ import { type Ending, temporaryFolder } from '../support/temp.ts';
 
 const examples = join(process.env.SVC_ROOT ?? '.', 'examples/operations/nodes');
 
-/** The example with the addresses of a test in place of its own. */
+/** Returns the example with the addresses of a test. */
 function exampleFor(name: string, nodes: readonly NodeProcess[]): string {
   let text = readFileSync(join(examples, name), 'utf8');
   for (const [index, { port, monitorPort }] of nodes.entries())
@@ -24,7 +24,7 @@ function exampleFor(name: string, nodes: readonly NodeProcess[]): string {
   return text;
 }
 
-/** Starts the example's nginx in front of nodes, without TLS. @returns its URL */
+/** Starts the nginx of the example in front of nodes, without TLS. @returns its URL */
 async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
@@ -41,12 +41,12 @@ async function startNodesNginx(t: Ending, nodes: readonly NodeProcess[]): Promis
   return reached(`http://127.0.0.1:${port}`);
 }
 
-/** Starts the example's HAProxy in front of nodes. @returns its URL */
+/** Starts the HAProxy of the example in front of nodes. @returns its URL */
 async function startNodesHaproxy(t: Ending, nodes: readonly NodeProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
   const port = await freePort();
   const file = join(folder, 'haproxy.cfg');
-  // So many connections as the example takes need more descriptors than a test may have.
+  // The number of connections in the example needs more descriptors than a test may have.
   const text = exampleFor('haproxy.cfg', nodes).replace('maxconn 20000', 'maxconn 500');
   writeFileSync(file, text.replace('bind :8080', `bind 127.0.0.1:${port}`).replace(' port 9100', ''));
   run(t, 'haproxy', ['-f', file]);
@@ -72,7 +72,7 @@ async function reached(url: string): Promise<string> {
 
 const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, delayMs));
 
-/** The events that the nodes of a folder journalled, by what they are about. */
+/** Counts the events in the journals of a folder's nodes by their subject. */
 function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) => string): Map<string, number> {
   const counts = new Map<string, number>();
   for (const node of ['n0', 'n1', 'n2']) {
@@ -87,7 +87,7 @@ function eventCounts(folder: string, id: string, aboutOf: (event: ServiceEvent) 
   return counts;
 }
 
-/** Sends what may be repeated, and what must not, without a pause. */
+/** Continuously sends requests that may be repeated, and others that must not. */
 function load(client: Client, headers: Record<string, string>) {
   const uploads = new Map<string, number>();
   const triggers = new Map<string, number>();
@@ -101,7 +101,7 @@ function load(client: Client, headers: Record<string, string>) {
     }
   };
   const running = Promise.all([
-    // A download under way ends with its node: what the client has cannot be sent again.
+    // A running download ends with its node, because its beginning was already sent.
     lane(async () => {
       const reply = await client.get('/home/', { user: null, headers }).catch(() => undefined);
       if (reply) reads.push(reply.status);
@@ -130,7 +130,7 @@ for (const [program, start] of [
   ['nginx', startNodesNginx],
   ['haproxy', startNodesHaproxy],
 ] as const)
-  test(`behind ${program} no request fails while a node is cut off from Redis, and nothing runs twice while nodes die`, {
+  test(`behind ${program} no request fails while a node is cut off from Redis, and nothing is repeated while nodes die`, {
     timeout: 110_000,
   }, async (t) => {
     if (!hasProgram(t, 'redis-server') || !hasProgram(t, program)) return;
@@ -173,7 +173,7 @@ for (const [program, start] of [
     const uploaded = eventCounts(folder, '40017', ({ data }) => String(data.path));
     const triggered = eventCounts(folder, '40043', ({ data }) => String(data.path));
     const statuses = [cutOff, dying].flatMap(({ triggers }) => [...triggers]);
-    // Each part of the load began anew with its names.
+    // Each part of the load used the same names again.
     const expected = new Map<string, number>();
     for (const [path, status] of statuses) if (status === 200) expected.set(path, (expected.get(path) ?? 0) + 1);
     for (const [path, count] of expected) assert.ok((triggered.get(path) ?? 0) >= count, `${path} was answered, but has no event`);

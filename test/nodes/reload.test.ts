@@ -9,7 +9,7 @@ import { learnSecret, testBasic, testPassword } from '../support/secrets.ts';
 import { type TestConfig, testConfig } from '../support/server.ts';
 import { stallDownload } from '../support/stalled-transfers.ts';
 
-/** More than sockets hold. */
+/** More than sockets buffer. */
 const largeBytes = 64 * 1024 * 1024;
 
 type Session = { authorization: string };
@@ -29,7 +29,7 @@ function makeLarge({ folder }: Nodes): void {
   truncateSync(join(folder, 'home', 'large'), largeBytes);
 }
 
-test('nodes that reload one after the other: who is out at one has no session at any, and what another begins is none there', async (t) => {
+test('nodes reload one after the other: an account that is out at one has no session at any, and cannot use new ones there', async (t) => {
   const accounts = { bob: { password: await cheapHash(testPassword) } };
   const started = await startNodesOnRedis(t, 2, { accounts });
   if (!started) return;
@@ -55,7 +55,7 @@ test('nodes that reload one after the other: who is out at one has no session at
   await assert.rejects(first.login());
 });
 
-test('a password changed at one node: its own session and what runs in it go on at all of them, all others end', async (t) => {
+test('a password changed at one node: its own session and transfers continue at all nodes, all others end', async (t) => {
   const config = {
     group: { allow_own_password_change: true },
     authentications: { local: { type: 'application', accounts_file_path: 'shared-accounts.yaml' } },
@@ -85,7 +85,7 @@ test('a password changed at one node: its own session and what runs in it go on 
   for (const node of [first, second]) assert.equal(await statusAt(node, own), 200);
 });
 
-test('a reload while Redis is away: who is out is cut at once, and his session is none when Redis is back', async (t) => {
+test('a reload without Redis: removed accounts are cut at once, and their sessions are invalid when Redis is back', async (t) => {
   const started = await startNodesOnRedis(t, 1, {});
   if (!started) return;
   makeLarge(started);

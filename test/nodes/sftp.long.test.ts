@@ -75,7 +75,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   );
 });
 
-test('SFTP on two nodes: a session is listed and ended by the other one, a ban holds on both; Redis may go and come back', async (t) => {
+test('SFTP on two nodes: a session is listed and ended by the other one, a ban applies to both; Redis can go and return', async (t) => {
   const nodes = await sftpNodes(t);
   if (!nodes) return;
   const { here, there, redis, home, dataOf } = nodes;

@@ -15,7 +15,9 @@ function portOf({ service }: TestNode): number {
   return Number(new URL(service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '').port);
 }
 
-test('nodes share sessions, limits of accounts and locks over SSH; without Redis nobody new logs in', { timeout: 90_000 }, async (t) => {
+test('nodes share sessions, limits of accounts and locks over SSH; without Redis there are no new logins', {
+  timeout: 90_000,
+}, async (t) => {
   const hostKey = makeKey(temporaryFolder(t), 'host_key');
   const services = {
     web: { type: 'http', port: 0, webdav_compatibility: true },

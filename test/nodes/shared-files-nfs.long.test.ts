@@ -8,7 +8,7 @@ import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** What a Linux kernel of its own runs first: an NFS server, two clients of it, and a test file, whose end it writes into a file. */
+/** The first program of a separate Linux kernel: an NFS server, two clients of it, and a test file, whose result goes into a file. */
 const script = (folder: string, options: string, testFile: string) => `#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 cd /
@@ -34,8 +34,8 @@ halt -f
 `;
 
 /**
- * Runs a test file on NFS: in User Mode Linux, a Linux kernel as a process, as most machines and containers let nobody mount NFS. In it the
- * environment has SVC_SHARED_FOLDERS, two mounts of one export by two clients.
+ * Runs a test file on NFS, in User Mode Linux: a Linux kernel as a process, because most machines and containers forbid NFS mounts. The
+ * environment there has SVC_SHARED_FOLDERS: two mounts of one export by two clients.
  *
  * @param options of the mounts
  */
@@ -54,7 +54,7 @@ async function runOnNfs(t: TestContext, testFile: string, options: string): Prom
   }
 }
 
-/** The options of the mounts that docs/operate/nodes.md asks for. */
+/** The mount options that docs/operate/nodes.md requires. */
 const mountOptions = process.env.SVC_NFS_OPTIONS ?? 'actimeo=0,lookupcache=positive';
 
 const [here, there] = (process.env.SVC_SHARED_FOLDERS ?? '').split(':');
@@ -65,10 +65,10 @@ if (here && there) {
     return { here: join(folder, 'files'), there: join(there, basename(folder), 'files') };
   });
 } else {
-  test('nodes that share files over NFS, by two clients of it', { timeout: 120_000 }, async (t) => {
+  test('nodes share files over NFS with two clients', { timeout: 120_000 }, async (t) => {
     if (!hasProgram(t, 'linux.uml') || !hasProgram(t, 'rpc.nfsd') || !hasProgram(t, 'modprobe')) return;
     const { code, output } = await runOnNfs(t, fileURLToPath(import.meta.url), mountOptions);
-    // A kernel of Linux 6.1 as a process knows no processor whose registers take more room (AVX-512, AMX): no program starts in it there.
+    // In Linux 6.1 as a process, no program starts on processors with larger registers (AVX-512, AMX).
     if (output.includes('ptrace set fp regs failed')) {
       console.log(`skipped: ${t.name}: User Mode Linux does not run on this processor`);
       t.skip('User Mode Linux does not run on this processor');

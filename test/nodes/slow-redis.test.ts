@@ -6,7 +6,7 @@ import { EventReader } from '../support/event-reader.ts';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 
-test('while Redis does not answer a console says so in time, and shows what its node knows by itself', { timeout: 60_000 }, async (t) => {
+test('while Redis does not answer, a console says so in time, and shows the data of its own node', { timeout: 60_000 }, async (t) => {
   const begun = await startNodesOnRedis(t, 2, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
   if (!begun) return;
   const { redis, nodes } = begun;
@@ -18,7 +18,7 @@ test('while Redis does not answer a console says so in time, and shows what its 
   const other = await console.session();
   await redis.command('CLIENT PAUSE 6000 ALL');
   const paused = performance.now();
-  // The tail asks Redis where the journal ends; its session ends meanwhile.
+  // The tail asks Redis for the end of the journal; its session ends meanwhile.
   const tail = EventReader.open(`${url}/api/events/live`, other);
   for (const path of ['/api/me', '/api/logout'])
     assert.ok((await console.send(path === '/api/me' ? 'GET' : 'POST', path, { headers: other })).status < 300);
@@ -27,7 +27,7 @@ test('while Redis does not answer a console says so in time, and shows what its 
   const ofAll = ['sessions', 'bans', 'locks', 'uploads', 'events', 'deliveries'];
   const [own, shared] = await Promise.all([ofNode, ofAll].map((names) => Promise.all(names.map((name) => status(`/api/${name}`)))));
   const { services, incomplete } = await overview();
-  // A request waits for Redis for two seconds, and nobody waits again until it has answered.
+  // A request waits two seconds for Redis; after that none waits until Redis has answered.
   assert.ok(performance.now() - paused < 5000, 'Redis still sleeps');
   assert.deepEqual(own, [200, 200, 200, 200]);
   assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);

@@ -21,7 +21,7 @@ const { hostileMessages } = createRequire(import.meta.url)(
 /** A message between supervisor and node. */
 type Message = ['ask', id: number, name: string, value: unknown] | ['done' | 'failed', id: number, value: unknown];
 
-/** A process that is none, and replies to what it is called. @param starts whether it says that it has started; else it ends at once */
+/** A fake process that answers calls. @param starts whether it reports a start; otherwise it ends at once */
 class FakeProcess extends EventEmitter {
   readonly pid = 1;
   connected = true;
@@ -45,7 +45,7 @@ class FakeProcess extends EventEmitter {
     return true;
   }
 
-  /** Tells the supervisor something. */
+  /** Sends a message to the supervisor. */
   tell(message: unknown): void {
     setImmediate(() => this.emit('message', message));
   }
@@ -60,7 +60,7 @@ class FakeProcess extends EventEmitter {
   }
 }
 
-/** A supervisor of processes that are none. @param fork gives the next one */
+/** Makes a supervisor of fake processes. @param fork returns the next one */
 async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProcess) {
   const clock = new ManualClock();
   const lines: string[] = [];
@@ -80,7 +80,7 @@ async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProce
   return { supervisor, clock, lines };
 }
 
-test('a node that cannot be replaced is tried again with longer and longer pauses, at most ten seconds; then it is given up', async (t) => {
+test('a node that cannot be replaced is started again at growing intervals up to ten seconds, and is then given up', async (t) => {
   const forks: { atMs: number; process: FakeProcess }[] = [];
   let nowMs = () => 0;
   const { supervisor, clock, lines } = await supervisorOf(t, 1, () => {
@@ -113,7 +113,7 @@ const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** Has a process ask for the figures of all. @returns the sum of those that it is told */
+/** Lets a process request the figures of all. @returns the sum of the figures in the reply */
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);
@@ -124,7 +124,7 @@ async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number>
   return told(process);
 }
 
-/** The sum of the logins that a process was told of last. */
+/** Returns the sum of the logins in the last figures that a process got. */
 function told({ replies }: FakeProcess): number {
   const [, , all] = replies.at(-1) as Message as ['done', number, ReturnType<typeof figures>[]];
   const logins = all.flat().filter(({ name }) => name === 'svc_ssh_logins_total');
@@ -138,7 +138,7 @@ function reply(process: FakeProcess, value: unknown): void {
 
 const isAsked = ({ calls }: FakeProcess) => calls.at(-1)?.[2] === 'figures';
 
-test('what a node showed of itself is counted after its death, even if no other node showed it', async (t) => {
+test('the figures of a node count after its death, even if no other node reported them', async (t) => {
   const [first, second] = [new FakeProcess(), new FakeProcess()];
   const rest = [first, second, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
@@ -190,7 +190,7 @@ test('nodes that die at the same time are all counted', async (t) => {
   assert.equal(await supervisor.stop(), true);
 });
 
-test('hostile messages of a node change nothing and are told once; a node cannot answer for another one', async (t) => {
+test('hostile messages of a node change nothing and are logged once; a node cannot answer for another one', async (t) => {
   const [hostile, honest] = [new FakeProcess(), new FakeProcess()];
   const rest = [hostile, honest];
   const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
@@ -215,7 +215,7 @@ test('hostile messages of a node change nothing and are told once; a node cannot
   assert.equal(lines.length, 1, lines.join(''));
   assert.match(lines[0] ?? '', /"a malformed or unexpected message of a node is ignored","node":1,/);
   assert.ok((lines[0] ?? '').length < 300);
-  // The reply to a question that was asked does not fit: the figures of before stay.
+  // The reply does not fit the question: the previous figures stay.
   await ask(3);
   reply(hostile, figures(1));
   reply(honest, [{ ...figures(9)[0], aggregator: 'constructor' }]);
@@ -225,7 +225,7 @@ test('hostile messages of a node change nothing and are told once; a node cannot
   assert.equal(await supervisor.stop(), true);
 });
 
-test('a reload is the decision of one node; another one that cannot follow it is replaced', async (t) => {
+test('one node decides about a reload, and another one that cannot follow is replaced', async (t) => {
   const [first, second] = [new FakeProcess(), new FakeProcess()];
   const rest = [first, second, new FakeProcess()];
   const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);

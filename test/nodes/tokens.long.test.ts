@@ -7,7 +7,7 @@ import { startNodesOnRedis, type TestNode } from '../support/nodes.ts';
 import { until } from '../support/receiver.ts';
 import { bearer, makeToken } from '../support/tokens.ts';
 
-test('nodes share tokens: revoked at one is over at the other; away is 503 for all, and an emptied Redis brings nothing back', {
+test('nodes share tokens: revoked at one is invalid at the other; without Redis all get 503; an emptied one restores nothing', {
   timeout: 110_000,
 }, async (t) => {
   const started = await startNodesOnRedis(t, 2, {});

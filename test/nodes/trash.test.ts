@@ -6,7 +6,7 @@ import { startNode, startNodesOnRedis } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { trashOf } from '../support/trash.ts';
 
-test('nodes share a trash; what is too old is ended by one of them, with one event', { timeout: 90_000 }, async (t) => {
+test('nodes share a trash; one of them removes expired items, with one event', { timeout: 90_000 }, async (t) => {
   const receiver = await startReceiver(t);
   const config = {
     group: { trash: { days: 30 } },

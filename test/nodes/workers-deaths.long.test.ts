@@ -18,7 +18,7 @@ test('connections that wait for a node that dies are answered by another', async
   for (let round = 0; round < 3; round++) {
     await svc.ready(2);
     const [victim = 0] = svc.nodes();
-    // Stopped, it takes no connection, and those given to it wait.
+    // While the node is stopped, it accepts no connections, and those assigned to it wait.
     process.kill(victim, 'SIGSTOP');
     const replies = Promise.all(Array.from({ length: 6 }, () => svc.get('/home/a', within(session))));
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -59,7 +59,7 @@ test('when the supervisor is killed its nodes end at once, and the next start is
 
 test('Ctrl-C for the whole group lets a running download finish', (t) => assertStop(t, 'group'));
 
-test('a node that hangs at the stop is ended after the time limit', async (t) => {
+test('a node that hangs while it stops is ended after the time limit', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, { server: { shutdown_timeout: 1 } });
   const [victim = 0] = svc.nodes();

@@ -15,7 +15,7 @@ import { writeConfig } from '../support/server.ts';
 import { startSupervised } from '../support/supervised.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a node that is killed under uploads and downloads is replaced; every answered change is in the journal once', async (t) => {
+test('a node that is killed during uploads and downloads is replaced; every answered change is in the journal once', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
   writeFileSync(join(svc.home, 'big'), Buffer.alloc(8_000_000, 'x'));
@@ -66,7 +66,7 @@ test('SIGTERM lets a running download finish', (t) => assertStop(t, 'term'));
 
 test('a second signal ends all at once', (t) => assertStop(t, 'twice'));
 
-test('nodes that cannot start end the server with 3 and one reason; the command of nodes is not for people', async (t) => {
+test('nodes that cannot start end the server with 3 and one reason; the internal command of nodes refuses users', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const taken = createServer().listen(0, '127.0.0.1');
   t.after(() => taken.close());

@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const support = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support');
 
-test('a fault of a request ends nothing; one of no request ends the node, which is replaced, or the supervisor and all nodes', async (t) => {
+test('a fault in a request ends nothing else; a fault outside requests ends the node, which is replaced, or the whole server', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${join(support, 'planted-faults.cjs')}` } });
@@ -45,7 +45,7 @@ test('a fault of a request ends nothing; one of no request ends the node, which 
   for (const number of [1, 2]) assert.equal(existsSync(join(svc.dataFolder, 'nodes', String(number), 'svc.pid')), false, 'cleanly');
 });
 
-test('supervisor and nodes go on whatever messages come from the other side, and say so once', async (t) => {
+test('supervisor and nodes survive any messages from the other side, and log them once', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const env = { NODE_OPTIONS: `--require ${join(support, 'hostile-messages.cjs')}`, SVC_TEST_HOSTILE: '1' };
   const svc = await startSupervised(t, 2, {}, { env });
@@ -90,7 +90,7 @@ test('one console for all nodes: it ends sessions on all, and its reload reaches
   assert.equal(await svc.count(20012), 2, 'one reload, told of by each node');
 });
 
-test('SIGTERM while a callout is tested at the start ends supervisor and nodes at once', async (t) => {
+test('SIGTERM during the start test of a callout ends supervisor and nodes at once', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   let asked = 0;
   const endpoint = createServer(() => {

@@ -40,7 +40,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'counted once');
     assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
     assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 2, 'one of each node');
-    // While a handler goes over to the other node nobody runs it.
+    // While a handler moves to the other node, no node runs it.
     let shown = '';
     await until('handlers have their node', async () => {
       shown = (await monitor.get('/metrics', { user: null })).text;
@@ -64,7 +64,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
     assert.equal(new Set(crm.events().map(({ uuid }) => uuid)).size, uploads);
   });
 
-  await t.test('events of two nodes stand whole in the journal, each once', async () => {
+  await t.test('events of two nodes are whole in the journal, each once', async () => {
     writeFileSync(join(svc.home, 'a'), 'A');
     const lanes = Array.from({ length: 10 }, async (_, lane) => {
       for (let index = 0; index < 20; index++) {
@@ -104,7 +104,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
   assert.equal(new Set(events.map(({ uuid }) => uuid)).size, events.length);
 });
 
-test('a session that is removed is over in all nodes', { timeout: 60_000 }, async (t) => {
+test('a session that is removed ends in all nodes', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
   assert.equal(statSync(join(svc.dataFolder, 'control.sock')).mode & 0o777, 0o600, 'for nobody else');

@@ -15,10 +15,10 @@ const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ s
 
 test('the sessions of three nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
-  // The nodes have the accounts file in the data folder in common.
+  // The nodes share the accounts file in the data folder.
   const svc = await startSupervised(t, 3, { group: { allow_own_password_change: true } });
 
-  await t.test('a session of one connection is good in all nodes, and its end holds in all at once', async () => {
+  await t.test('a session of one connection is valid in all nodes, and its end takes effect in all at once', async () => {
     writeFileSync(join(svc.home, 'a'), 'A');
     for (let round = 0; round < 2; round++) {
       const session = await svc.login();
@@ -31,12 +31,12 @@ test('the sessions of three nodes', async (t) => {
     assert.equal(await svc.count(40037), 2);
   });
 
-  await t.test('a reload goes by what the nodes have in common, too', async () => {
+  await t.test('a reload respects the shared accounts file, too', async () => {
     const reloaded = await run(t, ['reload', '--data-folder', svc.dataFolder], { cwd: svc.folder });
     assert.equal(reloaded.code, 0, reloaded.stderr);
   });
 
-  await t.test('a password change ends the other sessions in all nodes, and the old password is good in none', async () => {
+  await t.test('a password change ends the other sessions in all nodes, and the old password is refused by all', async () => {
     const sessions = await Promise.all([svc.login(), svc.login(), svc.login()]);
     const [own, ...others] = sessions as [string, ...string[]];
     for (const session of sessions) await svc.everywhere(3, () => svc.get('/home/', within(session)));
@@ -84,12 +84,12 @@ test('the failures that three nodes count', async (t) => {
   const svc = await startSupervised(t, 3, {
     server: { security_policy: policy },
     service: { client_forwarded_header: 'X-Forwarded-For' },
-    // Wrong passwords of one name are counted, too, from wherever they come.
+    // Wrong passwords of one name also count over all addresses.
     accounts: { bob: { password }, carol: { password } },
   });
   const statusOf = async (address: string, user: string) => (await svc.get('/home/', from(address, user))).status;
 
-  await t.test('guesses at once in several nodes have the slots of one address together; a known client waits for none', async () => {
+  await t.test('concurrent guesses in several nodes share the slots of one address; a known client waits for none', async () => {
     const get = () => svc.get('/home/', from('203.0.113.2', testUser));
     assert.deepEqual(statuses(await svc.everywhere(3, get)), [200]);
     const { guesses, inTheMiddle } = await guessAtOnce([svc], 100, '203.0.113.1', testUser);
@@ -107,7 +107,7 @@ test('the failures that three nodes count', async (t) => {
     }
   });
 
-  await t.test('failures in different nodes add up to a ban that holds in all of them', async () => {
+  await t.test('failures in different nodes add up to a ban in all of them', async () => {
     const session = await svc.login('carol');
     await svc.everywhere(3, () => svc.get('/home/', within(session)));
     for (let index = 0; index < 5; index++) assert.equal(await statusOf('203.0.113.3', `carol:wrong ${index}`), 401);
@@ -115,7 +115,7 @@ test('the failures that three nodes count', async (t) => {
     assert.deepEqual(statuses(refused), [429]);
     assert.ok(Number(refused[0]?.headers['retry-after']) > 0);
     assert.deepEqual(statuses(await svc.everywhere(3, () => svc.get('/home/', within(session)))), [200], 'a session goes on');
-    // A node that comes later knows of it, too.
+    // A node that starts later knows of the ban, too.
     await svc.kill(svc.nodes());
     await svc.ready(3);
     assert.deepEqual(statuses(await svc.everywhere(3, () => svc.get('/home/', from('203.0.113.3', `carol:${testPassword}`)))), [429]);

@@ -25,7 +25,7 @@ async function sftpPort(svc: TestSupervised): Promise<number> {
   return Number(port);
 }
 
-/** Opens a file of each of two sessions that two nodes serve. @returns them with the process ID of each */
+/** Opens a file in each of two sessions at two nodes. @returns them with the process IDs */
 async function sessionsOfTwo(t: Parameters<typeof loginSftp>[0], svc: TestSupervised, port: number) {
   const found = new Map<number, Awaited<ReturnType<typeof loginSftp>> & { handle: Buffer; name: string }>();
   for (let number = 0; found.size < 2; number++) {
@@ -51,7 +51,7 @@ function openFiles(pid: number): string[] {
   });
 }
 
-test('SFTP by two nodes: sessions of both, an upload survives the end of the other, which leaves nothing behind', async (t) => {
+test('SFTP with two nodes: sessions of both; an upload survives the end of the other node, which leaves nothing behind', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, { services });
   const port = await sftpPort(svc);
@@ -77,7 +77,7 @@ test('SFTP by two nodes: sessions of both, an upload survives the end of the oth
   assert.equal(await svc.stop(), 0);
 });
 
-test('nodes that are not root have the host keys that only root may read: those that come later, and after a reload', async (t) => {
+test('nodes that are not root have host keys that only root may read, including nodes that start later, and after a reload', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (process.getuid?.() !== 0) {
     if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');
@@ -106,7 +106,7 @@ test('nodes that are not root have the host keys that only root may read: those 
   await check('c');
 });
 
-/** Connects, and says nothing. @returns the connection once the server has said what it is; undefined when it ended it */
+/** Connects and sends nothing. @returns the connection after the identification of the server; undefined if the server ended it */
 async function stranger(t: TestContext, port: number): Promise<Socket | undefined> {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());
@@ -115,7 +115,7 @@ async function stranger(t: TestContext, port: number): Promise<Socket | undefine
   return Buffer.isBuffer(said) && /^SSH-2\.0-svc/.test(said.toString('latin1')) ? socket : undefined;
 }
 
-test('two nodes have a share each of the limits of SSH connections, list and end their sessions, and add up their figures', async (t) => {
+test('two nodes share the limits of SSH connections, list and end their sessions, and add up their figures', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const limits = {
     maximum_concurrent_connections: 10,
@@ -138,7 +138,7 @@ test('two nodes have a share each of the limits of SSH connections, list and end
   for (const socket of letIn) socket.destroy();
 
   const logins: SftpLogin[] = [];
-  // A node frees the places of the connections that ended when it sees their end.
+  // A node frees the slots of ended connections when it notices their end.
   const logIn = () =>
     loginSftp(t, port).then(
       (login) => logins.push(login),

@@ -12,7 +12,7 @@ import { visit } from '../support/tls-visit.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
 
-test('HTTPS: all nodes have the certificate and the keys of tickets, take over a renewed one, and refuse a reload whose files are amiss', async (t) => {
+test('HTTPS: all nodes have the certificate and ticket keys, use a renewed one, and refuse a reload with invalid files', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (!hasProgram(t, 'openssl')) return;
   const [first, second] = [selfSigned(t), selfSigned(t)];
@@ -45,7 +45,7 @@ test('HTTPS: all nodes have the certificate and the keys of tickets, take over a
   assert.ok(await areResumed(), 'with nodes that came later');
 });
 
-test('root binds, and the nodes are another account, those that come later too, with TLS files that only root may read', async (t) => {
+test('root binds, and the nodes run as another account with TLS files that only root may read, including later nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (process.getuid?.() !== 0) {
     if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');
@@ -83,7 +83,7 @@ test('root binds, and the nodes are another account, those that come later too, 
   await svc.kill([victim]);
   await svc.ready(2).catch((error) => assert.fail(`${error}\n${svc.running.stderr()}`));
   await check('b');
-  // The files are looked at every five seconds, in vain by now.
+  // The files are checked every five seconds, now without success.
   await until('six seconds are over', () => performance.now() - startedMs > 6000);
   await check('c');
   assert.equal(await svc.stop(), 0, 'and it can end its work in the data folder');

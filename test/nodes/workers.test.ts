@@ -41,7 +41,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   );
   const second = new Client(`http://127.0.0.1:${started.find(({ component }) => component.uuid === 'second')?.data.port}`);
   await svc.everywhere(2, () => second.get('/home/', { headers: { accept: 'application/json' } }));
-  // A node that comes later has the configuration in force, on the same port.
+  // A node that starts later has the configuration in force, on the same port.
   await svc.kill(svc.nodes());
   await svc.ready(2);
   assert.deepEqual([...(await versions())], ['3']);
@@ -51,7 +51,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   assert.equal(await svc.stop(), 0);
 });
 
-test('--workers without Redis is refused with the line to write; wrong numbers are wrong use', async (t) => {
+test('--workers without Redis is refused with the line to write; invalid numbers are usage errors', async (t) => {
   const cwd = temporaryFolder(t);
   await writeConfig(cwd);
   for (const args of [
@@ -70,7 +70,7 @@ test('--workers without Redis is refused with the line to write; wrong numbers a
   assert.equal((await run(t, ['validate', '--workers', '2'], { cwd })).code, 0);
 });
 
-test('nodes of one machine have host keys and accounts file in common; machines do not', async (t) => {
+test('nodes of one machine share host keys and accounts file; machines do not', async (t) => {
   const cwd = temporaryFolder(t);
   const validated = async (isChangeable: boolean, ...args: string[]) => {
     await writeConfig(cwd, {

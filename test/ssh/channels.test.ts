@@ -14,7 +14,7 @@ const { read, write, create } = openFlags;
 const alice = { type: 'password', username: 'alice', password: testPassword };
 const largest = 2 ** 32 - 1;
 
-test('thousands of channels and of requests on them are answered within the limits, and others are served meanwhile', async (t) => {
+test('thousands of channels and requests on them are answered within the limits, and others are served meanwhile', async (t) => {
   const server = await startSsh(t);
   const other = await loginSftp(t, server.sshPort);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
@@ -34,7 +34,7 @@ test('thousands of channels and of requests on them are answered within the limi
   }
   await answers.settled();
   assert.deepEqual([answers.granted, answers.denied], [0, 900]);
-  // A channel has one of them (RFC 4254 §6.5); each of the others is told so.
+  // A channel can have one of them (RFC 4254 §6.5); the others are refused.
   for (let count = 0; count < 300; count++) {
     protocol.subsystem(first, 'sftp', true);
     protocol.exec(first, 'ls', true);
@@ -49,7 +49,7 @@ test('thousands of channels and of requests on them are answered within the limi
   );
 });
 
-test('a channel that was never used is closed from both sides, as often as it is opened, and its place is free again', async (t) => {
+test('an unused channel is closed from both sides, each time it is opened, and its slot is free again', async (t) => {
   const server = await startSsh(t, { maximum_channels: 2 });
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const protocol = protocolOf(client);
@@ -77,7 +77,7 @@ test('a channel that was never used is closed from both sides, as often as it is
   assert.equal(await server.stop(), true, 'nor do they keep the service from stopping');
 });
 
-test('SFTP on several channels of one connection: what is open in one is not there in another', async (t) => {
+test('SFTP on several channels of one connection: handles of one do not exist in another', async (t) => {
   const server = await startSsh(t);
   writeFileSync(join(server.home, 'secret'), 'of the first');
   const { sftp: first, client } = await loginSftp(t, server.sshPort);

@@ -22,7 +22,7 @@ import {
   succeeds,
 } from '../support/ssh-clients.ts';
 
-/** Makes all files of a tree old. @returns their time in seconds */
+/** Gives all files of a tree an old time. @returns the time in seconds */
 function backdate(folder: string): number {
   const timeS = 1_234_567_890;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
@@ -38,7 +38,7 @@ async function uploads(server: SshTestServer): Promise<unknown[]> {
   return (await server.events()).filter(({ id }) => id === '30068').map(({ data }) => data.path);
 }
 
-test('OpenSSH sftp: all that it can do', async (t) => {
+test('OpenSSH sftp: all its commands', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -70,7 +70,7 @@ test('OpenSSH sftp: all that it can do', async (t) => {
   assert.equal(readFileSync(join(server.home, 'made/resumed'), 'utf8'), large);
 });
 
-test('scp: up, over an old file, down', async (t) => {
+test('scp: upload, over an old file, download', async (t) => {
   if (!hasProgram(t, 'scp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -114,7 +114,7 @@ test('rclone: copy, check with hashes, sync', async (t) => {
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), digestTree(join(server.clientFolder, 'up')));
 });
 
-test('rclone test info: names as long as the disk has them, kept as they are, and streams', async (t) => {
+test('rclone test info: names of any length that the disk allows, kept unchanged, and streams', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const checks = ['--check-length', '--check-normalization', '--check-streaming'];
   assert.equal(await rcloneInfo(await startSsh(t), ...checks), namesAndStreams);
@@ -136,7 +136,7 @@ test('lftp: mirror up and down', async (t) => {
   assert.equal(digestTree(join(server.home, 'up')).a, undefined);
 });
 
-test('rclone and lftp, the latter under temporary names, take a held upload for done, and it keeps its time', async (t) => {
+test('rclone and lftp, the latter with temporary names, treat a held upload as done, and it keeps its time', async (t) => {
   if (!hasProgram(t, 'rclone') || !hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const inspector = await startInspector(t);
   inspector.decide = () => ({ status: 202 });
@@ -158,7 +158,7 @@ test('rclone and lftp, the latter under temporary names, take a held upload for 
   }
 });
 
-test('curl: sftp:// up and down, with the older MACs that libssh2 has', async (t) => {
+test('curl: sftp:// up and down, with the older MACs of libssh2', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startSsh(t, { ssh_cipher_list: 'all' });
   plantLocal(server.clientFolder);
@@ -170,7 +170,7 @@ test('curl: sftp:// up and down, with the older MACs that libssh2 has', async (t
   assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), large);
 });
 
-test('psftp: up, down, renamed, removed', async (t) => {
+test('psftp: upload, download, rename, remove', async (t) => {
   if (!hasProgram(t, 'psftp') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
@@ -186,7 +186,7 @@ test('psftp: up, down, renamed, removed', async (t) => {
   assert.deepEqual(digestTree(server.home), {});
 });
 
-test("Dropbear's client carries sftp", async (t) => {
+test('the client of Dropbear carries sftp', async (t) => {
   if (!hasProgram(t, 'dbclient') || !hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -198,7 +198,7 @@ test("Dropbear's client carries sftp", async (t) => {
   assert.deepEqual(digestTree(join(server.clientFolder, 'down')), planted);
 });
 
-test('sshfs: files grow, are renamed and cut on a mounted folder, and SQLite works there', async (t) => {
+test('sshfs: files grow, are renamed and truncated on a mounted folder, and SQLite works there', async (t) => {
   if (!canMount(t, 'sqlite3')) return;
   const server = await startSsh(t);
   const script = `set -e
@@ -207,14 +207,14 @@ sqlite3 db 'create table t(a); insert into t values(1); insert into t values(2);
   assert.equal(await runMounted(server, script), 'a\nb\ng\n3\nok\n');
 });
 
-test('restic: a repository is made', async (t) => {
+test('restic: a repository is created', async (t) => {
   if (!hasProgram(t, 'restic') || !hasProgram(t, 'ssh')) return;
   const server = await startSsh(t);
   await resticOn(server)('init', '-q');
   assert.deepEqual(readdirSync(join(server.home, 'repository')).sort(), ['config', 'data', 'index', 'keys', 'locks', 'snapshots']);
 });
 
-test('the server-path of an HTTP reply given to sftp gets the file, for odd names, too', async (t) => {
+test('the Server-Path of an HTTP reply, given to sftp, reaches the file, even with odd names', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const names = [

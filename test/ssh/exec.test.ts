@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { shellWords } from '../../src/ssh/connection/channels.ts';
 
-test('a command is read as a shell of Unix does', () => {
+test('a command is read like in a Unix shell', () => {
   for (const words of [['md5sum'], ['md5sum', '/a b/c'], ['sha1sum', "it's", 'a "quote"', '\\', '$HOME', '`id`', '*', 'ü😀', 'a\nb', '']]) {
     const quoted = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
     assert.deepEqual(shellWords(quoted), words);
@@ -15,7 +15,7 @@ test('a command is read as a shell of Unix does', () => {
   assert.deepEqual(shellWords("md5sum a'\n'b"), ['md5sum', 'a\nb']);
 });
 
-test('what a shell would do more with is no command', () => {
+test('a text with further features of a shell is not a command', () => {
   for (const command of [
     'md5sum a; rm b',
     'md5sum a && id',

@@ -19,7 +19,7 @@ const { read, write, create } = openFlags;
 
 const opened = async (opening: Promise<Buffer>): Promise<number> => opening.then(() => 0).catch((error) => error.status);
 
-/** Asks for what a name of `svc explain` means. @returns the status */
+/** Sends the request that an operation name of `svc explain` stands for. @returns the status */
 const asked: Record<string, (client: RawSftp) => Promise<number>> = {
   'OPEN-READ': (client) => opened(client.open('/file', read)),
   'OPEN-WRITE': (client) => opened(client.open('/new', write | create)),
@@ -38,7 +38,7 @@ const asked: Record<string, (client: RawSftp) => Promise<number>> = {
 };
 const paths: Record<string, string> = { 'OPEN-WRITE': '/new', OPENDIR: '/', MKDIR: '/made', RMDIR: '/empty' };
 
-test('what svc explain says of a request of SFTP is what a session answers, with each right alone', async (t) => {
+test('an SFTP session gives the result that svc explain predicts, with each permission alone', async (t) => {
   assert.deepEqual(Object.keys(asked), Object.keys(sftpOperations));
   const rights = ['read', 'write', 'list', 'traverse', 'rename', 'delete-file', 'delete-folder', 'create-folder', 'set-attributes'];
   for (const right of rights) {
@@ -76,7 +76,10 @@ test('fixed folders, reserved names and paths that lead upward are explained, to
   assert.equal(decide(config, { user: 'alice', method: 'open-read', path: '/../etc/a b' }).real_path, '/home/etc/a b');
 });
 
-/** Presents credentials to a service one after the other. @returns whether that lets in, and what was offered before each and after the last */
+/**
+ * Presents credentials to a service one by one. @returns whether the login succeeded, and the methods offered before each and after the
+ * last
+ */
 async function present(t: TestContext, port: number, username: string, kinds: readonly CredentialKind[], key: Buffer) {
   const attempts = [
     { type: 'none', username },
@@ -93,7 +96,7 @@ async function present(t: TestContext, port: number, username: string, kinds: re
   return { isIn: client !== undefined, offered };
 }
 
-test('what svc explain says of a login is what a session does with it: what is granted, refused and offered next', async (t) => {
+test('an SSH login has the course that svc explain predicts: success, refusals, and the next offers', async (t) => {
   const folder = temporaryFolder(t);
   const [path, shortPath] = [makeKey(folder, 'key'), join(folder, 'short')];
   writeFileSync(shortPath, generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs1', format: 'pem' }));
@@ -131,7 +134,7 @@ test('what svc explain says of a login is what a session does with it: what is g
   assert.deepEqual([...seen].toSorted(), [...courses, 'partial refused', 'refused by account', 'refused by group'].toSorted());
 });
 
-test('a login is explained by the chain of its service: endpoints, methods that it does not ask, services of another type', async () => {
+test('a login is explained by the methods of its service: endpoints, skipped methods, services of another type', async () => {
   const configOf = (sections: object) =>
     parseConfig(
       parseSource('/nowhere/svc.config.json', JSON.stringify({ groups: { DEFAULT_GROUP: { home_folder_path: '/home' } }, ...sections })),

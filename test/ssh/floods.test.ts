@@ -13,7 +13,7 @@ import { startSsh, tryLogins } from '../support/ssh.ts';
 const { read, write, create } = openFlags;
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
-test('a channel that is closed with replies unread gives back its files at once, while the connection goes on', async (t) => {
+test('a channel that is closed with unread replies releases its files at once, while the connection continues', async (t) => {
   const server = await startSsh(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 2 ** 32);
@@ -43,7 +43,7 @@ test('a channel that is closed with replies unread gives back its files at once,
   assert.deepEqual(readdirSync(server.home), ['large']);
 });
 
-test('a client that exchanges keys again and again is disconnected', async (t) => {
+test('a client that repeats key exchanges endlessly is disconnected', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   let exchanges = 0;
@@ -60,11 +60,11 @@ test('a client that exchanges keys again and again is disconnected', async (t) =
   assert.match(String(closed?.data.details), /exchanged keys too often/);
 });
 
-test('answers that wait for the end of a key exchange are so many, no more', async (t) => {
+test('the number of replies that wait for the end of a key exchange is limited', async (t) => {
   const server = await startSsh(t, { rekey_bytes: 1_048_576 });
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const protocol = protocolOf(client);
-  // Nothing is answered any more, least of all that the server wants new keys.
+  // The client ignores everything from now on, above all that the server wants new keys.
   protocol._decipher._onPayload = () => {};
   let isClosed = false;
   client?.on('close', () => (isClosed = true));
@@ -78,7 +78,7 @@ test('answers that wait for the end of a key exchange are so many, no more', asy
   assert.match(String(closed?.data.details), /while keys were exchanged/);
 });
 
-test('one account cannot take all files that may be open: as many as are left are for the others', () => {
+test('one account cannot use up all files that may be open: as many remain for the others', () => {
   const shares = new HandleShares(8);
   const taken = (account: string) => {
     const places = [];
@@ -97,7 +97,7 @@ test('one account cannot take all files that may be open: as many as are left ar
   assert.equal(taken('dave').length, 4);
 });
 
-test('files that are open count for all sessions of an account, until they are closed', async (t) => {
+test('open files count for all sessions of an account, until they are closed', async (t) => {
   const shared = testFiles(t);
   writeFileSync(join(shared.home, 'f'), 'x');
   const handles = new HandleShares(4);
@@ -111,12 +111,12 @@ test('files that are open count for all sessions of an account, until they are c
   await one.client.open('f', write);
   two.lose();
   await two.served;
-  // What fails to open takes no place.
+  // A failed OPEN takes no slot.
   for (let tries = 0; tries < 5; tries++) await assert.rejects(one.client.open('missing', read));
   await one.client.open('f', read);
 });
 
-test('requests that cannot be read fill no journal', async (t) => {
+test('malformed requests do not fill the journal', async (t) => {
   const { client, events } = testSession(t);
   const malformed = () => client.status(packetTypes.open, (fields) => fields.uint32(2 ** 31));
   assert.equal(await malformed(), 5);

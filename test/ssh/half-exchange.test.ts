@@ -8,7 +8,7 @@ import { startSsh, tryLogins } from '../support/ssh.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
-/** A connection that sends no more than so many bytes, and what it has sent. */
+/** A connection that sends only the first `maxBytes`, and a record of what it sent. */
 function shortSocket(port: number, maxBytes: number) {
   const socket = connect(port, '127.0.0.1');
   const write = socket.write.bind(socket) as (data: Buffer) => boolean;
@@ -21,7 +21,7 @@ function shortSocket(port: number, maxBytes: number) {
   return { socket, sent };
 }
 
-test('whoever stops in the middle of the first key exchange, or of the login, is cut off, wherever that is', async (t) => {
+test('a client that stops at any point of the first key exchange or login is disconnected', async (t) => {
   const server = await startSsh(t, { login_grace_time: 1, maximum_unauthenticated_connections_per_address: 100 });
   const whole = shortSocket(server.sshPort, Number.POSITIVE_INFINITY);
   assert.ok((await tryLogins(t, server.sshPort, [alice], { sock: whole.socket })).client);
@@ -33,19 +33,19 @@ test('whoever stops in the middle of the first key exchange, or of the login, is
     }),
   );
   const ended = async () => (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);
-  // Those that stop in their identification have none to be told of.
+  // Clients that stop during the identification have no events.
   await until('all are told of', async () => (await ended()).length >= stops.length - 1);
   assert.deepEqual(new Set(await ended()), new Set(['The client did not log in in time.']));
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'others are served');
 });
 
-test('whoever stops in the middle of a later key exchange is cut off, too', async (t) => {
+test('a client that stops in the middle of a later key exchange is disconnected, too', async (t) => {
   const server = await startSsh(t, { login_grace_time: 1 });
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const ended = new Promise((resolve) => client?.on('close', () => resolve(undefined)));
   const protocol = protocolOf(client);
   protocol.rekey();
-  // The answer is never looked at.
+  // The client ignores the answer.
   protocol._decipher._onPayload = () => {};
   await ended;
   const reasons = (await server.events()).filter(({ id }) => id === '30015').map(({ data }) => data.details);

@@ -22,7 +22,7 @@ function copyData(client: ReturnType<typeof testSession>['client'], from: Buffer
   );
 }
 
-test('a file that is copied to its own end by two handles becomes twice as long, not endless', async (t) => {
+test('a file that is copied to its own end with two handles becomes twice as long, not endless', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'f'), Buffer.alloc(3 * mebibyte, 'x'));
   const one = await client.open('f', read | write);
@@ -33,7 +33,7 @@ test('a file that is copied to its own end by two handles becomes twice as long,
   assert.deepEqual(readFileSync(join(home, 'f')), Buffer.alloc(6 * mebibyte, 'x'));
 });
 
-test('CLOSE of a handle that is copied from or to waits for the copy: its number is soon that of another file', async (t) => {
+test('CLOSE of a handle waits for a copy from or to it, because its number can soon belong to another file', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'source'), Buffer.alloc(64 * mebibyte, 'x'));
   writeFileSync(join(home, 'other'), Buffer.alloc(64 * mebibyte, 'y'));
@@ -41,10 +41,10 @@ test('CLOSE of a handle that is copied from or to waits for the copy: its number
     const source = await client.open('source', read);
     const target = await client.open(`target-${closesTarget}`, write | create);
     const copied = copyData(client, source, target, 0);
-    // The copy has begun: this reply comes after its first part was asked for.
+    // The copy has begun, because this reply comes after the request of its first part.
     await client.stat('other');
     const closed = client.close(closesTarget ? target : source);
-    // Files that are opened at once get the numbers of those that were closed.
+    // New files get the descriptor numbers of closed ones.
     const others = await Promise.all(Array.from({ length: 8 }, () => client.open('other', read)));
     assert.equal(await closed, 0);
     assert.equal(await copied, 0);
@@ -54,7 +54,7 @@ test('CLOSE of a handle that is copied from or to waits for the copy: its number
   }
 });
 
-test('hashing a file without an end is given up when the connection is gone', async (t) => {
+test('hashing an endless file is abandoned when the connection is lost', async (t) => {
   const { client, home, lose, served } = testSession(t);
   writeFileSync(join(home, 'f'), '');
   truncateSync(join(home, 'f'), 2 ** 42);
@@ -66,7 +66,7 @@ test('hashing a file without an end is given up when the connection is gone', as
   await served;
 });
 
-test('parts of an upload that do not touch are not all remembered', () => {
+test('not every part of an upload with gaps is remembered', () => {
   const extents = new Extents();
   for (let at = 0; at < 10; at++) extents.add(at * 2, at * 2 + 1);
   extents.forgetLast(3);
@@ -78,7 +78,7 @@ test('parts of an upload that do not touch are not all remembered', () => {
   ]);
 });
 
-test('a channel for packets without room is refused, and the service goes on', async (t) => {
+test('a channel without room for packets is refused, and the service continues', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const failed = new Promise((resolve) => {
@@ -93,7 +93,7 @@ test('a channel for packets without room is refused, and the service goes on', a
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
 });
 
-test('a place of an account becomes free when the client left while it was asked who it is', async (t) => {
+test('a client that leaves during its login frees its slot of the account', async (t) => {
   const answers: (() => void)[] = [];
   const callout = await calloutEndpoint(t, (response) => {
     answers.push(() => response.writeHead(200).end('{}'));
@@ -117,7 +117,7 @@ test('a place of an account becomes free when the client left while it was asked
   assert.ok((await second.login).client);
 });
 
-test('a second command on a channel is refused, and is no fault of the program', async (t) => {
+test('a second command on a channel is refused, and is not an internal error', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const { _handlers: handlers } = protocolOf(client);
@@ -126,7 +126,7 @@ test('a second command on a channel is refused, and is no fault of the program',
   });
   protocolOf(client).session(0, 2 ** 20, 2 ** 15);
   const { sender } = await opened;
-  // In one turn, so that the second comes before the answer to the first.
+  // In one turn, so that the second arrives before the reply to the first.
   for (let count = 0; count < 3; count++) protocolOf(client).exec(sender, 'ls', false);
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);
   assert.deepEqual(

@@ -20,7 +20,7 @@ interface Options {
   withinS?: number;
 }
 
-/** A session of an account that has `/d/*` inspected. */
+/** Opens a session of an account whose `/d/*` is inspected. */
 async function session(
   t: TestContext,
   { answer = 'accept', publicError = false, copyLimitBytes, keepPartial, withinS = 20 }: Options = {},
@@ -43,14 +43,14 @@ async function session(
 
 const visible = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith('.svc-'));
 
-/** Writes a file whole. @returns the status of CLOSE */
+/** Writes a whole file. @returns the status of CLOSE */
 async function put(sftp: RawSftp, path: string, content: string): Promise<{ code: number; message?: string }> {
   const handle = await sftp.open(path, write | create | truncate);
   assert.equal(await sftp.write(handle, 0, content), ok);
   return (await sftp.ask(packetTypes.close, (fields) => fields.bytes(handle))) as { code: number; message?: string };
 }
 
-/** Doors of `sftpDoors` and the content that they bring. */
+/** Requests of `sftpDoors`, each with the content that it writes. */
 const doors: Record<string, (opened: TestSession, name: string, content: string) => Promise<number>> = {
   OPEN: async ({ client }, name, content) => (await put(client, `d/${name}`, content)).code,
   RENAME: ({ client, home }, name, content) => {
@@ -75,7 +75,7 @@ const doors: Record<string, (opened: TestSession, name: string, content: string)
   },
 };
 
-test('every door of SFTP that makes a file is in the table', () => {
+test('every SFTP request that creates a file is in the table', () => {
   assert.deepEqual(
     Object.keys(sftpDoors).filter((door) => !(door in doors) && door !== 'MKDIR'),
     [],
@@ -101,14 +101,14 @@ for (const [door, send] of Object.entries(doors)) {
   });
 }
 
-test('with answer: refuse CLOSE and RENAME fail for what is held', async (t) => {
+test('with answer: refuse CLOSE and RENAME fail for a held file', async (t) => {
   const opened = await session(t, { answer: 'refuse' });
   for (const send of Object.values(doors)) assert.equal(await send(opened, 'held', 'odd'), failure);
   assert.equal((await opened.environment.held.list()).length, 1);
   assert.deepEqual(visible(join(opened.home, 'd')), []);
 });
 
-test('with public_error the message of the inspection is that of the status', async (t) => {
+test('with public_error the status contains the message of the inspection', async (t) => {
   const told = await session(t, { publicError: true });
   const reply = await put(told.client, 'd/name', 'bad');
   assert.deepEqual([reply.code, reply.message], [failure, 'Not this file.']);
@@ -116,7 +116,7 @@ test('with public_error the message of the inspection is that of the status', as
   assert.match(String((await put(quiet.client, 'd/name', 'bad')).message), /An inspection refused the file/);
 });
 
-test('files are not written in place or appended to where they are inspected; other changes are judged whole', async (t) => {
+test('inspected files cannot be written in place or appended to; other changes are inspected as a whole', async (t) => {
   const { client, home } = await session(t, { copyLimitBytes: 4 });
   writeFileSync(join(home, 'd/large'), 'larger than that');
   writeFileSync(join(home, 'd/small'), 'old');
@@ -134,7 +134,7 @@ test('files are not written in place or appended to where they are inspected; ot
   assert.equal(readFileSync(join(home, 'd/small'), 'utf8'), 'old');
 });
 
-test('a file that is open to be written in place is moved as a copy', async (t) => {
+test('a file that is open for writing in place is moved as a copy', async (t) => {
   const { client, home } = await session(t, { copyLimitBytes: 4 });
   writeFileSync(join(home, 'large'), 'fine, and large');
   const handle = await client.open('large', write);
@@ -143,7 +143,7 @@ test('a file that is open to be written in place is moved as a copy', async (t) 
   assert.equal(readFileSync(join(home, 'd/large'), 'utf8'), 'fine, and large');
 });
 
-test('the beginning of a file is not kept where files are inspected', async (t) => {
+test('partial uploads are not kept where files are inspected', async (t) => {
   const { client, home, lose, served } = await session(t, { keepPartial: true });
   await client.write(await client.open('d/part', write | create), 0, 'some');
   await client.write(await client.open('part', write | create), 0, 'some');
@@ -157,13 +157,13 @@ const nothing = statusCodes.noSuchFile;
 const posixRename = (sftp: RawSftp, from: string, to: string) =>
   sftp.status(packetTypes.extended, (fields) => fields.text('posix-rename@openssh.com').text(from).text(to));
 
-/** The size that STAT tells, or the code of its status. */
+/** Returns the size from STAT, or the code of its status. */
 async function sizeAt(sftp: RawSftp, path: string): Promise<number> {
   const reply = await sftp.ask(packetTypes.stat, (fields) => fields.text(path));
   return reply.kind === 'attrs' ? Number(reply.attributes.sizeBytes) : (reply as { code: number }).code;
 }
 
-test('a file with a temporary name is judged once, by its final name; when it gets another one, again', async (t) => {
+test('a file with a temporary name is inspected once, with its final name; with another final name, again', async (t) => {
   const { client, home, inspector } = await session(t);
   for (const [temporary, final] of [
     ['a.csv.filepart', 'a.csv'],
@@ -182,7 +182,7 @@ test('a file with a temporary name is judged once, by its final name; when it ge
   assert.deepEqual(visible(join(home, 'd')).sort(), ['a.csv', 'b.csv', 'c.csv', 'x.txt']);
 });
 
-test('a held upload is seen by its own account under its name, gets times, and follows its rename to the final name', async (t) => {
+test('an account sees its held upload under its name, can set times, and can rename it to the final name', async (t) => {
   const { client, home, environment, inspector } = await session(t);
   assert.equal((await put(client, 'd/x.filepart', 'odd')).code, ok);
   assert.equal(await sizeAt(client, 'd/x.filepart'), 3);
@@ -202,7 +202,7 @@ test('a held upload is seen by its own account under its name, gets times, and f
   assert.equal(statSync(join(home, 'd/x')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('a held upload that gets a name which was not judged is judged again, also while that is under way', async (t) => {
+test('a held upload that gets a name without a verdict is inspected again, even during an inspection', async (t) => {
   const { client, home, environment, inspector } = await session(t);
   assert.equal((await put(client, 'd/x.json.filepart', 'odd')).code, ok);
   inspector.decide = ({ facts: { file } }) => (file.name === 'y.json' ? { status: 204 } : undefined);
@@ -218,7 +218,7 @@ test('a held upload that gets a name which was not judged is judged again, also 
   assert.deepEqual(visible(join(late.home, 'd')), []);
 });
 
-test('a held upload is renamed onto a name that is taken as a file would be', async (t) => {
+test('renaming a held upload onto a taken name has the rules of files', async (t) => {
   const { client, home, environment } = await session(t);
   writeFileSync(join(home, 'd/x'), 'old');
   assert.equal((await put(client, 'd/x.part', 'odd')).code, ok);
@@ -228,7 +228,7 @@ test('a held upload is renamed onto a name that is taken as a file would be', as
   const [item] = await environment.held.list();
   await environment.held.release(String(item?.id), { administrator: 'olga' });
   assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'odd');
-  // RENAME wants a free name: so does the release.
+  // RENAME needs a free name, and so does the release.
   assert.equal((await put(client, 'd/y.part', 'odd')).code, ok);
   assert.equal(await client.rename('d/y.part', 'd/y'), ok);
   writeFileSync(join(home, 'd/y'), 'other');
@@ -236,7 +236,7 @@ test('a held upload is renamed onto a name that is taken as a file would be', as
   await assert.rejects(environment.held.release(String(next?.id), { administrator: 'olga' }), { code: 'destination-exists' });
 });
 
-test('with answer: refuse nothing is seen of what is held', async (t) => {
+test('with answer: refuse a held file is invisible', async (t) => {
   const { client } = await session(t, { answer: 'refuse' });
   assert.equal((await put(client, 'd/x.filepart', 'odd')).code, failure);
   assert.equal(await sizeAt(client, 'd/x.filepart'), nothing);

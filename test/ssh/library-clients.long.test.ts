@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const pythonModules = '/usr/lib/python3/dist-packages';
 
-/** Runs a script for Debian's Python. */
+/** Runs a script with Debian's Python. */
 async function python(server: SshTestServer, script: string): Promise<void> {
   await succeeds(server, '/usr/bin/python3', ['-W', 'ignore', '-c', script], { KEY: server.key, PORT: String(server.sshPort) });
 }
@@ -58,7 +58,7 @@ assert sftp.normalize('a/..') == '/'
   assert.deepEqual(Object.keys(digestTree(server.home)), ['large']);
 });
 
-test('asyncssh: many files at once, statvfs, limits', async (t) => {
+test('asyncssh: many concurrent files, statvfs, limits', async (t) => {
   if (!hasPackage(t, 'python3-asyncssh', `${pythonModules}/asyncssh`)) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -85,7 +85,7 @@ test('Net::SFTP::Foreign: trees, resumed and atomic uploads, writing anywhere', 
   if (!hasProgram(t, 'perl') || !hasPackage(t, 'libnet-sftp-foreign-perl', '/usr/share/perl5/Net/SFTP/Foreign.pm')) return;
   const server = await startSsh(t);
   plantLocal(server.clientFolder);
-  // It takes local names as bytes and remote ones as text.
+  // The library takes local names as bytes and remote names as text.
   rmSync(join(server.clientFolder, 'up/ümlaut 😀'));
   const planted = digestTree(join(server.clientFolder, 'up'));
   writeFileSync(join(server.home, 'resumed'), large.slice(0, 200_000));
@@ -118,7 +118,7 @@ die 'space' unless $sftp->statvfs('/')->{bsize} > 0;
 
 type Done<T = unknown> = (error: Error | null | undefined, result: T) => void;
 
-/** What is used here of the SFTP client of ssh2. */
+/** The used part of the SFTP client of ssh2. */
 interface SftpOfSsh2 {
   fastPut(from: string, to: string, done: Done): void;
   fastGet(from: string, to: string, done: Done): void;
@@ -203,7 +203,7 @@ test('russh: the key exchange with ML-KEM, and files over it', async (t) => {
   assert.match(JSON.stringify(ended?.data.algorithms), /"kex":"mlkem768x25519-sha256"/);
 });
 
-test('JSch: the older algorithms that it has, resumed and appended uploads', async (t) => {
+test('JSch: its older algorithms, resumed and appended uploads', async (t) => {
   if (!hasProgram(t, 'java') || !hasProgram(t, 'ssh-keygen')) return;
   const [jsch, rhino] = ['/usr/share/java/jsch.jar', '/usr/share/java/rhino.jar'];
   if (!hasPackage(t, 'libjsch-java', jsch) || !hasPackage(t, 'librhino-java', rhino)) return;

@@ -9,7 +9,7 @@ interface Coverage {
   result: { url: string; functions: { functionName: string; ranges: { count: number }[] }[] }[];
 }
 
-/** Modules of the executable that a start and an end evaluate: each is a function that esbuild names by its path. */
+/** Returns the modules of the executable that a start and an end evaluate. esbuild names the function of each by its path. */
 async function modulesOf(t: TestContext, args: string[]): Promise<string[]> {
   const cwd = temporaryFolder(t);
   const coverage = join(cwd, 'coverage');
@@ -26,7 +26,7 @@ async function modulesOf(t: TestContext, args: string[]): Promise<string[]> {
 
 const isOfSsh = (name: string) => /^(src\/ssh|node_modules\/(ssh2|asn1|@noble))\//.test(name);
 
-test('without an SSH service nothing of it is evaluated but what a configuration is checked and explained with', async (t) => {
+test('without an SSH service, its modules are not evaluated, except those that check and explain a configuration', async (t) => {
   if (program.length === 1) return t.skip('the coverage of a binary names no modules');
   const [without, beside] = await Promise.all([modulesOf(t, []), modulesOf(t, ['--ssh', '0'])]);
   assert.ok(without.includes('src/http/routes.ts'));

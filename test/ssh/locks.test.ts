@@ -9,7 +9,7 @@ import { loginSftp } from '../support/sftp-client.ts';
 const { write, truncate } = openFlags;
 const body = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 
-test('SFTP heeds the locks of WebDAV: nothing is written, renamed, removed or replaced until the lock is given back', async (t) => {
+test('SFTP respects WebDAV locks: nothing is written, renamed, removed or replaced until the lock is released', async (t) => {
   const services = { web: { type: 'http', port: 0, webdav_compatibility: true }, sftp: { type: 'ssh', port: 0 } };
   const server = await startServer(t, { services });
   writeFileSync(join(server.home, 'locked'), 'old');

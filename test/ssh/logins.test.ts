@@ -8,7 +8,7 @@ import { testPassword } from '../support/secrets.ts';
 import { installedPackage, makeKey, makeOpensshKey, publicKey, type SshTestServer, startSsh, tryLogins } from '../support/ssh.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** What the service answers to a command: that the login succeeded, and no more. */
+/** The reply of the service to a command, which shows that the login succeeded. */
 const takesNoCommands = /offers no commands/;
 const one = (method: string) => [`PreferredAuthentications=${method}`, 'NumberOfPasswordPrompts=1'];
 
@@ -23,7 +23,7 @@ function dataOf(events: readonly ServiceEvent[], id: number): Record<string, unk
   return events.filter((event) => event.id === String(id)).map(({ data }) => data);
 }
 
-test('OpenSSH logs in with a password, by keyboard-interactive and with keys; the banner and the events tell', async (t) => {
+test('OpenSSH logs in with a password, by keyboard-interactive and with keys; banner and events are right', async (t) => {
   const server = await sshStart(t, { before_login_message: 'Authorised use only.' });
   if (!server) return;
   for (const method of ['password', 'keyboard-interactive', 'publickey']) {
@@ -44,11 +44,11 @@ test('OpenSSH logs in with a password, by keyboard-interactive and with keys; th
   assert.deepEqual(new Set(ended.map(({ component }) => component.type)), new Set(['ssh']));
   assert.match(String(ended[0]?.data.client), /^OpenSSH_/);
   assert.match(JSON.stringify(ended[0]?.data.algorithms), /"host_key":"ssh-ed25519"/);
-  // All that one connection did has one request_id.
+  // All events of one connection have the same request_id.
   assert.equal(new Set(events.filter(({ data }) => data.request_id !== undefined).map(({ data }) => data.request_id)).size, 4);
 });
 
-test('RSA keys sign with SHA-2 and have 2048 bits; SHA-1, other keys and keys of others are refused', async (t) => {
+test('RSA keys need SHA-2 and 2048 bits; SHA-1, other keys and keys of others are refused', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const folder = temporaryFolder(t);
   const [rsa, short, ecdsa, stranger] = [
@@ -72,7 +72,7 @@ test('RSA keys sign with SHA-2 and have 2048 bits; SHA-1, other keys and keys of
   assert.deepEqual(denied, [{ username: 'alice', details: 'No account of this name has the key.', request_id: denied[0]?.request_id }]);
 });
 
-test('required_credentials: both asks for a key and a password, in either order; nothing is granted for the first', async (t) => {
+test('required_credentials: both needs a key and a password, in either order; the first alone grants nothing', async (t) => {
   const server = await sshStart(t, {}, { group: { required_credentials: 'both' } });
   if (!server) return;
   const login = async (methods: string, password?: string) =>
@@ -92,7 +92,7 @@ test('required_credentials: both asks for a key and a password, in either order;
   assert.deepEqual(first, ['ssh-key', 'password', 'password', 'ssh-key', 'ssh-key', 'password']);
 });
 
-test('required_credentials: one kind is offered alone, and the other does not help', async (t) => {
+test('required_credentials: a single kind is the only one offered, and the other does not help', async (t) => {
   const groups = { KEYS: { required_credentials: 'ssh-key', home_folder_path: '/tmp' } };
   const server = await sshStart(t, {}, { group: { required_credentials: 'ssh-key' } });
   if (!server) return;
@@ -100,18 +100,18 @@ test('required_credentials: one kind is offered alone, and the other does not he
     (await from.openssh('ssh', ['alice@127.0.0.1', 'ls'], { options: one(method) })).output;
   assert.match(await output(server, 'publickey'), takesNoCommands);
   assert.match(await output(server, 'password'), /Permission denied \(publickey\)/);
-  // Where groups ask for different things, the method is offered, and the account decides.
+  // If groups require different kinds, the method is offered, and the account decides.
   const mixed = await startSsh(t, {}, { groups, account: { group: 'KEYS' } });
   assert.match(await output(mixed, 'password'), /Permission denied \(publickey,password,keyboard-interactive\)/);
   assert.match(String(dataOf(await mixed.events(), 20142)[0]?.details), /requires ssh-key/);
 });
 
-test('an agent with 50 keys has six tries, which count once for a ban', async (t) => {
+test('an agent with 50 keys has six attempts, which count once for a ban', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, {}, { server: { security_policy: { ban_after_failures: 2 } } });
   const keys = Array.from({ length: 50 }, (_, index) => makeKey(server.clientFolder, `key${index}`));
   const options = [...keys.map((key) => `IdentityFile=${key}`), `IdentityFile=${server.key}`, ...one('publickey')];
-  // OpenSSH offers the first file first, which is alice's own; another name has it last.
+  // OpenSSH offers the file named first before the others, and that is alice's own key. With the name bob it comes last.
   const { output } = await server.openssh('ssh', ['bob@127.0.0.1', 'ls'], { options });
   assert.match(output, /Received disconnect|Connection closed|Too many/);
   const ended = dataOf(await server.events(), 30015)[0];
@@ -130,7 +130,7 @@ test('wrong passwords over SSH ban the address for HTTP, too', async (t) => {
   assert.ok(dataOf(await server.events(), 20005).length >= 2);
 });
 
-test('the callout is asked about keys that were signed with, as the base64 blob, by a creator of type ssh', async (t) => {
+test('the callout gets keys only after a valid signature, as the base64 blob, from a creator of type ssh', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   let answer = { status: 204, body: '' };
   const callout = await calloutEndpoint(t, (response) => response.writeHead(answer.status).end(answer.body));
@@ -145,7 +145,7 @@ test('the callout is asked about keys that were signed with, as the base64 blob,
   assert.match(output, /The account has expired\.\r?\n[\s\S]*Permission denied/);
 });
 
-test('another user in mid-login ends the connection, and signatures over another session are worth nothing', async (t) => {
+test('a change of the user name during a login ends the connection, and signatures over another session are invalid', async (t) => {
   const server = await startSsh(t);
   const password = (username: string, text: string) => ({ type: 'password', username, password: text });
   const other = await tryLogins(t, server.sshPort, [password('bob', 'wrong'), password('alice', testPassword)]);

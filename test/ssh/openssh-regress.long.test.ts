@@ -11,22 +11,22 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const installed = '/usr/lib/openssh/regress';
 
-/** One of the scripts with which OpenSSH tests its own programs. */
+/** Reads one of the scripts with which OpenSSH tests its own programs. */
 function regressScript(name: string): string {
   return readFileSync(join(installed, name), 'utf8');
 }
 
-/** Whether the scripts are there. */
+/** Returns whether the scripts are installed. */
 function hasRegressScripts(t: TestContext): boolean {
   return hasPackage(t, 'openssh-tests', installed);
 }
 
 /**
- * Starts a server for the scripts that OpenSSH tests its `sftp` and `scp` with.
+ * Starts a server for the scripts that test OpenSSH's `sftp` and `scp`.
  *
  * @param data content of the file that they copy
- * @param permissions those of accounts beside the usual one, for scripts that start OpenSSH's `sftp-server` with options, by these (`-R`)
- * @returns runs a script to its end, and gives what it finds wrong
+ * @param permissions permissions of additional accounts, for scripts that start `sftp-server` with options; by these options (`-R`)
+ * @returns a function that runs a script and returns the failures
  */
 async function startRegress(
   t: TestContext,
@@ -39,12 +39,12 @@ async function startRegress(
   const restricted = Object.entries(permissions).map(([options, list]) => [`as${options}`, { ...account, permissions: [list] }]);
   const server = await startSsh(t, { host_key_paths: [key] }, { accounts: { [user]: account, ...Object.fromEntries(restricted) } });
   const folder = server.clientFolder;
-  // Scripts use one path at both ends.
+  // Scripts use the same path at both ends.
   const obj = join(folder, 'obj');
   mkdirSync(join(server.home, obj), { recursive: true });
   symlinkSync(join(server.home, obj), obj);
   for (const name of ['ssh-ed25519', 'ssh-ed25519.pub']) copyFileSync(join(keys, name), join(obj, name));
-  // They copy what matches `/bin/l*` on either side, and compare what is in the folder that they run in, too.
+  // They copy files that match `/bin/l*` on either side, and also compare files in their working directory.
   const bin = join(server.home, 'bin');
   mkdirSync(bin);
   for (const name of ['ln', 'ls']) copyFileSync(join('/bin', name), join(bin, name));
@@ -58,9 +58,9 @@ async function startRegress(
   const env = {
     TEST_SHELL: 'sh',
     TEST_SSH_PORT: String(server.sshPort),
-    // A key of each kind is not needed.
+    // One type of key is enough.
     TEST_SSH_SSH: program('ssh', 'case "$*" in *"-Q key-plain") echo ssh-ed25519;; *) exec ssh "$@";; esac'),
-    // Their server runs already: what stands for it is a process to be ended.
+    // The server is already running, so this stands for a process to be ended.
     TEST_SSH_SSHD: program(
       'sshd',
       'case "$*" in *" -E"*) ;; *) exit 0;; esac',
@@ -77,7 +77,7 @@ async function startRegress(
   return async (script) => {
     const failures = join(obj, 'failed-regress.log');
     rmSync(failures, { force: true });
-    // Those of scp run as copies: the older protocol of theirs would need no server.
+    // The scp tests run as copies without the older protocol, which would need no server.
     for (const name of [script, 'scp-ssh-wrapper.sh'])
       writeFileSync(join(folder, name), regressScript(name).replace('for mode in scp sftp', 'for mode in sftp'));
     const args = [join(installed, 'test-exec.sh'), obj, join(folder, script)];
@@ -89,8 +89,8 @@ async function startRegress(
   };
 }
 
-// Those that are not here have other servers as their subject: options of OpenSSH's own (sftp-chroot), or ssh.com's (ssh-com-sftp).
-test("OpenSSH's own tests of sftp find nothing but that there are no links", async (t) => {
+// The omitted scripts test features of other servers: options of OpenSSH (sftp-chroot), or of ssh.com (ssh-com-sftp).
+test('the tests of OpenSSH for sftp find only that links are not supported', async (t) => {
   if (!hasRegressScripts(t)) return;
   const run = await startRegress(t, randomBytes(4_000));
   const noLinks = ['missing file after ln', 'created file is not equal after ln', 'missing file after ln -s'];
@@ -98,13 +98,13 @@ test("OpenSSH's own tests of sftp find nothing but that there are no links", asy
   for (const script of ['sftp-badcmds.sh', 'sftp-batch.sh', 'sftp-uri.sh']) assert.deepEqual(await run(script), [], script);
 });
 
-test("OpenSSH's own tests of sftp and scp with a file that takes many requests", async (t) => {
+test('the tests of OpenSSH for sftp and scp, with a file that needs many requests', async (t) => {
   if (!hasRegressScripts(t)) return;
   const run = await startRegress(t, randomBytes(70_000));
   for (const script of ['sftp.sh', 'sftp-glob.sh', 'scp.sh', 'scp3.sh', 'scp-uri.sh']) assert.deepEqual(await run(script), [], script);
 });
 
-/** What an account has to be allowed for requests of SFTP: the right, and the requests that together need it. */
+/** The permissions that SFTP requests need, with the requests that need them together. */
 const rights: Record<string, string[]> = {
   'allow-read': ['open', 'read'],
   'allow-write': ['open', 'write'],
@@ -116,7 +116,7 @@ const rights: Record<string, string[]> = {
   'allow-rename': ['rename'],
 };
 
-test("OpenSSH's own tests of what an account may do", async (t) => {
+test('the tests of OpenSSH for permissions', async (t) => {
   if (!hasRegressScripts(t)) return;
   const permissions: Record<string, string[]> = {};
   const allow = (options: string, isAllowed: (right: string, requests: readonly string[]) => boolean) => {
@@ -129,7 +129,7 @@ test("OpenSSH's own tests of what an account may do", async (t) => {
       allow(`-p${only}`, (_right, requests) => requests.every((request) => only.split(',').includes(request)));
   }
   const run = await startRegress(t, randomBytes(4_000), permissions);
-  // There are no links; who may see a file may ask for its attributes and the space; who may list does not need a right for each half of it.
+  // Links are not supported. A visible file also shows attributes and space, and the permission to list covers both requests.
   const ofNoRight = /symlink|hardlink|lstat|statvfs|^no whitelist (opendir|readdir) succeeded$/;
   const complaints = await run('sftp-perm.sh');
   assert.ok(complaints.includes('plain symlink failed'), 'the script ran');

@@ -6,7 +6,7 @@ import { hasPackage } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { installedPackage, makeKey, startSsh } from '../support/ssh.ts';
 
-/** Tries one login after the other on one connection, as paramiko does: it asks for the service before each. */
+/** Makes several login attempts on one connection like paramiko, which requests the service before each. */
 const script = `
 import os, paramiko
 transport = paramiko.Transport(('127.0.0.1', int(os.environ['PORT'])))
@@ -31,11 +31,11 @@ transport.close()
 
 type Config = Parameters<typeof startSsh>[2];
 
-/** @param ways what is tried: kind and value, `KEY` standing for the key of alice and `STRANGER` for another one */
+/** @param ways attempts: type and value; `KEY` stands for the key of alice and `STRANGER` for another one */
 async function paramiko(t: TestContext, ways: readonly string[], config: Config = {}) {
   const server = await startSsh(t, {}, config);
   const stranger = makeKey(server.clientFolder, 'stranger');
-  // paramiko reads keys in the form of OpenSSH alone.
+  // paramiko reads only keys in OpenSSH's format.
   for (const key of [server.key, stranger]) await runProgram('ssh-keygen', ['-q', '-p', '-N', '', '-f', key], { cwd: server.clientFolder });
   const env = {
     PORT: String(server.sshPort),

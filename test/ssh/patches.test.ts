@@ -10,7 +10,7 @@ const root = process.env.SVC_ROOT ?? process.cwd();
 /** The other packages that have patches. */
 const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client'); import('unixcrypt');";
 
-/** Bundles a copy of ssh2 with the patches. @param change what is done to the copy first */
+/** Bundles a copy of ssh2 with the patches. @param change changes the copy first */
 async function bundleCopy(folder: string, change: (library: string) => void) {
   const library = join(folder, 'node_modules/ssh2');
   rmSync(library, { recursive: true, force: true });
@@ -28,7 +28,7 @@ async function bundleCopy(folder: string, change: (library: string) => void) {
   return runProgram('node', ['--input-type=module', '-e', code], { cwd: folder });
 }
 
-test('the patches of ssh2 are applied, and a build fails when one does not fit or is not used', async (t) => {
+test('the patches of ssh2 are applied, and a build fails if one does not fit or is not used', async (t) => {
   const folder = temporaryFolder(t);
   const whole = await bundleCopy(folder, () => {});
   assert.equal(whole.code, 0, whole.output);

@@ -34,7 +34,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** A header of version 2 for a client at 192.0.2.7:12345, or with other fields. */
+/** Returns a header of version 2 for a client at 192.0.2.7:12345, or with the given fields. */
 function header({ command = 0x21, family = 0x11, length = 12, addresses = [192, 0, 2, 7, 127, 0, 0, 1, 0x30, 0x39, 0, 22] } = {}): Buffer {
   const fixed = Buffer.from('\r\n\r\n\0\r\nQUIT\n\0\0\0\0', 'latin1');
   fixed.writeUInt8(command, 12);
@@ -43,7 +43,7 @@ function header({ command = 0x21, family = 0x11, length = 12, addresses = [192, 
   return Buffer.concat([fixed, Buffer.from(addresses)]);
 }
 
-/** Logs in on a connection that begins with bytes. @returns the address that the session has; undefined without one */
+/** Logs in on a connection that begins with the given bytes. @returns the address of the session; undefined without one */
 async function addressAfter(
   t: TestContext,
   server: SshTestServer,
@@ -63,7 +63,7 @@ async function addressAfter(
   return session?.address;
 }
 
-test('behind HAProxy: who guesses is banned alone, his own PROXY header is none, and checks of the proxy are no clients', async (t) => {
+test('behind HAProxy: only the guessing client is banned, its own PROXY header is ignored, and health checks do not count', async (t) => {
   if (!hasProgram(t, 'haproxy')) return;
   const security = { security_policy: { ban_after_failures: 2, ban_seconds: 60 } };
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 2 }, { server: security });
@@ -87,7 +87,7 @@ test('behind HAProxy: who guesses is banned alone, his own PROXY header is none,
   );
 });
 
-test('a header that is malformed, cut off, endless or of another version ends the connection; a foreign one is not believed', async (t) => {
+test('a malformed, cut, endless or unsupported header ends the connection; one from an untrusted address is not accepted', async (t) => {
   const server = await startSsh(t, { proxy_protocol: true, login_grace_time: 1, maximum_unauthenticated_connections: 20 });
   const refused: Record<string, Buffer | string> = {
     'version 1': 'PROXY TCP4 192.0.2.7 127.0.0.1 12345 22\r\n',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { giveBuffer, takeBuffer } from '../../src/ssh/sftp/packets/replies.ts';
 
-test('buffers of READs are used again, of fitting size, and not more than a few are kept', () => {
+test('buffers of READs are reused if their size fits, and only a few are kept', () => {
   const first = takeBuffer(200 * 1024);
   assert.ok(first.length >= 200 * 1024);
   giveBuffer(first);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReadGroup } from '../../src/ssh/sftp/open-file.ts';
 
-/** A file whose reads are noted; each gives `maxBytes` at most. */
+/** A file that records its reads; each returns at most `maxBytes`. */
 function file(content: Buffer, maxBytes = Number.POSITIVE_INFINITY) {
   const calls: [position: number, targets: number][] = [];
   const group = new ReadGroup(async (targets, position) => {
@@ -21,7 +21,7 @@ function file(content: Buffer, maxBytes = Number.POSITIVE_INFINITY) {
 
 const content = Buffer.from('abcdefghij');
 
-test('reads of one turn that go on where the one before ends are one call', async () => {
+test('consecutive reads in one turn are one call', async () => {
   const { calls, read } = file(content);
   assert.deepEqual(await Promise.all([read(0, 3), read(3, 3), read(6, 3), read(9, 3), read(12, 3)]), ['abc', 'def', 'ghi', 'j', '']);
   assert.deepEqual(calls, [
@@ -30,7 +30,7 @@ test('reads of one turn that go on where the one before ends are one call', asyn
   ]);
 });
 
-test('reads elsewhere, of a later turn, and of much together are calls of their own', async () => {
+test('reads that are not consecutive, in a later turn, or large in sum are separate calls', async () => {
   const { calls, read } = file(content);
   assert.deepEqual(await Promise.all([read(0, 2), read(4, 2), read(6, 2), read(4, 2)]), ['ab', 'ef', 'gh', 'ef']);
   await read(6, 2);
@@ -49,12 +49,12 @@ test('reads elsewhere, of a later turn, and of much together are calls of their 
   ]);
 });
 
-test('a read that gives less than there is ends no file early', async () => {
+test('a short read does not end the file early', async () => {
   const { read } = file(content, 4);
   assert.deepEqual(await Promise.all([read(0, 3), read(3, 3), read(6, 3), read(9, 3)]), ['abc', 'd', 'ghi', 'j']);
 });
 
-test('a read that fails fails all of its group', async () => {
+test('a failed read fails for its whole group', async () => {
   const group = new ReadGroup(() => Promise.reject(new Error('EIO')));
   const results = await Promise.allSettled([0, 1].map((offset) => group.read(offset, Buffer.alloc(1))));
   assert.deepEqual(

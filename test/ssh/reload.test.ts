@@ -13,7 +13,7 @@ import { makeKey, publicKey, type SshTestServer, startSsh } from '../support/ssh
 const { read, write, create } = openFlags;
 const web = { type: 'http', port: 0 };
 
-test('a service that a reload takes away: nobody new is served, idle connections end, an upload is finished first', async (t) => {
+test('a service that a reload removes serves nobody new, ends idle connections, and finishes an upload first', async (t) => {
   const server = await startSsh(t);
   const [busy, idle] = [await loginSftp(t, server.sshPort), await loginSftp(t, server.sshPort)];
   const handle = await busy.sftp.open('f', write | create);
@@ -29,7 +29,7 @@ test('a service that a reload takes away: nobody new is served, idle connections
   assert.deepEqual([ids.includes('30068'), ids.includes('30042')], [true, false]);
 });
 
-/** The services of a test, with the host key of `startSsh`. */
+/** Returns the services of a test, with the host key of `startSsh`. */
 function servicesOf(server: SshTestServer, options: Record<string, unknown> = {}) {
   return { web, sftp: { type: 'ssh', port: 0, host_key_paths: [join(server.clientFolder, 'host_key')], ...options } };
 }
@@ -40,7 +40,7 @@ async function reload(server: SshTestServer, { services = servicesOf(server), ..
 
 const nothing = { sessions: 0, connections: 0, transfers: 0 };
 
-test('rights and limits of a new configuration count for the next request; what is open stays so; a password change ends all others', async (t) => {
+test('new permissions and limits apply to the next request; open handles stay; a password change ends all other connections', async (t) => {
   const server = await startSsh(t);
   const account = { ssh_keys: [publicKey(server.key)] };
   const before = await loginSftp(t, server.sshPort);
@@ -98,7 +98,7 @@ for (const [why, config] of outs) {
   });
 }
 
-test('a key that is removed ends what it opened; what another credential opened goes on', async (t) => {
+test('a removed key ends the connections that it opened; those of other credentials continue', async (t) => {
   const server = await startSsh(t);
   const [first, second] = [publicKey(server.key), publicKey(makeKey(server.clientFolder, 'second'))];
   await reload(server, { account: { ssh_keys: [first, second] } });

@@ -7,7 +7,7 @@ import { testSession } from '../support/sftp-session.ts';
 
 const { read, write, create, truncate } = openFlags;
 
-test('what was asked for before the end of the channel is answered', async (t) => {
+test('requests from before the end of the channel are answered', async (t) => {
   const { client, home, served } = testSession(t);
   writeFileSync(join(home, 'f'), Buffer.alloc(300_000, 'x'));
   const handle = await client.open('f', read);
@@ -20,12 +20,12 @@ test('what was asked for before the end of the channel is answered', async (t) =
   await served;
 });
 
-test('files that are closed together are put in place together, so that they share syncs', { timeout: 60_000 }, async (t) => {
+test('files that are closed together are renamed together, so that they share syncs', { timeout: 60_000 }, async (t) => {
   const { client, environment, home } = testSession(t);
   const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
   const { events } = environment;
   const emitDurable = events.emitDurable.bind(events);
-  // Nobody's event gets into the journal before all are there: one CLOSE after the other would wait for ever.
+  // No event gets into the journal before all are waiting, so CLOSEs one by one would wait forever.
   let waiting = 0;
   let open = () => {};
   const allWait = new Promise<void>((resolve) => (open = resolve));
@@ -43,7 +43,7 @@ test('files that are closed together are put in place together, so that they sha
 
 test('replies to READs come in the order of the requests', async (t) => {
   const { client, home } = testSession(t);
-  // Too large to be read synchronously, so that the thread pool decides which part is there first.
+  // Too large for a synchronous read, so the thread pool decides which part arrives first.
   writeFileSync(join(home, 'f'), Buffer.alloc(8_000_000, 'x'));
   const handle = await client.open('f', read);
   for (let round = 0; round < 2; round++) {
@@ -59,7 +59,7 @@ test('replies to READs come in the order of the requests', async (t) => {
   }
 });
 
-test('a hundred thousand READs that nobody reads the replies of hold few bytes', async (t) => {
+test('a hundred thousand READs with unread replies use little memory', async (t) => {
   const { client, channel, home } = testSession(t);
   writeFileSync(join(home, 'f'), Buffer.alloc(32 * 1024, 'x'));
   const handle = await client.open('f', read);

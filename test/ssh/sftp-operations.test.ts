@@ -62,7 +62,7 @@ test('a lost connection leaves the old file, and nothing else', async (t) => {
   );
 });
 
-test('the end of the channel before CLOSE is a lost upload, too', async (t) => {
+test('if the channel ends before CLOSE, the upload is lost, too', async (t) => {
   const { client, home, events, served } = testSession(t);
   await client.write(await client.open('f', write | create), 0, 'new');
   client.stream.end();
@@ -74,7 +74,7 @@ test('the end of the channel before CLOSE is a lost upload, too', async (t) => {
   );
 });
 
-test('partial uploads are kept where that is configured, up to the first gap', async (t) => {
+test('partial uploads are kept if configured, up to the first gap', async (t) => {
   const { client, home, events, served } = testSession(t, { partial_uploads: 'keep' });
   const handle = await client.open('f', write | create | truncate);
   await client.write(handle, 0, 'begin');
@@ -86,7 +86,7 @@ test('partial uploads are kept where that is configured, up to the first gap', a
   assert.equal(events.at(-1)?.data.kept_as, '/f.filepart');
 });
 
-test('a client’s own temporary name: kept when lost, resumed, told of under the final name', async (t) => {
+test('a client’s own temporary name: kept when lost, resumed, reported under the final name', async (t) => {
   const first = testSession(t);
   const handle = await first.client.open('f.filepart', write | create | truncate);
   await first.client.write(handle, 0, 'begin');
@@ -135,7 +135,7 @@ test('OPEN: flags', async (t) => {
   assert.equal(readFileSync(join(home, 'old'), 'utf8'), '');
 });
 
-test('its own session sees an upload, others do not', async (t) => {
+test('the session of an upload sees it, others do not', async (t) => {
   const own = testSession(t);
   const other = testSession(t, {}, {}, own);
   writeFileSync(join(own.home, 'f'), 'old');
@@ -206,7 +206,7 @@ test('an upload is renamed and removed while it runs', async (t) => {
   );
 });
 
-test('folders: made, listed, removed', async (t) => {
+test('folders are created, listed and removed', async (t) => {
   const { client, home, events } = testSession(t);
   const mkdir = (path: string) => client.status(packetTypes.mkdir, (fields) => fields.text(path).attributes({ mode: 0o750 }));
   assert.equal(await mkdir('d'), ok);
@@ -228,7 +228,7 @@ test('folders: made, listed, removed', async (t) => {
   assert.deepEqual(ids.slice(-3), [30032, 30033, 30021]);
 });
 
-test('RENAME wants a free target, posix-rename replaces a file', async (t) => {
+test('RENAME needs a free target, posix-rename replaces a file', async (t) => {
   const { client, home, events } = testSession(t);
   writeFileSync(join(home, 'a'), 'a');
   writeFileSync(join(home, 'b'), 'b');
@@ -248,7 +248,7 @@ test('RENAME wants a free target, posix-rename replaces a file', async (t) => {
   );
 });
 
-test('attributes: times and modes are set, owners are not', async (t) => {
+test('attributes: times and modes can be set, owners cannot', async (t) => {
   const { client, home, events } = testSession(t);
   writeFileSync(join(home, 'f'), 'content');
   const setstat = (attributes: Parameters<typeof client.open>[2] & object) =>
@@ -272,7 +272,7 @@ test('attributes: times and modes are set, owners are not', async (t) => {
   );
 });
 
-test('paths: `..` stops at the root, names that are not UTF-8 are bad messages, and the session goes on', async (t) => {
+test('paths: `..` stops at the root, names that are not UTF-8 are bad messages, and the session continues', async (t) => {
   const { client, home, events } = testSession(t);
   writeFileSync(join(home, 'f'), 'content');
   const realpath = async (path: string) => {
@@ -295,7 +295,7 @@ test('paths: `..` stops at the root, names that are not UTF-8 are bad messages, 
   );
 });
 
-test('links that lead outside are as if absent', async (t) => {
+test('links that lead outside count as absent', async (t) => {
   const { client, home } = testSession(t);
   symlinkSync('/etc/passwd', join(home, 'out'));
   symlinkSync('/etc', join(home, 'etc'));
@@ -306,7 +306,7 @@ test('links that lead outside are as if absent', async (t) => {
   assert.equal(await client.status(packetTypes.setstat, (fields) => fields.text('out').attributes({ mode: 0o777 })), noSuchFile);
 });
 
-test('broken framing ends the channel', async (t) => {
+test('a framing error ends the channel', async (t) => {
   const { client, served, events } = testSession(t);
   await client.extensions;
   client.stream.write(Buffer.alloc(4));
@@ -317,7 +317,7 @@ test('broken framing ends the channel', async (t) => {
   );
 });
 
-test('rights are asked for before the disk is', async (t) => {
+test('permissions are checked before the disk is read', async (t) => {
   const permissions = { general: ['allow-list'], rules: [{ expression: '/in/*', permissions: ['allow-write'] }] };
   const { client, home, events } = testSession(t, {}, { permissions });
   mkdirSync(join(home, 'in'));
@@ -344,7 +344,7 @@ test('rights are asked for before the disk is', async (t) => {
   );
 });
 
-test('a handle for reading is not for writing', async (t) => {
+test('a handle for reading cannot write', async (t) => {
   const { client, home, events } = testSession(t);
   writeFileSync(join(home, 'f'), 'x');
   const handle = await client.open('f', read);
@@ -359,7 +359,7 @@ test('a handle for reading is not for writing', async (t) => {
   );
 });
 
-test('requests for attributes are told of where that is wanted', async (t) => {
+test('requests for attributes have events if configured', async (t) => {
   const quiet = testSession(t);
   await quiet.client.stat('/');
   assert.deepEqual(quiet.events, []);

@@ -7,7 +7,7 @@ import { clearPacket, limits, modes, ssh2LogsIn, startManInTheMiddle } from '../
 
 const text = (value: string) => Buffer.concat([Buffer.from([0, 0, 0, value.length]), Buffer.from(value)]);
 
-test('no packet in clear is taken for one of the client: not before its KEXINIT, and not before its NEWKEYS', async (t) => {
+test('no unencrypted packet is accepted as one of the client: not before its KEXINIT, and not before its NEWKEYS', async (t) => {
   const server = await startSsh(t, limits);
   const password = Buffer.concat([
     Buffer.from([50]),
@@ -42,7 +42,7 @@ test('no packet in clear is taken for one of the client: not before its KEXINIT,
   assert.ok((await tryLogins(t, server.sshPort, [{ type: 'password', username: 'alice', password: testPassword }])).client);
 });
 
-test('in a later exchange of keys IGNORE and DEBUG are taken, which clients send to keep a connection alive', async (t) => {
+test('during a later key exchange, IGNORE and DEBUG are accepted, which clients send to keep a connection alive', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [{ type: 'password', username: 'alice', password: testPassword }]);
   const isLost = new Promise<boolean>((resolve) => client?.on('close', () => resolve(true)));

@@ -13,12 +13,12 @@ import {
   type Tampering,
 } from '../support/ssh-man-in-the-middle.ts';
 
-/** Bytes of an encrypted packet, whose length is not padded in all of these modes. */
+/** Returns the bytes of an encrypted packet. In all of these modes, its length field is not part of the padded data. */
 const packetBytes = ({ blockBytes, tagBytes }: Mode, payloadBytes: number) =>
   4 + Math.ceil((1 + payloadBytes + 4) / blockBytes) * blockBytes + tagBytes;
 
 const signatures = 'ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,rsa-sha2-256';
-/** The first encrypted packet of each side: EXT_INFO of the server, SERVICE_REQUEST of the client. */
+/** Length of the first encrypted packet of each side: EXT_INFO of the server, SERVICE_REQUEST of the client. */
 const firstBytes = { server: 1 + 4 + 4 + 'server-sig-algs'.length + 4 + signatures.length, client: 1 + 4 + 'ssh-userauth'.length };
 
 const ignore = clearPacket(Buffer.from([2, 0, 0, 0, 0]));
@@ -32,7 +32,7 @@ async function opensshLogsIn(server: SshTestServer, port: number, { cipher, mac 
 
 const sides = ['client', 'server'] as const;
 
-test('with strict key exchange nothing can be put in and taken away for it', async (t) => {
+test('with strict key exchange no packet can be inserted and another one removed for it', async (t) => {
   const server = await startSsh(t, limits);
   const withOpenssh = hasProgram(t, 'ssh');
   const expectLogins = async (name: string, mode: Mode, side: 'client' | 'server', tampering: Tampering, expected: boolean) => {
@@ -54,7 +54,7 @@ test('with strict key exchange nothing can be put in and taken away for it', asy
       ];
       return [
         ...attacks.map((attack) => expectLogins(name, mode, side, attack, false)),
-        // Who only passes on is not noticed.
+        // An attacker who only forwards is not noticed.
         expectLogins(name, mode, side, {}, true),
       ];
     }),
@@ -62,7 +62,7 @@ test('with strict key exchange nothing can be put in and taken away for it', asy
   await Promise.all(all);
 });
 
-test('a client without strict key exchange loses the list of signatures at most, and with AES-GCM not even that', async (t) => {
+test('a client without strict key exchange loses at most the list of signatures, and with AES-GCM not even that', async (t) => {
   const server = await startSsh(t, limits);
   const attacked = async (mode: Mode, side: 'client' | 'server') => {
     const tampering = { beforeNewkeys: [ignore], deletedBytes: packetBytes(mode, firstBytes[side]) };

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
-/** Connects, and returns the bytes until the other end closed. */
+/** Connects, and returns the received bytes when the other end has closed. */
 async function rawConnection(t: TestContext, port: number, send?: string | Buffer): Promise<{ socket: Socket; closed: Promise<string> }> {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());
@@ -30,7 +30,7 @@ async function rawConnection(t: TestContext, port: number, send?: string | Buffe
   return { socket, closed };
 }
 
-test('every algorithm that is offered works with OpenSSH; what is not safe is refused', async (t) => {
+test('every offered algorithm works with OpenSSH; unsafe ones are refused', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const folder = temporaryFolder(t);
   const hostKeys = await Promise.all([
@@ -63,10 +63,10 @@ test('every algorithm that is offered works with OpenSSH; what is not safe is re
   assert.ok(failed.length >= 4);
 });
 
-test('ssh-audit finds nothing to mend, ssh-keyscan the host keys', async (t) => {
+test('ssh-audit has no finding, and ssh-keyscan gets the host keys', async (t) => {
   if (!hasProgram(t, 'ssh-audit') || !hasProgram(t, 'ssh-keyscan')) return;
   const server = await startSsh(t);
-  // Older versions do not know the newest names, which is all they may say.
+  // Older versions only complain about the newest names, which they do not know.
   const { output } = await runProgram('ssh-audit', ['-n', '-p', String(server.sshPort), '127.0.0.1'], { cwd: server.clientFolder });
   const said = output.split('\n').filter((line) => /\[(warn|fail)\]|^\(rec\)|\(CVE|\(nfo\)/.test(line));
   assert.deepEqual(
@@ -78,7 +78,7 @@ test('ssh-audit finds nothing to mend, ssh-keyscan the host keys', async (t) => 
   assert.doesNotMatch(scanned.output, / ssh-rsa /);
 });
 
-test('who does not log in is cut off after the grace time: silent, in mid-identification, in mid-exchange', async (t) => {
+test('a client that does not log in is disconnected after the grace time: silent, in mid-identification, in mid-exchange', async (t) => {
   const server = await startSsh(t, { login_grace_time: 1 });
   const connections = await Promise.all([
     rawConnection(t, server.sshPort),
@@ -101,7 +101,7 @@ test('garbage, an endless identification and a greeting end the connection', asy
   assert.equal((await server.eventIds()).includes(40003), false);
 });
 
-test('connections that have not logged in are few: at all, and of one address', async (t) => {
+test('connections without a login are limited, in total and for each address', async (t) => {
   const server = await startSsh(t, { maximum_unauthenticated_connections_per_address: 3 });
   const first = await Promise.all([1, 2, 3].map(() => rawConnection(t, server.sshPort)));
   const fourth = await rawConnection(t, server.sshPort);
@@ -115,7 +115,7 @@ test('connections that have not logged in are few: at all, and of one address', 
   assert.equal(await (await rawConnection(t, few.sshPort)).closed, '');
 });
 
-test('an account has so many connections', async (t) => {
+test('the connections of an account are limited', async (t) => {
   const server = await startSsh(t, { maximum_sessions_per_account: 2 });
   const [one, two] = [await tryLogins(t, server.sshPort, [alice]), await tryLogins(t, server.sshPort, [alice])];
   assert.ok(one.client && two.client);
@@ -143,7 +143,7 @@ test('sessions are listed, and ending one ends the connection; idle ones end', a
   assert.deepEqual(await listed(t, `${idle.folder}/data`, 'sessions'), []);
 });
 
-test('a client behind a proxy is who the PROXY protocol says', async (t) => {
+test('the address of a client behind a proxy is that of the PROXY protocol', async (t) => {
   const server = await startSsh(t, { proxy_protocol: true });
   const header = Buffer.concat([
     Buffer.from('\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c', 'latin1'),
@@ -162,17 +162,17 @@ test('a client behind a proxy is who the PROXY protocol says', async (t) => {
   assert.equal(await without.closed, '', 'a trusted proxy must say whom it speaks for');
 });
 
-test('the service ends idle connections when it stops, of clients too that leave closing a channel to it', async (t) => {
+test('when it stops, the service ends idle connections even if their clients leave closing a channel to it', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
-  // Once it has SFTP on a channel, the client of ssh2 never answers CHANNEL_CLOSE.
+  // Once a channel has SFTP, the client of ssh2 never answers CHANNEL_CLOSE.
   await new Promise((resolve) => (client as unknown as { sftp(done: () => void): void }).sftp(() => resolve(undefined)));
   const ended = new Promise((resolve) => client?.on('close', () => resolve(undefined)));
   assert.equal(await server.stop(), true);
   await ended;
 });
 
-test('OpenSSH copies files up and down, while keys are exchanged again from both sides', async (t) => {
+test('OpenSSH copies files up and down, while both sides repeat the key exchange', async (t) => {
   if (!hasProgram(t, 'ssh')) return;
   const server = await startSsh(t, { rekey_bytes: 1_048_576, ssh_cipher_list: 'secure' });
   const content = randomBytes(3_000_000);
@@ -201,7 +201,7 @@ test('a client that sends more than its window ends its connection, and nothing 
   const channel = await new Promise<{ outgoing: { id: number } }>((resolve, reject) =>
     (client as unknown as SubsystemClient).subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),
   );
-  // A version that is never asked for to its end: the channel is read, but nothing can be made of it.
+  // The first SFTP packet, the version, never ends: the channel is read, but nothing can be processed.
   for (let sent = 0; sent < 8 * 1024 * 1024; sent += 32_000) protocol.channelData(channel.outgoing.id, Buffer.alloc(32_000, 0xff));
   await ended;
   assert.ok((await tryLogins(t, server.sshPort, [alice])).client);

@@ -11,7 +11,7 @@ const { read, write, append, create, truncate, exclusive } = openFlags;
 
 const add = ['allow-create-file', 'allow-rename'];
 
-/** A session that adds files to `/in`, and does everything elsewhere. */
+/** Opens a session that may only add files in `/in`, and may do everything elsewhere. */
 function addingSession(t: TestContext, group: Parameters<typeof testSession>[2] = {}, keywords = add) {
   const rules = [{ expression: '/in/*', permissions: keywords }];
   const session = testSession(t, {}, { permissions: { general: ['allow-full-control'], rules }, ...group });
@@ -26,7 +26,7 @@ function addingSession(t: TestContext, group: Parameters<typeof testSession>[2] 
   return { ...session, plant, contents };
 }
 
-test('allow-create-file: OPEN of an existing file to write it is denied, whatever the flags', async (t) => {
+test('allow-create-file: OPEN of an existing file for writing is denied, whatever the flags', async (t) => {
   const { client, plant, contents } = addingSession(t);
   for (const flags of [
     write,
@@ -54,7 +54,7 @@ test('allow-create-file: OPEN of an existing file to write it is denied, whateve
   assert.deepEqual(contents(), { 'a.csv': 'old' });
 });
 
-test('allow-create-file: every door of SFTP makes a new file, and none touches one that is there', async (t) => {
+test('allow-create-file: every SFTP request can create a file, and none changes an existing one', async (t) => {
   const { client, plant, contents } = addingSession(t);
   for (const [name, door] of Object.entries(sftpDoors)) {
     if (name === 'MKDIR') continue;
@@ -66,7 +66,7 @@ test('allow-create-file: every door of SFTP makes a new file, and none touches o
   }
 });
 
-test('allow-create-file: a file that appears while another is written stays, and the CLOSE is denied', async (t) => {
+test('allow-create-file: a file that appears during an upload stays, and the CLOSE is denied', async (t) => {
   const { client, home, plant, contents, events } = addingSession(t);
   plant(false);
   const handle = await client.open('in/a.csv', write | create | truncate);
@@ -77,7 +77,7 @@ test('allow-create-file: a file that appears while another is written stays, and
   assert.match(String(events.findLast(({ data }) => data.details !== undefined)?.data.details), /taken/);
 });
 
-test('on_name_taken: number over SFTP: at the CLOSE, and at RENAME; what goes on with a file is denied', async (t) => {
+test('on_name_taken: number over SFTP: at CLOSE and RENAME; requests that continue a file are denied', async (t) => {
   const { client, plant, contents, events } = addingSession(t, { on_name_taken: 'number' });
   for (const name of ['OPEN', 'RENAME', 'posix-rename'] as const) {
     plant(true);
@@ -100,9 +100,9 @@ test('on_name_taken: number over SFTP: at the CLOSE, and at RENAME; what goes on
   }
 });
 
-test('on_name_taken: number: who renames or removes an upload under way does nothing to the file of its name', async (t) => {
+test('on_name_taken: number: renaming or removing a running upload does not affect the file of its name', async (t) => {
   const { client, plant, contents } = addingSession(t, { on_name_taken: 'number' }, [...add, 'allow-delete-file']);
-  // With the right to delete, a name that is taken is free for RENAME, but not for content.
+  // With the permission to delete, RENAME may take an existing name, but content may not.
   plant(true);
   const renamed = await client.open('in/a.csv', write | create | truncate);
   await client.write(renamed, 0, 'new');

@@ -13,12 +13,12 @@ const { read, write, create } = openFlags;
 
 type Build = (fields: FieldWriter) => unknown;
 
-/** A session that asks for extensions. */
+/** Opens a session that sends extension requests. */
 function extensionSession(t: TestContext, ...rest: [Parameters<typeof testSession>[1]?, Parameters<typeof testSession>[2]?]) {
   const session = testSession(t, ...rest);
   const ask = (name: string, build: Build = () => {}): Promise<SftpReply> =>
     session.client.ask(packetTypes.extended, (fields) => build(fields.text(name)));
-  /** The code of the status that comes; -1 for another reply. */
+  /** Returns the code of the status reply; -1 for another reply. */
   const code = async (name: string, build?: Build) => {
     const reply = await ask(name, build);
     return reply.kind === 'status' ? reply.code : -1;
@@ -27,10 +27,10 @@ function extensionSession(t: TestContext, ...rest: [Parameters<typeof testSessio
 }
 
 const notUtf8 = Buffer.from([0x66, 0xff]);
-/** Handles that nobody gave out. */
+/** Handles that the server did not issue. */
 const foreignHandles = [Buffer.alloc(0), Buffer.from([0, 0, 1]), Buffer.from([0, 0, 0, 77]), Buffer.alloc(256)];
 
-/** What every extension that takes a handle, or a path, says of one that is none. */
+/** Asserts that an extension refuses invalid handles or paths. */
 async function assertOddArgumentsRefused({ code }: ReturnType<typeof extensionSession>, name: string, of: 'path' | 'handle', rest: Build) {
   assert.equal(await code(name), badMessage, `${name} of nothing`);
   assert.equal(await code(name, (fields) => fields.uint32(2 ** 31)), badMessage, `${name}, cut off`);
@@ -39,7 +39,7 @@ async function assertOddArgumentsRefused({ code }: ReturnType<typeof extensionSe
     assert.equal(await code(name, (fields) => rest(fields.bytes(bytes))), of === 'path' ? badMessage : failure, name);
 }
 
-test('only what is there is announced, and anything else is unsupported', async (t) => {
+test('only supported extensions are announced, and all others are refused', async (t) => {
   const { client, code } = extensionSession(t);
   const announced = await client.extensions;
   for (const name of [
@@ -57,7 +57,7 @@ test('only what is there is announced, and anything else is unsupported', async 
   assert.equal(await client.status(packetTypes.extended, (fields) => fields.bytes(notUtf8)), badMessage);
 });
 
-test('limits@openssh.com says what is taken, and it is', async (t) => {
+test('limits@openssh.com returns the limits, and they are exact', async (t) => {
   const { client, ask } = extensionSession(t, { maximum_handles: 3 });
   const reply = await ask('limits@openssh.com', (fields) => fields.text('more than was asked for'));
   assert.ok(reply.kind === 'extended');
@@ -72,7 +72,7 @@ test('limits@openssh.com says what is taken, and it is', async (t) => {
   await client.close(await client.open('f', read));
 });
 
-test('lsetstat@openssh.com: times and mode, not without the right, and nothing for owners that change', async (t) => {
+test('lsetstat@openssh.com: times and mode, with the permission only; owners are not changed', async (t) => {
   const session = extensionSession(t, {}, { permissions: { general: ['allow-list', 'allow-set-attributes'], rules: [] } });
   const { home, code, events } = session;
   writeFileSync(join(home, 'f'), 'content');
@@ -96,7 +96,7 @@ test('lsetstat@openssh.com: times and mode, not without the right, and nothing f
   );
 });
 
-test('fsync@openssh.com: of files, until they are closed; what was not written fails it', async (t) => {
+test('fsync@openssh.com: of open files; it fails if data was not written', async (t) => {
   const session = extensionSession(t, {}, { file_write_size: 10 });
   const { client, home, code } = session;
   writeFileSync(join(home, 'old'), 'old');
@@ -121,7 +121,7 @@ test('expand-path@openssh.com: `~` is the root, and nothing lies above it', asyn
   await assertOddArgumentsRefused(session, 'expand-path@openssh.com', 'path', (fields) => fields);
 });
 
-test('statvfs and fstatvfs: of folders, files and uploads alike; what may not be seen is refused', async (t) => {
+test('statvfs and fstatvfs: for folders, files and uploads; invisible items are refused', async (t) => {
   const rules = [{ expression: '/in/**', permissions: ['allow-write', 'allow-read'] as const }];
   const session = extensionSession(t, {}, { permissions: { general: [], rules } });
   const { client, home, ask, code } = session;
@@ -161,7 +161,7 @@ async function textOf(client: RawSftp, handle: Buffer): Promise<string> {
   return String((await client.read(handle, 0, 1000)) ?? '');
 }
 
-test('copy-data: parts to anywhere; an end that comes too early is told, and handles are what they are', async (t) => {
+test('copy-data: any parts to any place; an early end is an error, and handles keep their positions', async (t) => {
   const session = extensionSession(t);
   const { client, home, code, events } = session;
   const copy = (what: Copy) => code('copy-data', copyFields(what));
@@ -192,14 +192,14 @@ test('copy-data: parts to anywhere; an end that comes too early is told, and han
   assert.equal(await client.stat('far'), noSuchFile);
 });
 
-test('copy-data reads with the right to read alone', async (t) => {
+test('copy-data needs only the permission to read', async (t) => {
   const { client, code } = extensionSession(t, {}, { permissions: { general: ['allow-write'], rules: [] } });
   const [from, to] = [await client.open('a', read | write | create), await client.open('b', write | create)];
   await client.write(from, 0, 'secret');
   assert.equal(await code('copy-data', copyFields({ from, to })), permissionDenied);
 });
 
-test('check-file: of handles and names, of parts and blocks, not of what may not be read', async (t) => {
+test('check-file: for handles and names, parts and blocks; unreadable files are refused', async (t) => {
   const session = extensionSession(t);
   const { client, home, ask, code } = session;
   writeFileSync(join(home, 'f'), 'x'.repeat(1000));

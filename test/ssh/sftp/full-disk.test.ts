@@ -14,7 +14,7 @@ const { read, write, create, truncate } = openFlags;
 const { ok, permissionDenied } = statusCodes;
 const isFull = { kind: 'status', code: statusCodes.failure, message: 'The disk is full.' };
 
-/** A reply to a client, without the number of its request. */
+/** Returns a reply without the ID of its request. */
 async function told(replying: Promise<SftpReply>): Promise<Partial<SftpReply>> {
   const { id: _, ...reply } = await replying;
   return reply;
@@ -22,7 +22,7 @@ async function told(replying: Promise<SftpReply>): Promise<Partial<SftpReply>> {
 
 const closing = (client: RawSftp, handle: Buffer) => told(client.ask(packetTypes.close, (fields) => fields.bytes(handle)));
 
-/** Sends six megabytes at once, and tells of the first WRITE that was refused. */
+/** Sends six megabytes at once, and returns the first refused WRITE. */
 async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<Partial<SftpReply> | undefined> {
   const piece = Buffer.alloc(60_000, 1);
   const writing = Array.from({ length: 100 }, (_, index) =>
@@ -39,7 +39,7 @@ async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<
   return replies.find((reply) => reply.kind !== 'status' || reply.code !== ok);
 }
 
-test('a full disk of files: WRITE and CLOSE fail and say why, the old file is whole, nothing is left', async (t) => {
+test('a full disk of files: WRITE and CLOSE fail with the reason, the old file is whole, nothing is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, { copy_on_resume_limit: 100_000 }, { group: { home_folder_path: disk } });
@@ -54,7 +54,7 @@ test('a full disk of files: WRITE and CLOSE fail and say why, the old file is wh
     assert.deepEqual(readdirSync(disk), ['a']);
     assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
   }
-  // What the base still lacks is copied at the end: there is no room for both.
+  // The missing parts of the base are copied at the end, and there is no space for both.
   writeFileSync(join(disk, 'base'), Buffer.alloc(90_000, 'b'));
   fillDisk(join(disk, 'filler'));
   truncateSync(join(disk, 'filler'), 3_900_000);
@@ -64,7 +64,7 @@ test('a full disk of files: WRITE and CLOSE fail and say why, the old file is wh
   assert.deepEqual(await closing(sftp, patched), isFull);
   assert.deepEqual(readFileSync(join(disk, 'base')), Buffer.alloc(90_000, 'b'));
   for (const name of ['filler', 'filler2']) assert.equal(await sftp.onPath(packetTypes.remove, name), ok);
-  // A file written in place keeps what there was room for.
+  // A file written in place keeps the part that fitted.
   writeFileSync(join(disk, 'large'), Buffer.alloc(200_000, 'l'));
   const inPlace = await sftp.open('large', write);
   assert.deepEqual(await writeTooMuch(sftp, inPlace, 200_000), isFull);
@@ -82,7 +82,7 @@ test('a full disk of files: WRITE and CLOSE fail and say why, the old file is wh
   assert.deepEqual(readdirSync(disk).sort(), ['a', 'b', 'base']);
 });
 
-test('a full disk of the journal: nothing is changed that could not be told of, reads go on, and it recovers', async (t) => {
+test('a full disk of the journal: no change without its event, reads work, and it recovers', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, {}, { server: { data_folder_path: join(disk, 'data') } });

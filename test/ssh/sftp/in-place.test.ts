@@ -12,7 +12,7 @@ const old = 'more than ten bytes';
 
 type Options = Parameters<typeof testSession>[1];
 
-/** A session on a home folder with `large`, above the limit, and `small`. */
+/** Opens a session on a home folder with `large`, above the limit, and `small`. */
 function inPlaceSession(t: TestContext, options: Options = {}, group: Parameters<typeof testSession>[2] = {}) {
   const session = testSession(t, { copy_on_resume_limit: limitBytes, ...options }, group);
   const path = (name: string) => join(session.home, name);
@@ -25,7 +25,7 @@ function inPlaceSession(t: TestContext, options: Options = {}, group: Parameters
 const told = (events: { id: number; data: Record<string, unknown> }[]) =>
   events.map(({ id, data }) => [id, data.path, data.total_write, data.in_place]);
 
-test('a file above the limit is resumed in place: others see it grow, and its end says so', async (t) => {
+test('a file above the limit is resumed in place: others see it grow, and the event of its end says so', async (t) => {
   const { client, home, events, path, ino, text } = inPlaceSession(t);
   const handle = await client.open('large', write | create);
   assert.equal(await client.write(handle, old.length, ', resumed'), ok);
@@ -37,7 +37,7 @@ test('a file above the limit is resumed in place: others see it grow, and its en
   assert.equal(await client.write(appending, 0, '!'), ok);
   assert.equal(await client.close(appending), ok);
   assert.equal(text('large'), `${old}, resumed!`);
-  // A file of exactly this size is copied, and one whose content is dropped is not kept.
+  // A file of exactly this size is copied, and one that is truncated on opening is replaced.
   for (const [name, flags] of [
     ['small', write],
     ['large', write | create | truncate],
@@ -62,7 +62,7 @@ test('a file above the limit is resumed in place: others see it grow, and its en
 });
 
 for (const partial of ['remove', 'keep'] as const) {
-  test(`an upload that is broken off keeps what was written, under its name alone (partial_uploads: ${partial})`, async (t) => {
+  test(`an aborted upload keeps the written part, under its own name only (partial_uploads: ${partial})`, async (t) => {
     const { client, home, events, text, lose, served } = inPlaceSession(t, { partial_uploads: partial });
     const handle = await client.open('large', write);
     assert.equal(await client.write(handle, 0, 'MORE'), ok);
@@ -78,7 +78,7 @@ for (const partial of ['remove', 'keep'] as const) {
   });
 }
 
-test('an upload that is resumed after it was broken off becomes whole, with one event', async (t) => {
+test('an upload that is resumed after an abort becomes whole, with one event', async (t) => {
   const first = inPlaceSession(t);
   const rest = ' and the rest of it';
   await first.client.write(await first.client.open('large', write), old.length, rest.slice(0, 5));
@@ -98,7 +98,7 @@ test('an upload that is resumed after it was broken off becomes whole, with one 
   );
 });
 
-test('a file that is cut, renamed and removed during the upload', async (t) => {
+test('a file is truncated, renamed and removed during the upload', async (t) => {
   const { client, home, ino, path, text, events } = inPlaceSession(t);
   const handle = await client.open('large', write);
   assert.equal(await client.status(packetTypes.fsetstat, (fields) => fields.bytes(handle).attributes({ sizeBytes: 4 })), ok);
@@ -128,7 +128,7 @@ test('a file that is cut, renamed and removed during the upload', async (t) => {
   );
 });
 
-test('limits of files and of the account hold in place, too, also for the rest of a broken upload', async (t) => {
+test('limits of files and of the account also apply in place, and to the rest of an aborted upload', async (t) => {
   const { client, text, lose, served, ...shared } = inPlaceSession(t, {}, { quota_size: 100, file_write_size: 50 });
   const handle = await client.open('large', write);
   assert.equal(await client.write(handle, 45, 'too long'), failure);

@@ -12,7 +12,7 @@ const { read, write, create, truncate } = openFlags;
 
 const names = ['f', 'sub/f', 'victim', 'only-outside'];
 
-/** All that can be seen of a folder: names, contents, modes and times. */
+/** Returns the visible state of a folder: names, contents, modes and times. */
 function stateOf(folder: string): unknown {
   const paths = Object.keys(tree(folder));
   return [tree(folder), paths.map((path) => [statSync(join(folder, path)).mode, statSync(join(folder, path)).mtimeMs])];
@@ -20,7 +20,7 @@ function stateOf(folder: string): unknown {
 
 for (const copyLimitBytes of [1_000_000, 0]) {
   const how = copyLimitBytes === 0 ? ', files written in place' : '';
-  test(`a folder that is swapped for a link while SFTP requests run never leads outside${how}`, async (t) => {
+  test(`a folder that is replaced by a link while SFTP requests run never leads outside${how}`, async (t) => {
     const { client, home, events } = testSession(t, { copy_on_resume_limit: copyLimitBytes });
     const [folder, outside] = [join(home, 'd'), temporaryFolder(t)];
     for (const [where, content] of [

@@ -12,7 +12,7 @@ import { startSsh } from '../../support/ssh.ts';
 const { write, create, truncate } = openFlags;
 const content = Buffer.alloc(200_000, 'new ');
 
-test('CLOSE racing the end of the connection: the old file or the new one, and the one event that tells which', async (t) => {
+test('CLOSE racing the end of the connection: the old file or the new one, and the one event that says which', async (t) => {
   const shared = testFiles(t);
   const { home, events } = shared;
   const outcomes = new Set<number>();
@@ -22,7 +22,7 @@ test('CLOSE racing the end of the connection: the old file or the new one, and t
     events.length = 0;
     const { client, lose, served } = testSession(t, {}, {}, shared);
     const handle = await client.open('f', write | create | (round % 2 === 0 ? truncate : 0));
-    // Another moment each time: from before the request is read to after its answer.
+    // Another moment each time: from before the request is read to after its reply.
     const asked = client.write(handle, 0, content).then(() => client.ask(packetTypes.close, (fields) => fields.bytes(handle)));
     for (let turn = 0; turn < round % 20; turn++) await new Promise((resolve) => setImmediate(resolve));
     if (round % 20 === 19) await asked;
@@ -38,7 +38,7 @@ test('CLOSE racing the end of the connection: the old file or the new one, and t
   assert.deepEqual([...outcomes].sort(), [30042, 30068], 'both were met');
 });
 
-test('CLOSE racing the end of a real connection, many at once', async (t) => {
+test('CLOSE racing the end of a real connection, many concurrently', async (t) => {
   const server = await startSsh(t, { maximum_unauthenticated_connections_per_address: 100 });
   const names = Array.from({ length: 12 }, (_, index) => `f${index}`);
   for (const name of names) writeFileSync(join(server.home, name), 'old');

@@ -20,7 +20,7 @@ function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }
 
-/** The memory of a process once it does not grow any more. */
+/** Returns the memory of a process when it has stopped growing. */
 async function settledBytes(pid: number): Promise<number> {
   let before = 0;
   let now = residentBytes(pid);
@@ -31,7 +31,7 @@ async function settledBytes(pid: number): Promise<number> {
   return now;
 }
 
-test('clients with the largest window that read slowly, or not at all, hold little memory, and others are served', {
+test('clients with the largest window that read slowly, or not at all, use little memory, and others are served', {
   skip: process.platform !== 'linux' && 'needs /proc',
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -42,7 +42,7 @@ test('clients with the largest window that read slowly, or not at all, hold litt
   const server = start(t, ['serve', '--port', '0', '--ssh', '0', '--user', testUser, '--log-level', 'error'], { cwd: folder });
   const [, port] = await server.line(/listening on sftp:\/\/[^:]+:(\d+)/);
   const pid = server.child.pid as number;
-  // The last one takes what it reads in packets that its library can read.
+  // The last client reads in packets of the size that its library supports.
   const clients = await Promise.all(
     [largest, largest, largest, 32_768].map(async (packetBytes) => {
       const { client } = await tryLogins(t, Number(port), [{ type: 'password', username: 'alice', password: testPassword }]);

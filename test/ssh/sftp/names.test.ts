@@ -10,7 +10,7 @@ import { tree } from '../../support/tree.ts';
 const { create, truncate, write } = openFlags;
 const good = Buffer.from('good');
 
-/** Every request with a name, which it puts first or second. */
+/** Every request with a name; it is the first or second field. */
 const requests: Record<string, (name: Buffer) => [number, (fields: FieldWriter) => unknown]> = {
   open: (name) => [
     packetTypes.open,
@@ -36,7 +36,7 @@ const requests: Record<string, (name: Buffer) => [number, (fields: FieldWriter) 
   'posix-rename to': (name) => [packetTypes.extended, (fields) => fields.text('posix-rename@openssh.com').bytes(good).bytes(name)],
 };
 
-test('names that are not UTF-8, or hold NUL, are refused by every request, and nothing is changed', async (t) => {
+test('every request refuses names that are not UTF-8 or contain NUL, and nothing is changed', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'good'), 'content');
   const odd = [[0x66, 0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe4, 0xb8], [0], [0x67, 0, 0x68]];
@@ -45,7 +45,7 @@ test('names that are not UTF-8, or hold NUL, are refused by every request, and n
   assert.deepEqual(tree(home), { good: 'content' });
 });
 
-test('slashes and `..` in names lead nowhere else: what lies above the root is the root', async (t) => {
+test('slashes and `..` in names lead nowhere else: the parent of the root is the root', async (t) => {
   const { client, home } = testSession(t);
   mkdirSync(join(home, 'd'));
   writeFileSync(join(home, '..', 'beside'), 'outside');

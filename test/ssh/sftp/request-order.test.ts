@@ -9,7 +9,7 @@ const { ok, noSuchFile } = statusCodes;
 const { read, write, create, truncate } = openFlags;
 const times = { accessedS: 1_000_000_000, modifiedS: 1_100_000_000 };
 
-test('WRITE, FSETSTAT of size and times, and CLOSE that come together: the file has the times', async (t) => {
+test('WRITE, FSETSTAT of size and times, and CLOSE that arrive together: the file has the times', async (t) => {
   const { client, home } = testSession(t);
   const handle = await client.open('f', write | create | truncate);
   const replies = await Promise.all([
@@ -40,7 +40,7 @@ test('the same with SETSTAT of the path, and a RENAME and a STAT of the new name
   assert.equal(statSync(join(home, 'g')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('a copy and a hash that come with the CLOSE of their file are done before it', async (t) => {
+test('a copy and a hash that arrive with the CLOSE of their file are done before it', async (t) => {
   const { client, home } = testSession(t);
   const content = Buffer.alloc(3_000_000, 'x');
   writeFileSync(join(home, 'from'), content);

@@ -11,7 +11,7 @@ import { testSession } from '../../support/sftp-session.ts';
 const { ok, noSuchFile, failure } = statusCodes;
 const writeNew = openFlags.write | openFlags.create | openFlags.truncate;
 
-test('RMDIR of a folder in which only unfinished uploads of HTTP are removes it, and they end', async (t) => {
+test('RMDIR of a folder that contains only unfinished HTTP uploads removes it, and they end', async (t) => {
   const { client, home, environment, events } = testSession(t);
   const folder = join(home, 'in');
   mkdirSync(folder);
@@ -31,7 +31,7 @@ test('RMDIR of a folder in which only unfinished uploads of HTTP are removes it,
   );
 });
 
-test('RMDIR of a folder in which a file is being written: it is not empty', async (t) => {
+test('RMDIR of a folder with a file that is being written: it is not empty', async (t) => {
   const { client, home } = testSession(t);
   mkdirSync(join(home, 'in'));
   const handle = await client.open('/in/a', writeNew);
@@ -61,7 +61,7 @@ test('files that are being written count as unfinished uploads of their account,
   for (let index = 0; index < 10; index++) await environment.uploads.add(orderOf(join(session.home, keptName())), 1);
 });
 
-test('an upload whose folder is deleted by somebody else fails at once; one whose folder was moved goes along', async (t) => {
+test('an upload whose folder is deleted by another client fails at once; one whose folder was moved moves with it', async (t) => {
   const { client, home, files, events } = testSession(t);
   for (const name of ['gone', 'old']) mkdirSync(join(home, name));
   const lost = await client.open('/gone/a', writeNew);
