@@ -47,8 +47,8 @@ export class TlsWatch {
 
   /**
    * @param service returns the current service
-   * @param renew starts to use all files. If they cannot be used, it throws, and the old files stay in use. The event `tlsFilesRefused`
-   *   reports this once for the same files
+   * @param renew starts to use all files. If they cannot be used, it throws, and the old files stay in use. Event `tlsFilesRefused` reports
+   *   this, but only once for the same files
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -85,8 +85,8 @@ export class TlsWatch {
 }
 
 /**
- * @returns a text that changes with the files; undefined if a file cannot be reached, for example because the process has dropped its
- *   privileges or links are circular
+ * Returns a text that changes when a file changes; undefined if a file cannot be reached, for example because the process has dropped its
+ * privileges or links are circular.
  */
 function readStamps(files: TlsFiles): string | undefined {
   try {
@@ -102,7 +102,7 @@ function fileStamp(path: string): string {
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }
 
-/** The preferred cipher. AES-128 is faster than AES-256, which Node.js prefers: it needs ten rounds per block instead of fourteen. */
+/** The preferred cipher. Node.js prefers AES-256. But AES-128 is faster, because it needs ten rounds per block instead of fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));

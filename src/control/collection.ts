@@ -58,11 +58,11 @@ export const shownItems = {
   }),
   locks: z.strictObject({
     id: z.string().describe('ID for `remove`.'),
-    path: z.string().describe('Real path.'),
+    path: z.string().describe('Real path of the locked file or folder.'),
     depth: z.enum(['0', 'infinity']),
     account: z.string().describe('Name of the account.'),
     address: z.string().describe('Address of the client; empty if unknown.'),
-    owner: z.string().describe('Owner, as the client named it.'),
+    owner: z.string().describe('Name of the owner that the client sent.'),
     expires: z.string(),
   }),
   bans: z.strictObject({
@@ -101,9 +101,9 @@ export const shownItems = {
     id: z.string().describe('ID of the held upload, also in its URL.'),
     account: z.string().describe('Name of the account.'),
     path: z.string().describe('Virtual path that the file will have.'),
-    size: z.number().describe('Bytes.'),
+    size: z.number().describe('Size in bytes.'),
     time: z.string().describe('Time at which the upload was held.'),
-    digest: z.strictObject({ 'sha-256': z.string().describe('Base64.') }),
+    digest: z.strictObject({ 'sha-256': z.string().describe('Digest of the content, in Base64.') }),
     state: z.enum(['inspecting', 'held']),
     reason: z.enum(['verdict', 'failure', 'larger', 'late']),
     verdicts: z.array(

@@ -113,7 +113,7 @@ const statuses: Readonly<Record<string, number>> = {
 async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {
   const name = incoming.url?.slice('/orders/'.length) ?? '';
   const carryOut = Object.hasOwn(orders, name) ? orders[name] : undefined;
-  if (!carryOut) throw new ServiceError('not-found', `There is no request "${name}".`);
+  if (!carryOut) throw new ServiceError('not-found', `There is no command "${name}".`);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -141,7 +141,7 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   const collection: Collection = collections[name];
   const { restore } = collection;
   if (method !== 'GET' && method !== 'DELETE' && !(method === 'POST' && restore))
-    throw new ServiceError('method-not-allowed', `Only GET and DELETE${restore ? ' and POST' : ''} are supported here.`);
+    throw new ServiceError('method-not-allowed', `Only GET${restore ? ', POST' : ''} and DELETE are supported here.`);
   const selection = parseSelection(searchParams);
   if (method === 'POST') {
     if (!selection.ids) throw new ServiceError('bad-request', 'Name the items to restore by their ids.');
@@ -150,7 +150,7 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   if (method === 'GET') return selectedItems(collection, selection);
   const items = await removeSelected(collection, selection);
   const ids = items.slice(0, 100).map(({ shown }) => shown.id);
-  if (items.length > 0) log.info(`${name} were removed by the control socket`, { ids, number: items.length });
+  if (items.length > 0) log.info(`items of "${name}" were removed through the control socket`, { ids, number: items.length });
   return items;
 }
 
@@ -165,7 +165,7 @@ async function actOnHeld(
   const by = query.get('by') ?? '';
   const results = await actOn(held, action, query.getAll('id'), by, query.get('reason') ?? undefined);
   const ids = results.filter(({ error }) => error === undefined).map(({ id }) => id);
-  if (ids.length > 0) log.info(`held uploads: ${action} by the control socket`, { ids: ids.slice(0, 100), number: ids.length, by });
+  if (ids.length > 0) log.info(`held uploads: ${action} through the control socket`, { ids: ids.slice(0, 100), number: ids.length, by });
   return results.map((shown) => ({ shown }));
 }
 

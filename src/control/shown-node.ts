@@ -10,7 +10,7 @@ export const time = z.string().meta({ format: 'date-time' });
 
 /** Counters of a node since its start. In a sample (a point of the charts), they count since the previous sample. */
 export const counts = z.object({
-  requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
+  requests: count.describe('Requests over HTTP and SFTP. Over SFTP, each block of a file is a request.'),
   failures: count,
   received_bytes: count,
   sent_bytes: count,
@@ -42,13 +42,13 @@ export const method = z.object({
 
 /** A file or archive that is being transferred. */
 export const transfer = z.object({
-  id: text.describe('Unique on its node.'),
-  service: text.describe('UUID.'),
+  id: text.describe('ID, unique on the node.'),
+  service: text.describe('UUID of the service.'),
   account: text,
   path: text.describe('Path of the file, or of the folder that is sent as an archive.'),
   direction: z.enum(['download', 'upload']),
-  bytes: count.describe('So far.'),
-  total_bytes: count.nullable().describe('Null while the total is unknown.'),
+  bytes: count.describe('Number of bytes transferred so far.'),
+  total_bytes: count.nullable().describe('Size of the whole transfer in bytes; null while it is unknown.'),
   bytes_per_second: count.describe('Average over the last few seconds.'),
   started: time,
 });

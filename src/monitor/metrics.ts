@@ -81,7 +81,7 @@ function createMetrics(registry: Registry, version: string) {
     traffic: { http: traffic('http'), ssh: traffic('ssh') },
     sshHandshakes: counter('svc_ssh_handshakes_total', 'Connections that exchanged keys, or failed to.', ['service', 'outcome']),
     sshLogins: counter('svc_ssh_logins_total', 'Connections that logged in.', ['service']),
-    sftpRequests: counter('svc_sftp_requests_total', 'Requests of SFTP answered.', ['service', 'request', 'status']),
+    sftpRequests: counter('svc_sftp_requests_total', 'SFTP requests answered.', ['service', 'request', 'status']),
     sftpTransfers: counter('svc_sftp_transfers_total', 'Transfers over SFTP that ended.', ['service', 'direction', 'outcome']),
     sftpBytes: counter('svc_sftp_transferred_bytes_total', 'Content of files in transfers that ended.', ['service', 'direction']),
     authentications: counter('svc_authentications_total', 'Authentications by outcome and method.', ['outcome', 'method']),
@@ -97,21 +97,24 @@ function createMetrics(registry: Registry, version: string) {
     oldestHeld: gauge('svc_held_oldest_seconds', 'Age of the oldest held upload; 0 without any.'),
     events: counter('svc_events_total', 'Events emitted, by ID.', ['id']),
     internalErrors: counter('svc_internal_errors_total', 'Faults of the program that ended a request or connection.'),
-    deliveries: counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']),
-    deliveredEvents: counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']),
+    deliveries: counter('svc_deliveries_total', 'Deliveries by outcome. A delivery is one request with its retries.', [
+      'handler',
+      'outcome',
+    ]),
+    deliveredEvents: counter('svc_delivered_events_total', 'Events in deliveries, by outcome of the delivery.', ['handler', 'outcome']),
     attempts: histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets),
     sessions: gauge('svc_sessions', 'Valid sessions; with Redis those of all nodes.', ['service']),
     handlers: {
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
       paused: gauge('svc_handler_paused', 'Whether somebody paused an event handler.', ['handler']),
-      leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler'], 'sum'),
+      leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler. Only with Redis.', ['handler'], 'sum'),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler has not read or delivered yet.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
       known: gauge('svc_handler_known_seconds', 'Age of the metrics of an event handler. It grows while Redis cannot be reached.', [
         'handler',
       ]),
     },
-    expectations: gauge('svc_expectations', 'Always 1; the label state has the state of the newest occurrence of the expectation.', [
+    expectations: gauge('svc_expectations', 'Always 1; the label "state" is the state of the newest occurrence of the expectation.', [
       'expectation',
       'state',
     ]),
@@ -127,7 +130,7 @@ function createMetrics(registry: Registry, version: string) {
     config: gauge('svc_config_info', 'Always 1; the label identifies the configuration.', ['hash']),
     // A gauge without labels has the sample 0 from the start. This gauge has a label, which is never set, so that without Redis there is no
     // sample.
-    redis: gauge('svc_redis_up', 'Whether Redis answers. Only if Redis is configured.', ['state']),
+    redis: gauge('svc_redis_up', 'Whether Redis answers. Only with Redis.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',
       "Events in this node's files that are not in the shared journal yet.",
@@ -135,7 +138,9 @@ function createMetrics(registry: Registry, version: string) {
       'sum',
     ),
     stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal uses in Redis.', ['state']),
-    unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped: they cannot be read.', ['state']),
+    unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped because it could not read them.', [
+      'state',
+    ]),
   };
 }
 
@@ -193,7 +198,7 @@ export class Metrics {
     this.#metrics.sftpBytes.inc({ service: component.uuid, direction }, Number(data[bytes]) || 0);
   }
 
-  /** Counts an internal error that has no event, because it happened in a request for the figures themselves. */
+  /** Counts an internal error. Errors in requests for the figures themselves are counted only here, because they have no event. */
   internalError(): void {
     this.#metrics.internalErrors.inc();
   }

@@ -129,7 +129,7 @@ export class OperatorGrants {
       try {
         const account = effectiveAccount(name, configuration, groups, method);
         if (!account[option].enabled)
-          throw new ServiceError('unprocessable', `The account "${name}" has no ${option} (option "${option}").`);
+          throw new ServiceError('unprocessable', `The account "${name}" may not have ${option} (option "${option}").`);
         return grant
           ? narrowAccount(account, listNarrowings(grantChain(grant, (id) => this.#grants.store.get(id))), grantName(grant))
           : account;
@@ -174,5 +174,5 @@ function read<T>(schema: z.ZodType<T>, given: unknown): T {
   const { data, error } = schema.safeParse(given);
   if (data !== undefined) return data;
   const [issue] = error?.issues ?? [];
-  throw new ServiceError('bad-request', `The order cannot be read: ${issue?.path.join('.')}: ${issue?.message}.`);
+  throw new ServiceError('bad-request', `The command cannot be read: ${issue?.path.join('.')}: ${issue?.message}.`);
 }

@@ -80,8 +80,8 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Without the header, no ranges are compiled: for the first one, Node.js 20 compiles its regular expression for IPv6 addresses, which
-      // takes about as long as the rest of a listener.
+      // Without the header, no ranges are compiled. For the first one, Node.js 20 compiles its regular expression for IPv6 addresses, which
+      // takes about as long as creating the rest of a service.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -158,7 +158,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Starts to accept connections. @throws ServiceError `unavailable` if a service cannot listen. Others run until `stop` */
+  /** Starts all services. @throws ServiceError `unavailable` if one cannot listen. Those that already listen then run until `stop` */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;
@@ -386,7 +386,7 @@ export class OwnListeners {
     return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
-  /** @returns an SSH service with new options; undefined for HTTP. @throws ServiceError `unavailable` if the service needs a restart */
+  /** Checks that a running service can apply new options. @returns the new SSH service; undefined for HTTP @throws `unavailable` */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;
     if (server instanceof HttpServer) {

@@ -342,7 +342,7 @@ export class Server {
     try {
       return await openControlSocket(opened.commonFolderPath, this.#collections(opened), this.#common.log, orders);
     } catch (error) {
-      this.#common.log.warn('the commands svc sessions, locks, bans and trash will not work', { reason: error });
+      this.#common.log.warn('commands such as svc sessions, svc bans and svc tokens cannot reach this server', { reason: error });
       return undefined;
     }
   }

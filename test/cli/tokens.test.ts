@@ -62,7 +62,7 @@ test('svc tokens creates, narrows, lists, rotates and revokes tokens at a runnin
   assert.equal((await server.get('/home/in/a.txt', bearer(rotated))).status, 401);
   for (const [args, said] of [
     [['create', '--account', 'carol'], /There is no account "carol"/],
-    [['create', '--account', 'bob'], /has no tokens/],
+    [['create', '--account', 'bob'], /may not have tokens/],
     [['create', '--account', 'alice', '--expires', '31d'], /at most 30 days/],
     [['create', '--account', 'alice', '--permission', 'allow-all'], /is not a permission/],
     [['create', '--account', 'alice', '--expires', 'soon'], /must be seconds/],

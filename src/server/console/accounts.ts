@@ -37,8 +37,8 @@ interface Names {
 }
 
 /**
- * Lists the accounts of the configuration and of accounts files. It also lists accounts that an endpoint accepted. These are found in
- * sessions and in the journal.
+ * Lists the accounts of the configuration and of accounts files. It also lists accounts that an authentication endpoint accepted. These
+ * are found in sessions and in the journal.
  */
 export function accountSource(view: () => ServerView, logins: LastLogins, clock: Clock): AccountSource {
   let names: Names = { sources: [], sorted: [] };

@@ -78,17 +78,17 @@ export type Answer<Kind extends Question['kind']> =
   | { node: string; reply: Reply<Kind> }
   | { node: string; refused: { code: (typeof errorCodes)[number]; message: string } };
 
-/** @returns undefined if the message is malformed */
+/** Reads the report of a node. @returns undefined if it is malformed */
 export function readReport(message: string): NodeReport | undefined {
   return read(nodeReport, message);
 }
 
-/** @returns undefined if the message is malformed */
+/** Reads a question of another node. @returns undefined if it is malformed */
 export function readQuestion(message: string): Question | undefined {
   return read(question, message);
 }
 
-/** @returns undefined if the message is malformed, or answers another kind of question */
+/** Reads an answer to a question of the given kind. @returns undefined if it is malformed, or answers another kind of question */
 export function readAnswer<Kind extends Question['kind']>(kind: Kind, message: string): Answer<Kind> | undefined {
   return read(z.union([refusal, answerHead.extend({ reply: replies[kind] })]), message) as Answer<Kind> | undefined;
 }
