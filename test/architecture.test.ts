@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { eventCatalogue } from '../src/events/catalogue.ts';
 
-/** Who stands above whom: a file imports from a strictly lower rank or its own folder (docs/design/architecture.md#who-may-import-whom). */
+/** Ranks from high to low: a file imports from a lower rank or from its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
   ['lib'],
   ['web'],
@@ -21,7 +21,7 @@ const ranks = [
   ['bin'],
 ];
 
-/** Each package has one home; a key ending in `/` is a folder. */
+/** The only place that may import each package; a key ending in `/` is a folder. */
 const homes: Record<string, string[]> = {
   hono: ['src/http/', 'src/monitor/', 'src/console/'],
   '@hono/node-server': ['src/http/', 'src/monitor/', 'src/console/'],
@@ -146,7 +146,7 @@ test('every room has a rank', () => {
   );
 });
 
-test('every folder stands in the picture of the rooms', () => {
+test('the diagram of the rooms shows every folder', () => {
   const [, picture = ''] = readFileSync('docs/design/architecture.md', 'utf8').split('```');
   const rooms = new Map(picture.split(/^ {2}(?=\w+\/)/m).map((room) => [room.slice(0, room.indexOf('/')), room]));
   const folders = new Set(sources.map(({ path }) => dirname(path)).filter((folder) => !/^(bin|src)$|\/web\/|\/locales$/.test(folder)));
@@ -157,7 +157,7 @@ test('every folder stands in the picture of the rooms', () => {
   assert.deepEqual(missing, []);
 });
 
-test('imports go down the ranks or stay in their folder', () => {
+test('imports go to lower ranks or to the same folder', () => {
   const wrong = sources.flatMap((source) =>
     source.imports
       .filter((specifier) => specifier.startsWith('.'))
@@ -169,7 +169,7 @@ test('imports go down the ranks or stay in their folder', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('in http, what carries requests and replies does not know what is asked and answered', () => {
+test('in http, the code of requests and replies does not import the features that use it', () => {
   const carriers = /^src\/http\/(?:connection|request|reply)\//;
   const wrong = sources
     .filter(({ path }) => carriers.test(path))
@@ -183,15 +183,15 @@ test('in http, what carries requests and replies does not know what is asked and
   assert.deepEqual(wrong, []);
 });
 
-test('in http, path and query come from the target that was parsed once, and nothing touches the response behind a handler', () => {
+test('in http, path and query come from the target that was parsed once, and handlers do not use the raw request or response', () => {
   const wrong = sources
     .filter(({ path }) => path.startsWith('src/http/'))
-    // What stands in backquotes is a comment's.
+    // Text in backquotes belongs to a comment.
     .flatMap(({ path, text }) => [...text.matchAll(/(?<!`)\b(?:c|context)\.(?:req|res)\b/g)].map(([use]) => `${path}: ${use}`));
   assert.deepEqual(wrong, []);
 });
 
-test('each package is imported at its home only', () => {
+test('each package is imported only at its place', () => {
   const wrong = sources.flatMap((source) =>
     source.imports
       .filter((specifier) => !specifier.startsWith('.'))
@@ -209,10 +209,10 @@ test('each package is imported at its home only', () => {
   assert.deepEqual(wrong, []);
 });
 
-/** The stores, and the files that open the way to Redis. */
+/** The stores, and the files that connect to Redis. */
 const redisUsers = /^src\/(state\/redis|lib\/redis)\/|^src\/(server\/state-redis|cli\/journal\/forward)\.ts$/;
 
-test('Redis is asked by the stores in state/redis alone, and rooms below do not know them', () => {
+test('only the stores in state/redis call Redis, and lower rooms do not know them', () => {
   const askers = sources.filter(
     (source) =>
       !redisUsers.test(source.path) &&
@@ -243,7 +243,7 @@ test('no import cycles', () => {
   for (const path of graph.keys()) assert.equal(visit(path, []), undefined);
 });
 
-test('web takes values from lib alone, and nothing takes from web but its texts', () => {
+test('web imports values only from lib, and others import only texts from web', () => {
   const values = (source: SourceFile) =>
     [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gms)].map(([, specifier = '']) =>
       targetOf(source, specifier),
@@ -274,11 +274,11 @@ test(`no folder has more than ${largestFolder} files`, () => {
   );
 });
 
-test('time comes from lib/clock.ts alone', () => {
+test('only lib/clock.ts reads the time', () => {
   const wrong = sources.filter(
     (source) =>
       source.path !== 'src/lib/clock.ts' &&
-      // Pages have the clock and the timers of their browser; tests set them there.
+      // Pages use the clock and the timers of their browser, which tests set there.
       !source.path.startsWith('src/web/') &&
       /\b(Date\.now|setTimeout|setInterval)\b\s*\(/.test(source.text) &&
       !/\.setTimeout\(/.test(source.text),
@@ -297,13 +297,13 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
   );
 });
 
-test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
+test('functions that Node.js calls for a request or connection are guarded, so that an error in them does not end the process', () => {
   const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
   const unguarded = sources
     .filter(({ path }) => path.startsWith('src/http/'))
     .flatMap(({ path, text }) =>
       [...text.matchAll(calls)]
-        // The server itself is no request; and what a route throws comes to `app.onError`.
+        // The server itself is not a request, and `app.onError` handles errors of routes.
         .filter(({ index }) => !/(this\.#server|\bapp)$/.test(text.slice(0, index)))
         .map(([, listener = '']) => listener)
         .filter((listener) => !/^(exchange\.catching|catching)\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
@@ -313,7 +313,7 @@ test('what Node.js calls for a request or connection is guarded: a fault in it m
   assert.deepEqual(unguarded, []);
 });
 
-test("the console's code is loaded where a console is configured, and nowhere else", () => {
+test('only a configured console loads the code of the console', () => {
   const rest = sources.filter(({ path }) => !path.startsWith('src/console/'));
   const imports = rest.flatMap((source) =>
     [...source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';$/gms)]
@@ -324,7 +324,7 @@ test("the console's code is loaded where a console is configured, and nowhere el
   assert.ok(rest.some(({ text }) => text.includes("await import('../../console/console-server.ts')")));
 });
 
-test('the command line begins without schemas, packages and rooms that only some commands need', () => {
+test('the command line loads no schemas, packages and rooms at the start that only some commands need', () => {
   const loaded = new Set<string>();
   const visit = (path: string) => {
     const source = sources.find((one) => one.path === path);
@@ -342,7 +342,7 @@ test('the command line begins without schemas, packages and rooms that only some
   );
 });
 
-test("the schemas of the console's API are loaded with its OpenAPI document alone", () => {
+test('only the OpenAPI document loads the schemas of the console API', () => {
   const described = /^src\/console\/api\/(?:schemas\/|openapi\/|(?:[a-z]+-)?operations\.ts)/;
   const eager = sources
     .filter(({ path }) => !described.test(path))
@@ -354,14 +354,14 @@ test("the schemas of the console's API are loaded with its OpenAPI document alon
   assert.deepEqual(eager, []);
 });
 
-test('comments and messages are plain: none begins with "What", none says whoever, whatever, so many and so on', () => {
+test('comments and messages are plain: none begins with "What", none contains whoever, whatever, so many and the like', () => {
   const homemade =
     /(?:^|[^:'])\/\/ ?What |\/\*\* ?What |^\s*\* What |\b(?:whoever|whatever|so (?:long|many|much)|there where|the like)\b/gm;
   const wrong = sources.flatMap(({ path, text }) => [...text.matchAll(homemade)].map(([word]) => `${path}: ${word.trim()}`));
   assert.deepEqual(wrong, []);
 });
 
-test('events are named by the constants of the catalogue, bounds are max…, and what a class is handed are its dependencies', () => {
+test('events are named by constants of the catalogue, limits are named max…, and injected objects are named Dependencies', () => {
   const named = sources.filter(({ path }) => path !== 'src/events/catalogue.ts' && !path.startsWith('src/web/'));
   const ids = new Set(eventCatalogue.map(({ id }) => String(id)));
   const wrong = named.flatMap(({ path, text }) =>

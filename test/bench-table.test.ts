@@ -18,7 +18,7 @@ const { cell, ratio } = (await import(pathToFileURL(script).href)) as {
 
 const values = (...each: number[]): Round[] => each.map((value) => ({ value }));
 
-test('servers are compared round by round, by those rounds alone that both have', () => {
+test('servers are compared by the rounds that both have', () => {
   assert.equal(ratio(values(20, 40, 90), values(10, 10, 10)), 4);
   assert.equal(ratio(values(20, 40, 90), values(10)), 2, 'the other has no more');
   assert.equal(ratio([{ fault: 'reset' }, ...values(30)], values(10, 10)), 3, 'one of mine failed');
@@ -27,7 +27,7 @@ test('servers are compared round by round, by those rounds alone that both have'
   assert.equal(ratio(values(20), values(10), 'cpuUs'), undefined, 'nobody measured it');
 });
 
-test('a server that was not there has a dash, and one that failed says how often', () => {
+test('an absent server has a dash, and one that failed has the number of failures', () => {
   assert.equal(cell(), '–');
   assert.equal(cell([{ fault: 'reset' }, { value: 2 }]), '2.0 · 1 of 2 failed');
   assert.equal(cell([{ fault: 'reset' }]), '1 of 1 failed');

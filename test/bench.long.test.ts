@@ -26,13 +26,13 @@ test('--only chooses workloads, and an unknown part is refused', async () => {
   assert.match(refused.faults, /no part disks; there are downloads, /);
 });
 
-test('the guard of continuous integration compares CPU with a build', async () => {
+test('the CPU guard of continuous integration compares a build with the baseline', async () => {
   const { code, output, faults } = await smoke(['scripts/bench/guard.mjs', '--smoke']);
   assert.equal(code, 0, faults);
   assert.equal([...output.matchAll(/^\| (?:GET|PUT|PROPFIND|HTML)[^|]* \| \d+\.\d\d \| 1\.35 \|$/gm)].length, 4, output);
 });
 
-test('the guard fails where the commit to compare with is neither here nor at the origin', async () => {
+test('the guard fails if the baseline commit is neither in the clone nor at the origin', async () => {
   const { code, faults } = await smoke(['scripts/bench/guard.mjs', '--against', '0123456789012345678901234567890123456789']);
   assert.equal(code, 1);
   assert.match(faults, /this clone has no commit 0123456789.*clone with the history/);

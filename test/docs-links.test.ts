@@ -7,7 +7,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** Folders of what is made or installed, not written. */
+/** Folders with generated or installed files. */
 const foreignFolders = new Set(['node_modules', 'dist', 'fixtures']);
 
 function filesBelow(folder: string, ending: RegExp): string[] {
@@ -18,12 +18,12 @@ function filesBelow(folder: string, ending: RegExp): string[] {
   });
 }
 
-/** What a page says, without code: neither links nor headings stand in there. */
+/** Returns a page without code, which contains neither links nor headings. */
 function withoutCode(markdown: string): string {
   return markdown.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/(`+)(?!`)[\s\S]*?\1/g, (code) => code.replace(/[[\]()<>]/g, ' '));
 }
 
-/** The anchor that GitHub gives to a heading. */
+/** Returns the anchor that GitHub gives to a heading. */
 function anchorOf(heading: string): string {
   const shown = heading.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/<\/?[a-z][^>]*>/g, '');
   return shown
@@ -50,14 +50,14 @@ function leadsSomewhere(path: string, anchor: string | undefined): boolean {
   return existsSync(path) && (anchor === undefined || !path.endsWith('.md') || anchorsOf(path).has(anchor));
 }
 
-/** What a page links to, but for other hosts. */
+/** Returns the links of a page, except those to other hosts. */
 function linksOf(file: string): string[] {
   const text = withoutCode(readFileSync(file, 'utf8'));
   const targets = [...text.matchAll(/\]\(\s*<?([^)\s>]+)|^ *\[[^\]]+\]: +(\S+)|<(?:img|a|source)[^>]* (?:src|href|srcset)="([^"]+)"/gm)];
   return targets.map((match) => (match[1] ?? match[2] ?? match[3]) as string).filter((target) => !/^[a-z]+:/i.test(target));
 }
 
-/** Links to files, pictures and sections that are not there, as `file: target`. */
+/** Returns links to missing files, pictures and sections, as `file: target`. */
 function deadLinks(folder: string): string[] {
   return filesBelow(folder, /\.md$/).flatMap((file) => {
     return linksOf(file)
@@ -69,7 +69,7 @@ function deadLinks(folder: string): string[] {
   });
 }
 
-/** Pages and sections that sources cite (`docs/spec/http.md#errors` anywhere, `page.md` in comments) and that are not there. */
+/** Returns citations of missing pages and sections in the sources (`docs/spec/http.md#errors` anywhere, `page.md` in comments). */
 function deadCitations(folder: string): string[] {
   const sources = ['src', 'scripts', 'bin', 'test', 'examples'].map((name) => join(folder, name)).filter(existsSync);
   return sources
@@ -86,11 +86,11 @@ function deadCitations(folder: string): string[] {
     });
 }
 
-test('every link in the documentation leads to a file and a section that exist', () => {
+test('every link in the documentation leads to an existing file and section', () => {
   assert.deepEqual(deadLinks(root), []);
 });
 
-test('the npm package has the documentation but for the design, and none of its pages links to what it leaves out', () => {
+test('the npm package has the documentation without the design, and its pages have no links to omitted files', () => {
   const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' });
   const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
   const packed = files.map(({ path }) => path);
@@ -115,10 +115,10 @@ test('every page and section that the sources cite exists', () => {
   assert.deepEqual(deadCitations(root), []);
 });
 
-test('dead links and citations are found, living ones and code are not', (t) => {
+test('dead links and citations are found; valid ones and code are not reported', (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['docs', 'src']) mkdirSync(join(folder, name));
-  // Put together here, as this file is looked through as well.
+  // Composed at run time, because the test also searches this file.
   const cite = (path: string) => `docs/${path}`;
   const page = [
     '# A page: `with` [links](b.md)',

@@ -18,7 +18,7 @@ import { temporaryFolder } from './support/temp.ts';
 const user = 'acme:correct horse';
 const python = '/usr/bin/python3';
 
-/** Starts an example as its page says. */
+/** Starts an example as described on its page. */
 async function serve(t: TestContext, cwd: string, env: Record<string, string>): Promise<Client> {
   const checked = await run(t, ['validate', '--online'], { cwd, env });
   assert.equal(checked.code, 0, checked.stderr);
@@ -33,7 +33,7 @@ async function release(t: TestContext, cwd: string, path: string): Promise<void>
   assert.equal((await run(t, ['held', 'release', item.id], { cwd })).code, 0);
 }
 
-test('JSON Schema: orders get their names, other JSON is refused with the places of its faults, the rest waits', async (t) => {
+test('JSON Schema: valid orders get their names, invalid JSON is refused with the places of its faults, other files wait', async (t) => {
   if (!hasPackage(t, 'python3-jsonschema', '/usr/lib/python3/dist-packages/jsonschema')) return;
   const cwd = copyOf(t, 'inspections');
   allowSecrets(t, /^README\.md$/, 'the password of the example');
@@ -51,7 +51,7 @@ test('JSON Schema: orders get their names, other JSON is refused with the places
   assert.deepEqual(await client.names('/home/in/', { user }), ['a.json', 'd.pdf']);
 });
 
-test('clamd: what it finds is refused by its name, what is larger than its limit waits; the compose file starts both', async (t) => {
+test('clamd: infected files are refused with the name of the virus, too large ones wait; the compose file starts both', async (t) => {
   if (!hasProgram(t, 'clamd')) return;
   const cwd = copyOf(t, 'inspections/clamd');
   const clamd = await startClamd(t, '25M');
@@ -69,7 +69,7 @@ test('clamd: what it finds is refused by its name, what is larger than its limit
     for (const [name = ''] of volumes.map((volume) => volume.split(':'))) assert.ok(name.startsWith('.') || name in compose.volumes, name);
 });
 
-test('the quarantine: nobody sees a file until it is released, by a terminal or by a reviewer in the console', async (t) => {
+test('the quarantine: nobody sees a file until it is released, on a terminal or by a reviewer in the console', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const cwd = copyOf(t, 'inspections/quarantine');
   const endpoint = await program(t, cwd, python, 'quarantine.py');
@@ -132,7 +132,7 @@ async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   return `icap://127.0.0.1:${port}/virus_scan`;
 }
 
-test('ICAP: c-icap accepts and refuses by the bridge; a server that is gone, changes the file or answers early is a failure', async (t) => {
+test('ICAP: c-icap accepts and refuses through the bridge; a server that is absent, changes the file or answers early is a failure', async (t) => {
   if (!hasProgram(t, 'clamd') || !hasProgram(t, 'c-icap')) return;
   if (!hasPackage(t, 'libc-icap-mod-virus-scan', '/etc/c-icap/virus_scan.conf')) return;
   const clamd = await startClamd(t);

@@ -11,7 +11,7 @@ import { writeNetrc } from './support/upload-scripts.ts';
 
 const script = (name: string) => join(process.env.SVC_ROOT ?? process.cwd(), 'examples/links', name);
 
-test('a script makes a link for a supplier, whose script drops files by it and compares the receipt', async (t) => {
+test('a script creates a link for a supplier, whose script drops files there and compares the receipt', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
@@ -32,7 +32,7 @@ test('a script makes a link for a supplier, whose script drops files by it and c
   assert.notEqual(refused.code, 0);
 });
 
-test('curl and wget have a file by the URL of its link alone', async (t) => {
+test('curl and wget download a file with only the URL of its link', async (t) => {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'wget')) return;
   const server = await startServer(t);
   writeFileSync(join(server.home, 'report ü.txt'), 'the report');

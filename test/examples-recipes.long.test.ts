@@ -20,7 +20,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const recipe = (name: string) => join(process.env.SVC_ROOT ?? process.cwd(), 'examples/recipes', name);
 
-/** Has a process end, and be gone, at the test's end; secrets in its output fail the test. */
+/** Ends a process at the test's end and waits for it. Secrets in its output fail the test. */
 function watchChild(t: TestContext, child: ChildProcess, name: string): () => string {
   let text = '';
   for (const stream of [child.stdout, child.stderr])
@@ -44,7 +44,7 @@ async function startRecipe(t: TestContext, command: string, name: string, env: R
   return { url: /http:\S+/.exec(printed())?.[0] ?? '', printed };
 }
 
-/** Has a real server ask an endpoint: alice comes in with her password alone. */
+/** Lets a real server ask an endpoint: alice logs in only with her password. */
 async function assertAsked(t: TestContext, url: string) {
   const group = { home_folder_path: join(temporaryFolder(t), '${USER}'), create_home_folder: true };
   const server = await startServer(t, { group, authentications: { directory: { type: 'http', url, timeout: 20 } } });
@@ -52,7 +52,7 @@ async function assertAsked(t: TestContext, url: string) {
   assert.equal((await server.get('/home/', { user: 'alice:wrong-password' })).status, 401);
 }
 
-/** The status of an endpoint's reply. */
+/** Returns the status and the body of an endpoint's reply. */
 async function askEndpoint(url: string, credentials: unknown, padding = ''): Promise<[number, string]> {
   const reply = await fetch(url, { method: 'POST', body: JSON.stringify({ credentials, padding }) });
   return [reply.status, await reply.text()];
@@ -60,7 +60,7 @@ async function askEndpoint(url: string, credentials: unknown, padding = ''): Pro
 
 const passwordOf = (username: string, content: string) => ({ type: 'password', username, content });
 
-/** Starts a directory with alice in it, over TLS alone. @returns where it listens, and the authority of its certificate */
+/** Starts a directory with alice in it that accepts only TLS. @returns its address, and the authority of its certificate */
 async function startDirectory(t: TestContext) {
   const folder = temporaryFolder(t);
   const { keyPath, certPath } = selfSigned(t);
@@ -89,14 +89,14 @@ userPassword: {SHA}${hash}\n`;
   return { url: `ldaps://127.0.0.1:${port}`, certPath, child };
 }
 
-test('the LDAP callout: alice alone comes in; an unknown certificate or no directory keeps all out', async (t) => {
+test('the LDAP callout: only alice logs in; an unknown certificate or an absent directory refuses all', async (t) => {
   if (!hasProgram(t, 'slapd') || !hasPackage(t, 'python3-ldap3', '/usr/lib/python3/dist-packages/ldap3')) return;
   const directory = await startDirectory(t);
   const env = { LDAP_URL: directory.url, LDAP_DN: 'uid={},ou=people,dc=example,dc=com', LDAP_CA: directory.certPath };
   const { url } = await startRecipe(t, '/usr/bin/python3', 'ldap_callout.py', env);
   await assertAsked(t, url);
   assert.deepEqual(await askEndpoint(url, passwordOf('alice', testPassword)), [200, '{"account": {"email": "alice@example.com"}}']);
-  // A bind without a password succeeds as nobody; the directory takes the other names for alice, or for another place.
+  // A bind without a password succeeds anonymously. The directory reads the other names as alice, or as another entry.
   assert.equal((await askEndpoint(url, passwordOf('alice', '')))[0], 401);
   for (const name of ['', 'ALICE', 'alice ', 'alice,ou=people,dc=example,dc=com', '*', 'bob'])
     assert.equal((await askEndpoint(url, passwordOf(name, testPassword)))[0], 401, `"${name}"`);
@@ -112,7 +112,7 @@ test('the LDAP callout: alice alone comes in; an unknown certificate or no direc
   assert.equal((await askEndpoint(url, passwordOf('alice', testPassword)))[0], 503, 'no directory');
 });
 
-test('the OpenID Connect callout: claims for this client let in; every other reply of the provider keeps out', async (t) => {
+test('the OpenID Connect callout: claims for this client log in; every other reply of the provider is a refusal', async (t) => {
   const issuer = 'https://id.example.com';
   const secret = 'client secret: 4+4';
   learnSecret(secret, "the client's secret");
@@ -166,7 +166,7 @@ test('the OpenID Connect callout: claims for this client let in; every other rep
   assert.equal((await ask())[0], 503, 'no provider');
 });
 
-test('the webhook inbox: real events once each; forged, old, repeated and oversized requests', async (t) => {
+test('the webhook inbox accepts real events once each, and refuses forged, old, repeated and oversized requests', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const key = randomBytes(24);
   const secret = `whsec_${key.toString('base64')}`;
@@ -199,7 +199,7 @@ test('the webhook inbox: real events once each; forged, old, repeated and oversi
   assert.deepEqual(await send([fresh()], { id: '' }), refused, 'without an ID');
   assert.equal((await fetch(url, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
   assert.deepEqual(await send([fresh(), { id: '40017' }]), [400, 'no events'], 'all or none');
-  // The connection may end before the whole of it is sent.
+  // The connection may end before the whole body is sent.
   await fetch(url, { method: 'POST', body: Buffer.alloc(9_999_999) }).catch(() => undefined);
   await until('the large one is refused', () => /^413 too large$/m.test(printed()));
   const rows = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM inbox').fetchone()[0])";
@@ -207,12 +207,12 @@ test('the webhook inbox: real events once each; forged, old, repeated and oversi
 });
 
 for (const [name, command] of Object.entries({ 'client.py': 'python3', 'client.mjs': process.execPath }))
-  test(`${name} logs in, goes on with an upload that broke off, lists the folder, logs out`, async (t) => {
+  test(`${name} logs in, resumes an upload that broke off, lists the folder, logs out`, async (t) => {
     if (command === 'python3' && !hasProgram(t, command)) return;
     const server = await startServer(t);
     mkdirSync(join(server.home, 'my folder'));
     const offsets: string[] = [];
-    // A line that breaks once, in the middle of the first PATCH.
+    // A connection that breaks once, in the middle of the first PATCH.
     const line = createNetServer((client) => {
       const way = connect(server.port, '127.0.0.1');
       let sent = 0;

@@ -16,10 +16,10 @@ import { startServer, type TestServer } from './support/server.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const examples = join(process.env.SVC_ROOT ?? process.cwd(), 'examples/relays');
-// Debian's, which has the libraries of Debian's packages.
+// Debian's Python, which has the libraries of Debian's packages.
 const python = '/usr/bin/python3';
 
-/** A process, and what it printed. Its whole group ends with the test. */
+/** Starts a process and collects its output. Its whole process group ends with the test. */
 function begin(t: TestContext, command: string, args: string[], env: NodeJS.ProcessEnv, cwd?: string) {
   const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, cwd, detached: true });
   let text = '';
@@ -64,7 +64,7 @@ async function send(url: string, events: unknown[], signingKey = key): Promise<[
 
 const uploaded = async (server: TestServer) => (await server.events()).filter(({ id }) => id === '40017');
 
-/** One question to NATS over its text protocol. @returns the reply */
+/** Sends one request to NATS over its text protocol. @returns the reply */
 async function askNats(port: number, subject: string, body: unknown): Promise<Record<string, unknown>> {
   const socket = connect(port, '127.0.0.1');
   const text = JSON.stringify(body);
@@ -91,7 +91,7 @@ async function startNats(t: TestContext, port: number, folder: string) {
   return broker;
 }
 
-test('the relay to NATS: each event once in the stream, in order, also when the broker was killed meanwhile', async (t) => {
+test('the relay to NATS: each event is once in the stream, in order, even if the broker was killed meanwhile', async (t) => {
   if (!hasProgram(t, 'nats-server')) return;
   const port = await freePort();
   const folder = temporaryFolder(t);
@@ -123,7 +123,7 @@ test('the relay to NATS: each event once in the stream, in order, also when the 
   assert.equal(await read(7), undefined);
 });
 
-test('the relay to AMQP: messages are confirmed by RabbitMQ, and what no queue takes is no success', async (t) => {
+test('the relay to AMQP: RabbitMQ confirms messages, and a message that no queue accepts is a failure', async (t) => {
   if (!hasProgram(t, 'rabbitmqctl') || !hasPackage(t, 'python3-pika', '/usr/lib/python3/dist-packages/pika')) return;
   const folder = temporaryFolder(t);
   const [port, distribution, epmd] = [await freePort(), await freePort(), await freePort()];
@@ -142,13 +142,13 @@ test('the relay to AMQP: messages are confirmed by RabbitMQ, and what no queue t
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
     RABBITMQ_CONF_ENV_FILE: join(folder, 'none'),
   };
-  // The script of /usr/sbin would change to the account of Debian's service.
+  // The script in /usr/sbin would switch to the account of Debian's service.
   const broker = begin(t, '/usr/lib/rabbitmq/bin/rabbitmq-server', [], env);
   try {
     await assertRelayed(t, broker, { folder, port });
   } finally {
     await end(broker);
-    // Erlang's names outlive the broker.
+    // Erlang's port mapper outlives the broker.
     await runProgram('epmd', ['-kill'], { cwd: '/', env: names });
   }
 });
@@ -186,7 +186,7 @@ for _ in range(2):
   assert.match(printed(), /^200 \{"offsets": \[1/m);
 }
 
-/** Stands for python3-kafka: Debian has no broker. It keeps messages in a file, and fails when the file `away` is there. */
+/** A stub of python3-kafka, because Debian has no broker. It stores messages in a file, and fails while the file `away` exists. */
 const kafkaStub = `
 import os
 from .errors import KafkaError
@@ -209,7 +209,7 @@ class KafkaProducer:
     def flush(self, timeout): pass
 `;
 
-test('the relay to Kafka: the key is the path, the reply has the offsets, and a broker that is away is no success', async (t) => {
+test('the relay to Kafka: the key is the path, the reply has the offsets, and an absent broker is a failure', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'kafka'));
   writeFileSync(join(folder, 'kafka/__init__.py'), kafkaStub);

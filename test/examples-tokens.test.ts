@@ -7,7 +7,7 @@ import { hasProgram } from './support/requires.ts';
 import { startServer } from './support/server.ts';
 import { temporaryFolder } from './support/temp.ts';
 
-test('a CI job uploads a file by a token, and into no folder but the one of the token', async (t) => {
+test('a CI job uploads a file with a token, and only into the folder of the token', async (t) => {
   if (!hasProgram(t, 'curl')) return;
   const server = await startServer(t);
   for (const name of ['in', 'out']) mkdirSync(join(server.home, name));

@@ -64,7 +64,7 @@ test('the callout example: accepted, next, rejected with its public part', async
   assert.deepEqual(locked.json(), { errors: [{ message: 'This account is locked.', title: 'Unauthorized', response: { locked: true } }] });
 });
 
-test('the webhook examples: signed JSON, SOAP, a chat message, a body of its own', async (t) => {
+test('the webhook examples: signed JSON, SOAP, a chat message, a custom body', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const cwd = copyOf(t, 'webhooks');
   const receiver = await program(t, cwd, process.execPath, 'receiver.mjs');
@@ -94,7 +94,7 @@ test('the webhook examples: signed JSON, SOAP, a chat message, a body of its own
   assert.equal((await fetch(`${receiver.url}/crm`, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
 });
 
-test('the upload back-end example: a receipt for the client, and none for what is not taken', async (t) => {
+test('the upload back-end example: a receipt for the client, and none for a refused file', async (t) => {
   const cwd = copyOf(t, 'upload-backend');
   const backend = await program(t, cwd, process.execPath, 'backend.mjs');
   const server = start(t, ['serve'], { cwd, env: { BACKEND_URL: `${backend.url}/intake` } });

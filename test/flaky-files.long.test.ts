@@ -8,7 +8,7 @@ import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
 
-/** Declares a test that fails when its mark is not there yet: the first time, and never when it is tried again. */
+/** Declares a test that fails if its mark does not exist yet: the first time, but not in a second run. */
 const helper = `
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ export const dependentTest = () => test('passes when it is tried again', () => {
 });
 `;
 
-test('a file that passes alone only is printed as flaky, and fails CI in the second run in a row', { timeout: 120_000 }, (t) => {
+test('a file that passes only alone is printed as flaky, and fails CI in the second run in a row', { timeout: 120_000 }, (t) => {
   const folder = temporaryFolder(t);
   allowSecrets(t, /^(\.cache|scripts|test)\//, "the tests' own sources");
   for (const name of ['scripts', 'package.json', 'test/support', 'tsconfig.json'])
@@ -29,7 +29,7 @@ test('a file that passes alone only is printed as flaky, and fails CI in the sec
   // Newer than its sources, so that it is not built.
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'dist/svc.mjs'), '');
-  // Declared by a helper as browser tests are: the failure has the path of the helper.
+  // Declared by a helper, like browser tests, so the failure has the path of the helper.
   writeFileSync(join(folder, 'test/support/dependent.ts'), helper);
   writeFileSync(join(folder, 'test/flaky.test.ts'), "import { dependentTest } from './support/dependent.ts';\ndependentTest();\n");
   writeFileSync(join(folder, 'test/good.test.ts'), "import { test } from 'node:test';\ntest('passes', () => {});\n");

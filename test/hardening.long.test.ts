@@ -27,7 +27,9 @@ function checks(): Check[] {
   return lines.map(([, id = '', command = '']) => ({ id, command: command.trim() }));
 }
 
-/** What each command prints on a server as the list wants it. The lines of 1.3 and 1.4 are about systemd: test/operations.test.ts has the unit. */
+/**
+ * The expected output of each command on a hardened server. Lines 1.3 and 1.4 are about systemd: test/operations.test.ts checks the unit.
+ */
 const hardened: Readonly<Record<string, RegExp>> = {
   1.1: new RegExp(`^${userInfo().username}\n$`),
   1.2: /^svc [\d.]+\nNode\.js \d+\./,
@@ -56,7 +58,7 @@ const hardened: Readonly<Record<string, RegExp>> = {
   5.6: /: OK\n/,
 };
 
-/** The commands that must print something else on a server whose owner did nothing. */
+/** The commands whose output must differ on a server that was not hardened. */
 const tellApart = ['1.5', '2.2', '2.4', '2.5', '3.1', '3.6', '4.1', '4.2', '4.3', '4.4', '4.5', '5.5'];
 
 interface Setup {
@@ -153,7 +155,7 @@ ${isHardened ? '' : 'event_handlers: {crm: {type: http, url: "http://127.0.0.1:9
   return { cwd, run };
 }
 
-test('each command of the checklist prints what the checklist expects, on a hardened server alone', { timeout: 120_000 }, async (t) => {
+test('each command of the checklist prints the expected output only on a hardened server', { timeout: 120_000 }, async (t) => {
   for (const name of ['curl', 'openssl', 'ss', 'ssh-audit', 'promtool']) if (!hasProgram(t, name)) return;
   const all = checks();
   assert.deepEqual(

@@ -6,7 +6,7 @@ import { processesIn, projectOf, runCiScript } from './support/ci-script.ts';
 import { until } from './support/receiver.ts';
 import { hasProgram } from './support/requires.ts';
 
-test('the CI script passes in a clean shell against the stand-ins, and leaves no process', { timeout: 90_000 }, async (t) => {
+test('the CI script passes in a clean shell with the mocks, and leaves no process', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
   const cwd = projectOf(t, 'operations');
   const { code, output } = await runCiScript(t, cwd);
@@ -17,7 +17,7 @@ test('the CI script passes in a clean shell against the stand-ins, and leaves no
   assert.deepEqual(processesIn(cwd), []);
 });
 
-test('the CI script fails when a case does, and when the upload is refused, and leaves no process', { timeout: 90_000 }, async (t) => {
+test('the CI script fails if a case fails or the upload is refused, and leaves no process', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
   const cwd = projectOf(t, 'operations');
   const config = readFileSync(join(cwd, 'svc.config.yaml'), 'utf8');
@@ -25,7 +25,7 @@ test('the CI script fails when a case does, and when the upload is refused, and 
   const failed = await runCiScript(t, cwd);
   assert.deepEqual([failed.code, /FAIL alice: PUT \/home\/outbox/.test(failed.output)], [1, true], failed.output);
   assert.deepEqual(processesIn(cwd), []);
-  // Here all three servers run.
+  // At this point all three servers run.
   writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('"/inbox/*", allow-full-control', '"/inbox/*", allow-read'));
   writeFileSync(join(cwd, 'svc.test.yaml'), 'cases:\n  - { account: alice, request: PUT /home/inbox/order.csv, expect: refused }\n');
   const refused = await runCiScript(t, cwd);
@@ -41,7 +41,7 @@ for (const [signal, code] of [
   test(`the CI script that is ended by ${signal} leaves no process and no folder`, { timeout: 90_000 }, async (t) => {
     if (!hasProgram(t, 'curl') || !hasProgram(t, 'bash')) return;
     const cwd = projectOf(t, 'operations');
-    // Nothing is told of an upload, so that the script waits for it.
+    // No event of the upload is delivered, so the script waits for it.
     const config = readFileSync(join(cwd, 'svc.config.yaml'), 'utf8');
     writeFileSync(join(cwd, 'svc.config.yaml'), config.replace('target: 40017, 40022', 'target: 40022'));
     writeFileSync(join(cwd, 'svc.test.yaml'), 'cases:\n  - { account: alice, request: PUT /home/inbox/order.csv, expect: allowed }\n');
@@ -50,7 +50,7 @@ for (const [signal, code] of [
     const ending = runCiScript(t, cwd, (_output, script) => (pid = script.pid as number));
     await until('the file is uploaded', () => existsSync(join(cwd, 'work/files/alice/inbox/order.csv')));
     assert.ok(processesIn(cwd).length >= 4, 'the script and three servers run');
-    // To the whole group, as a terminal does.
+    // Sent to the whole process group, as a terminal does.
     process.kill(-pid, signal);
     const end = await ending;
     assert.equal(end.code, code, end.output);

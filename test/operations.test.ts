@@ -11,10 +11,10 @@ import { temporaryFolder } from './support/temp.ts';
 const operations = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
 const read = (name: string) => readFileSync(join(operations, name), 'utf8');
 
-/** What the service must not be able to do on a machine, as far as systemd can tell without running it. */
+/** Maximum exposure of the service on a machine, as systemd computes it from the unit. */
 const highestExposure = 1.5;
 
-test('the systemd unit verifies, and its exposure is low', (t) => {
+test('the systemd unit is valid, and its exposure is low', (t) => {
   if (!hasProgram(t, 'systemd-analyze')) return;
   const folder = temporaryFolder(t);
   const unit = read('svc.service').replaceAll('/usr/local/lib/svc/svc.mjs', executable).replaceAll('/usr/bin/node', process.execPath);
@@ -76,7 +76,7 @@ test('the unit keeps compiled code in a folder that the service alone may write'
   assert.equal(value('CacheDirectoryMode'), '0700');
 });
 
-test('the image, the unit and the nodes bound the young generation of Node.js, with an option that it takes there', () => {
+test('the image, the unit and the nodes limit the young generation of Node.js, with an option that is allowed there', () => {
   const nodes = parse(read('nodes/compose.yaml'), { merge: true });
   const given = [
     / NODE_OPTIONS=(\S+)/.exec(read('Dockerfile'))?.[1],
@@ -89,7 +89,7 @@ test('the image, the unit and the nodes bound the young generation of Node.js, w
   assert.equal(status, 0, stderr);
 });
 
-test('the compose file gives the configuration every variable that it needs', () => {
+test('the compose file sets every variable that the configuration needs', () => {
   const compose = parse(read('compose.yaml'), { merge: true });
   assert.deepEqual(Object.keys(compose.services), ['node1', 'node2', 'redis']);
   const config = read('svc.config.yaml');
@@ -98,7 +98,7 @@ test('the compose file gives the configuration every variable that it needs', ()
     const { environment, volumes, depends_on } = compose.services[name];
     for (const variable of Object.keys(environment)) assert.ok(config.includes(`\${env:${variable}`), `${variable} is not used`);
     assert.ok(volumes.some((volume: string) => volume.endsWith(':/var/lib/svc')));
-    // A new volume has the owner of what it is mounted on.
+    // A new volume has the owner of its mount point.
     for (const volume of volumes) assert.ok(owned.includes(volume.split(':')[1]), volume);
     assert.deepEqual(depends_on, { redis: { condition: 'service_healthy' } });
   }
@@ -108,7 +108,7 @@ test('the compose file gives the configuration every variable that it needs', ()
   assert.notEqual(nodes[0], nodes[1], 'each has a data folder of its own');
 });
 
-test('the CI files run the script, and keep what it leaves', () => {
+test('the CI files run the script, and keep its results', () => {
   const github = parse(read('github-actions.yml'));
   const steps = github.jobs.configuration.steps as { run?: string; with?: Record<string, string> }[];
   assert.ok(steps.some((step) => step.run === 'bash ci.sh'));

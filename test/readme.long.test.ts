@@ -10,7 +10,9 @@ import { pasteTour, runTour } from './support/run-tour.ts';
 import { temporaryFolder } from './support/temp.ts';
 import { tour } from './support/tour.ts';
 
-test('three nodes on one machine, and a rolling restart without a failed request, as their page says', { timeout: 110_000 }, async (t) => {
+test('three nodes on one machine, and a rolling restart without a failed request, as their page describes', {
+  timeout: 110_000,
+}, async (t) => {
   for (const program of ['curl', 'nginx', 'redis-server']) if (!hasProgram(t, program)) return;
   let group: ChildProcess | undefined;
   t.after(async () => {
@@ -41,7 +43,7 @@ test('three nodes on one machine, and a rolling restart without a failed request
     [`MONITOR${number}`, String(ports.get(`910${number}`))],
   ]);
   const env = { ...process.env, ...Object.fromEntries(numbered), NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` };
-  // A group of its own, which ends with the test whatever was started in it.
+  // In a separate process group, which ends with the test with all that was started in it.
   const shell = spawn('bash', ['--norc'], { cwd, env, detached: true });
   group = shell;
   shell.stdin.write('exec 2>&1\n');
@@ -63,18 +65,18 @@ test('three nodes on one machine, and a rolling restart without a failed request
   }
 });
 
-test('the second tour, from init to a tested configuration, prints what its page says', { timeout: 90_000 }, (t) =>
+test('the second tour, from init to a tested configuration, prints what its page shows', { timeout: 90_000 }, (t) =>
   runTour(t, 'docs/integrate/tour.md'),
 );
 
-test('the second tour ends when it is pasted at once, and both uploads were told', { timeout: 90_000 }, async (t) => {
+test('the second tour works when it is pasted at once, and both uploads have their events', { timeout: 90_000 }, async (t) => {
   const cwd = await pasteTour(t, 'docs/integrate/tour.md');
   if (cwd === undefined) return;
   const told = readFileSync(join(cwd, 'received.ndjson'), 'utf8').match(/"id":"\d+"/g);
   assert.deepEqual(told, ['"id":"40017"', '"id":"40022"']);
 });
 
-test("a partner's first hour over SFTP goes as its page says", { timeout: 90_000 }, async (t) => {
+test('the page about the first hour of a partner over SFTP prints what it shows', { timeout: 90_000 }, async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   await runTour(t, 'docs/operate/sftp.md', "A partner's first hour");
 });

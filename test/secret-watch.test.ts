@@ -11,9 +11,9 @@ import { findSecrets, learnFromText, learnSecret, testPassword, testUser } from 
 import { startServer } from './support/server.ts';
 import { temporaryFolder } from './support/temp.ts';
 
-// The tests of the watch plant what they look for, and take it back.
+// These tests plant secrets, and remove them again.
 
-test('a secret is found in every coding, and as a part of something longer', () => {
+test('a secret is found in every coding, and as a part of longer text', () => {
   const secret = 'Märk"er <&> 9\\';
   learnSecret(secret, 'a hard one');
   const utf8 = Buffer.from(secret);
@@ -34,7 +34,7 @@ test('a secret is found in every coding, and as a part of something longer', () 
     assert.deepEqual(findSecrets(text), [], text);
 });
 
-test('the secrets of a configuration are learned wherever they stand in it', () => {
+test('the secrets of a configuration are found anywhere in it', () => {
   const yaml = `
 accounts: {alice: {password: "$scrypt$not-learned"}}
 authentications: {c: {password: 'learned-one-1', url: "https://user:learned-two-2@host/?token=learned-three-3"}}
@@ -59,7 +59,7 @@ server: {state: {secret: learned-six-6, url: redis://:learned%2Dseven-7@h}}
   for (const text of ['$scrypt$not-learned', '${env:NOT_LEARNED}']) assert.deepEqual(findSecrets(text), [], text);
 });
 
-test('a planted leak is found in the log, in the journal, in any other file, and in what svc prints', async (t) => {
+test('a planted leak is found in the log, in the journal, in any other file, and in the output of svc', async (t) => {
   const server = await startServer(t);
   const session = await server.login();
   assert.equal((await server.put('/home/a', 'x')).status, 201);
@@ -69,7 +69,7 @@ test('a planted leak is found in the log, in the journal, in any other file, and
   mkdirSync(join(server.folder, 'data/deep/down'), { recursive: true });
   writeFileSync(join(server.folder, 'data/deep/down/.hidden'), Buffer.from(`\0\xff${session}`, 'latin1'));
   writeFileSync(join(server.folder, 'core.17'), 'x');
-  // The message of a wrong option repeats what was typed.
+  // The message about an invalid option repeats the argument.
   const ended = await run(t, ['auth-test', '--password', 'planted-argument', '--planted-argument'], { cwd: server.folder });
   assert.notEqual(ended.code, 0);
   const found = secretsShown(t).map((what) => what.replace(/session \(.{4}…\)/, 'session'));
@@ -85,14 +85,14 @@ test('a planted leak is found in the log, in the journal, in any other file, and
   allowSecrets(t, /./, 'planted above');
 });
 
-test('a finding fails its test after all that was begun is ended and the folders are gone', async () => {
+test('a finding fails its test after everything that was started has ended and the folders were removed', async () => {
   const hooks: (() => unknown)[] = [];
   const context = { after: (hook: () => unknown) => void hooks.push(hook) } as unknown as TestContext;
   const folder = temporaryFolder(context);
   const order: string[] = [];
   watchOutput(context, () => order.push('server'), [{ where: 'the log', text: () => `${order} ${testPassword}` }]);
   context.after(() => order.push('later hook'));
-  // As node:test runs them: in order, with those that are added meanwhile, until one throws.
+  // Like node:test: hooks run in order, including those that are added meanwhile, until one throws.
   const failure = await (async () => {
     for (const hook of hooks) await hook();
   })().then(

@@ -21,7 +21,7 @@ const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) a
   packages: Record<string, { integrity?: string; hasInstallScript?: boolean; resolved?: string }>;
 };
 
-test('two builds give the same bytes, with an SBOM and the licences of all that is inside', (t) => {
+test('two builds give the same bytes, with an SBOM and the licences of everything in them', (t) => {
   const folder = temporaryFolder(t);
   const env = { ...process.env, TZ: 'Asia/Tokyo', SOURCE_DATE_EPOCH: '' };
   execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--quiet', '--out', folder], { cwd: folder, env });
@@ -52,12 +52,12 @@ test('two builds give the same bytes, with an SBOM and the licences of all that 
     assert.match(license?.id ?? expression ?? '', /MIT|ISC|BSD|Apache-2\.0|Python-2\.0|BlueOak|Unlicense/, name);
     assert.equal(hashes.length, 1, `${name} has the hash of the lock file`);
   }
-  // The script of ssh2 compiles an optional native part, which the bundle leaves out; .npmrc has no script run.
+  // The install script of ssh2 compiles an optional native part, which the bundle omits; .npmrc forbids such scripts.
   const withScripts = names.filter((name) => lock.packages[`node_modules/${name}`]?.hasInstallScript);
   assert.deepEqual(withScripts, ['ssh2']);
 });
 
-test('every package of the lock file is fixed by its hash, and none names the registry that it came from', () => {
+test('the lock file has a hash for every package and names no registry', () => {
   for (const [path, { integrity, resolved }] of Object.entries(lock.packages)) {
     if (path === '') continue;
     assert.match(integrity ?? '', /^sha512-/, path);
@@ -66,7 +66,7 @@ test('every package of the lock file is fixed by its hash, and none names the re
   assert.match(readFileSync(join(root, '.npmrc'), 'utf8'), /^ignore-scripts=true$/m);
 });
 
-test('a release is verified as the page of installation says: what was changed, or signed by another or for something else, is refused', async (t) => {
+test('a release is verified as described on the installation page; changed files and other signatures are refused', async (t) => {
   if (!hasProgram(t, 'ssh-keygen')) return;
   const cwd = temporaryFolder(t);
   const page = readFileSync(join(root, 'docs/operate/install.md'), 'utf8');
@@ -99,7 +99,7 @@ test('a release is verified as the page of installation says: what was changed, 
   assert.notEqual((await verify()).code, 0, 'signed for something else');
 });
 
-test('provenance and VEX: what was built, of what, and which vulnerabilities concern it', () => {
+test('provenance and VEX: what was built, from which sources, and which vulnerabilities concern it', () => {
   const materials = [{ name: 'package-lock.json', digest: { sha256: 'b'.repeat(64) } }];
   const build = {
     commit: 'c'.repeat(40),
@@ -127,7 +127,7 @@ test('provenance and VEX: what was built, of what, and which vulnerabilities con
   assert.throws(() => vexOf([{ ...one, detail: '' }], '1.0.0', sbom), /does not say why/);
 });
 
-test('a release says what is left for a person', () => {
+test('a release lists the remaining manual steps', () => {
   const done = { version: '1.0.0', changelog: '# Changelog\n\n## 1.0.0 (2026-12-01)\n', isSigned: true, isTagged: true, wasAudited: true };
   assert.equal(leftForAPerson(done).length, 3);
   const left = (more: object) => leftForAPerson({ ...done, ...more })[0] ?? '';
@@ -138,7 +138,7 @@ test('a release says what is left for a person', () => {
   assert.match(left({ wasAudited: false }), /npm audit/);
 });
 
-test('the version is the same wherever it stands', () => {
+test('the version is the same everywhere', () => {
   const text = (path: string) => readFileSync(join(root, path), 'utf8');
   const { version } = JSON.parse(text('package.json')) as { version: string };
   const { version: locked, packages } = JSON.parse(text('package-lock.json')) as { version: string; packages: { '': { version: string } } };

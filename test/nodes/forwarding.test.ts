@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
-test('one of two nodes forwards files in the order of the journal, whichever got the upload; the other one continues when it ends', async (t) => {
+test('one of two nodes forwards all files in the order of the journal; the other one continues when it ends', async (t) => {
   const receiver = await startReceiver(t);
   const out = { type: 'forward', url: `${new URL('/', receiver.url).href}{path}`, after: 'delete' };
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { out } });

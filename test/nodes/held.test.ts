@@ -12,7 +12,7 @@ import { ShiftedClock } from '../support/shifted-clock.ts';
 
 const heldAt = async (node: Client) => (await node.send('GET', '/home/__svc__/held/')).json<{ held: HeldItem[] }>().held;
 
-test('a held upload of one node is shown, released, discarded and withdrawn at another; of two concurrent decisions one succeeds', async (t) => {
+test('any node shows, releases, discards and withdraws held uploads; of two concurrent decisions one succeeds', async (t) => {
   const inspector = await startInspector(t);
   const inspections = { check: { type: 'http', url: inspector.url, test_at_start: false } };
   const begun = await startNodesOnRedis(t, 2, { inspections, group: { inspections: [['check']] } });

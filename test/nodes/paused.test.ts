@@ -8,7 +8,7 @@ const consoleOf = (node: TestNode | undefined) =>
   new ConsoleClient(node?.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
 type Shown = { uuid: string; state: string; reason: string };
 
-test('a handler that is paused at one node is paused at all, and can be resumed at another; a stopped one can be started at any', async (t) => {
+test('a handler can be paused, resumed and, after it stopped, started at any node, for all nodes', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, { status: 500 }, { status: 500 }] });
   const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, console: await consoleService() },

@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const support = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support');
 
-test('a fault in a request ends nothing else; a fault outside requests ends the node, which is replaced, or the whole server', async (t) => {
+test('a fault in a request ends only this; one outside requests ends the node, which is replaced, or the whole server', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${join(support, 'planted-faults.cjs')}` } });

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { flood, lyingServer } from '../support/lying-replies.ts';
 import { startServer } from '../support/server.ts';
 
-/** A good reply with more in its head. */
+/** Returns a valid reply with additional header lines. */
 const ok = (head: string) => Buffer.from(`HTTP/1.1 200 OK\r\n${head}Content-Length: 0\r\n\r\n`, 'latin1');
 
-/** Replies of the back-end, and what the client gets as `X-Receipt`. */
+/** Replies of the back-end, and the `X-Receipt` of the client. */
 const replies: [string, Buffer | string | ((socket: Socket) => void), string | undefined][] = [
   ['a control character', ok('X-Receipt: a\x01b\r\n'), 'pending'],
   ['DEL', ok('X-Receipt: a\x7fb\r\n'), 'pending'],
@@ -33,7 +33,7 @@ const replies: [string, Buffer | string | ((socket: Socket) => void), string | u
   ['the next one', ok('X-Receipt: next\r\n'), 'next'],
 ];
 
-test('whatever the back-end replies, the client gets one whole reply, with no header that was not one header', {
+test('for any reply of the back-end, the client gets one whole reply without injected headers', {
   timeout: 60_000,
 }, async (t) => {
   let reply: (typeof replies)[number][1] = '';

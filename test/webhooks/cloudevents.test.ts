@@ -33,7 +33,7 @@ const ajv = new Ajv.default({ strict: false, allErrors: true });
 addFormats.default(ajv);
 const validate = ajv.compile(schema);
 
-/** Checks one event against the schema, and the rules that it does not have: names of attributes (1.0.2, "Naming Conventions"). */
+/** Validates one event by the schema, and by rules that the schema lacks: names of attributes (1.0.2, "Naming Conventions"). */
 function assertCloudEvent(value: unknown): asserts value is Record<string, unknown> {
   assert.ok(validate(value), JSON.stringify(validate.errors));
   for (const name of Object.keys(value as object)) assert.match(name, /^[a-z0-9]+$|^data_base64$/);
@@ -76,7 +76,7 @@ test('an event as a CloudEvent has the attributes of the specification, whatever
   }
 });
 
-test('with batch_size above 1 it is a batch, also for one event; what the journal alone may hold is not in it', () => {
+test('with batch_size above 1 the body is a batch, even of one event; journal-only members are omitted', () => {
   for (const count of [1, 3]) {
     const events = Array.from({ length: count }, () => eventWith(20136, { response: { code: 'inner', extra: 'inner', message: 'said' } }));
     const { body, contentType, isSingle } = rendered({ batch_size: 50, cloudevents_type_prefix: 'com.example' }, ...events);
@@ -91,13 +91,13 @@ test('with batch_size above 1 it is a batch, also for one event; what the journa
   }
 });
 
-test('extra_data has no place in a CloudEvent, so that the configuration is refused', () => {
+test('extra_data is refused in the configuration of CloudEvents', () => {
   const parse = (extra_data: unknown) =>
     eventHandlerOptions.safeParse({ type: 'http', url: 'http://x/', http_content_type: 'cloudevents', extra_data }).success;
   assert.deepEqual([parse({ a: 1 }), parse('{"a": 1}'), parse({}), parse('')], [false, false, true, true]);
 });
 
-test('an upload is delivered as a CloudEvent, signed, and its record can be sent again', async (t) => {
+test('an upload is delivered as a signed CloudEvent, and its record can be sent again', async (t) => {
   const receiver = await startReceiver(t);
   const crm = { type: 'http', target: 40017, url: receiver.url, http_content_type: 'cloudevents', signing_secret: 'whsec_c2VjcmV0' };
   const service = await startServer(t, { event_handlers: { crm } });

@@ -45,7 +45,7 @@ const failures: { what: string; answer: Parameters<typeof startReceiver>[1]; det
 ];
 
 for (const { what, answer, details, status } of failures) {
-  test(`${what} is a failure: told with status and reason, not retried, the next event is sent`, async (t) => {
+  test(`${what} is a failure: reported with status and reason, not retried, and the next event is sent`, async (t) => {
     const receiver = await startReceiver(t, answer);
     const timeout = details.test('within 0.3 s') ? 0.3 : 30;
     const server = await startServer(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, timeout } } });
@@ -68,7 +68,7 @@ for (const { what, answer, details, status } of failures) {
   });
 }
 
-test('refused, unknown host, TLS that cannot be trusted: a failure each', async (t) => {
+test('refused connections, unknown hosts and untrusted TLS are failures', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert } = selfSigned(t);
   const tls = await startReceiver(t, { tls: { key, cert } });
@@ -114,7 +114,7 @@ test('TLS with a private authority, Basic and headers', async (t) => {
   assert.equal(request?.headers['user-agent'], 'acme/1');
 });
 
-test('503 with Retry-After: the events are discarded at once, whatever retries and URLs there are', async (t) => {
+test('503 with Retry-After: the events are discarded at once, in spite of further retries and URLs', async (t) => {
   const busy = await startReceiver(t, { script: [{ status: 503, reason: 'Busy', headers: { 'retry-after': '120' } }] });
   const other = await startReceiver(t);
   const server = await startServer(t, {
@@ -146,7 +146,7 @@ test('retries: the n-th waits n times retry_increase; a later success counts', a
   assert.equal(new Set(requests.map(({ body }) => body.toString('utf8'))).size, 1, 'the same body each time');
 });
 
-test('several URLs: retries of the first run first, then the next; the failing one is suspended for five minutes', async (t) => {
+test('several URLs: first the retries of the first one, then the next; the failing one is suspended for five minutes', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t);
   const third = await startReceiver(t);
@@ -168,7 +168,7 @@ test('several URLs: retries of the first run first, then the next; the failing o
   );
 });
 
-test('all URLs suspended: failed at once, told, and nothing is sent', async (t) => {
+test('all URLs suspended: the delivery fails at once, is reported, and nothing is sent', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, {
@@ -212,7 +212,7 @@ for (const [index, [expected, body, isDelivered]] of expectations.entries()) {
   });
 }
 
-test('an endless reply: without expected_response its status decides, with one it is a failure; either way it ends', async (t) => {
+test('an endless reply: its status decides without expected_response, and it is a failure with one; the request ends', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { fault: 'endless' } });
   const server = await startServer(t, {
     event_handlers: {
@@ -229,7 +229,7 @@ test('an endless reply: without expected_response its status decides, with one i
   assert.ok(process.memoryUsage().rss - before < 60 * 2 ** 20);
 });
 
-test('fail_after_errors: the handler stops and tells; a reload lets it go on where it stood; others are not concerned', async (t) => {
+test('fail_after_errors: the handler stops with an event, and a reload restarts it at its position; others continue', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 200 }, { status: 500 }, { status: 500 }] });
   const healthy = await startReceiver(t);
   const handlers = {
@@ -253,7 +253,7 @@ test('fail_after_errors: the handler stops and tells; a reload lets it go on whe
   );
 });
 
-test('two handlers for everything whose receivers are down do not keep each other busy', async (t) => {
+test('two handlers for all events whose receivers are absent do not cause each other endless events', async (t) => {
   const down = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, {
     event_handlers: {
@@ -276,7 +276,7 @@ test('two handlers for everything whose receivers are down do not keep each othe
   assert.ok(own.length > 0);
 });
 
-test('two healthy handlers for everything: each gets the success of the other, never its own, and it ends', async (t) => {
+test('two healthy handlers for all events: each gets the success of the other, never its own, and it ends', async (t) => {
   const first = await startReceiver(t);
   const second = await startReceiver(t);
   const server = await startServer(t, {

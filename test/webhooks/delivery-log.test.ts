@@ -32,7 +32,7 @@ async function all(folder: string, kind: 'deliveries' | 'replays' = 'deliveries'
   return { uuids: records.map(({ events }) => events[0]?.uuid), bad };
 }
 
-test('records come back in order, across files, after a torn end', async (t) => {
+test('records are read in order, across files, after a torn end', async (t) => {
   const { folder, options, lines } = setup(t);
   const first = DeliveryLog.open(options);
   for (let index = 0; index < 20; index++) first.append(record(String(index)));
@@ -50,7 +50,7 @@ test('records come back in order, across files, after a torn end', async (t) => 
   assert.ok(lines.some((line) => line.includes('torn')));
 });
 
-test('a full disk: records are lost, counted and told once, deliveries go on, and it recovers', async (t) => {
+test('a full disk: records are lost, counted and reported once, deliveries continue, and it recovers', async (t) => {
   let isFull = false;
   const { folder, options, lines, clock } = setup(t, {
     write: (fd, bytes) => {
@@ -72,7 +72,7 @@ test('a full disk: records are lost, counted and told once, deliveries go on, an
   assert.deepEqual((await all(folder)).uuids, ['before', 'after']);
 });
 
-test('deliveries by hand have files of their own, also at once, and count as deliveries', async (t) => {
+test('deliveries by hand have separate files, even concurrent ones, and count as deliveries', async (t) => {
   const { folder, options } = setup(t);
   const service = DeliveryLog.open(options);
   const [one, two] = [DeliveryLog.create(options), DeliveryLog.create(options)];
@@ -90,7 +90,7 @@ test('deliveries by hand have files of their own, also at once, and count as del
   assert.equal(history.isDelivered('other', 'a', { segment: 1, offset: 10 }), false);
 });
 
-test('old files go, those of replays too; the one that is written stays', async (t) => {
+test('old files are removed, including those of replays; the current one stays', async (t) => {
   const { folder, options, clock } = setup(t);
   const replay = DeliveryLog.create(options);
   replay.append(record('r'));
@@ -107,7 +107,7 @@ test('old files go, those of replays too; the one that is written stays', async 
   await log.close();
 });
 
-test('a folder that cannot be read now keeps old files, and ends nothing', async (t) => {
+test('a folder that cannot be read at present keeps old files, and ends nothing', async (t) => {
   const { folder, options, clock, lines } = setup(t);
   const log = DeliveryLog.open(options);
   renameSync(folder, `${folder}.away`);
@@ -119,7 +119,7 @@ test('a folder that cannot be read now keeps old files, and ends nothing', async
   await log.close();
 });
 
-test('positions: the file, then what the record knows better; the furthest counts', async (t) => {
+test('positions: from the file and the newer records; the furthest applies', async (t) => {
   const { folder, options } = setup(t);
   const log = DeliveryLog.open(options);
   log.append(record('a', { resume: '00000001:500' }));
@@ -144,7 +144,7 @@ test('positions: the file, then what the record knows better; the furthest count
   assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'only what came after the file is counted in');
 });
 
-test('records of files and of Redis are checked alike', async (t) => {
+test('records in files and in Redis are validated alike', async (t) => {
   const { folder } = setup(t);
   const whole = record('whole');
   const lines = [

@@ -23,7 +23,7 @@ async function records(folder: string): Promise<DeliveryRecord[]> {
   return all;
 }
 
-/** A service on a folder that may be started again. */
+/** Starts a service on a folder, which can be used again. */
 async function startOn(
   t: TestContext,
   folder: string,
@@ -37,7 +37,7 @@ async function startOn(
   return { service, client: new Client(service.listening()[0]?.url ?? '') };
 }
 
-test('batches take what is waiting and never wait for more', async (t) => {
+test('batches take the waiting events and never wait for more', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url, { batch_size: 5 }) } });
   await server.put('/home/0.txt', '0');
@@ -54,7 +54,7 @@ test('batches take what is waiting and never wait for more', async (t) => {
   await until('eight 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 8);
 });
 
-test('custom bodies and extra_data with event variables go one event a request, whatever the batch size', async (t) => {
+test('custom bodies and extra_data with event variables have one event per request, whatever the batch size', async (t) => {
   const receiver = await startReceiver(t, { script: [{ delayMs: 200 }] });
   const server = await startServer(t, {
     event_handlers: {
@@ -69,7 +69,7 @@ test('custom bodies and extra_data with event variables go one event a request, 
   );
 });
 
-test('concurrency: so many requests at once and no more', async (t) => {
+test('concurrency limits the number of simultaneous requests', async (t) => {
   const [receiver, other] = [
     await startReceiver(t, { script: Array.from({ length: 3 }, () => ({ isHeld: true })) }),
     await startReceiver(t),
@@ -78,7 +78,7 @@ test('concurrency: so many requests at once and no more', async (t) => {
   await server.get('/home/');
   await Promise.all(Array.from({ length: 7 }, (_, index) => server.put(`/home/${index}.txt`, 'x')));
   await receiver.received(3);
-  // A handler without waiting requests has received everything meanwhile.
+  // A handler without running requests has received everything meanwhile.
   await other.received(7);
   assert.equal(receiver.requests.length, 3, 'the fourth waits');
   receiver.release();
@@ -99,7 +99,7 @@ test('a hanging receiver delays neither requests nor other handlers', async (t) 
   assert.equal(await server.stop(), false, 'what is under way is given up after shutdown_timeout');
 });
 
-test('after a restart each handler goes on from its position: nothing twice after a clean end, nothing lost', async (t) => {
+test('after a restart each handler continues from its position: nothing lost, and nothing repeated after a clean stop', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const down = { event_handlers: { crm: handler('http://127.0.0.1:1/', { enabled: false }) } };
@@ -125,7 +125,7 @@ test('after a restart each handler goes on from its position: nothing twice afte
   );
 });
 
-test('an event that was under way when the service ended is sent again', async (t) => {
+test('an event whose delivery ran when the service ended is sent again', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
   const config = { server: { shutdown_timeout: 0.1 }, event_handlers: { crm: handler(receiver.url) } };
@@ -140,7 +140,7 @@ test('an event that was under way when the service ended is sent again', async (
   assert.deepEqual(paths(receiver.events()), ['/1.txt', '/1.txt', '/2.txt']);
 });
 
-test('the end of a service delivers what is journalled by then, its own end included', async (t) => {
+test('a stopping service delivers the events in the journal, including that of its stop', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 20 } });
   const server = await startServer(t, { event_handlers: { log: { type: 'http', target: '!20189', url: receiver.url } } });
   await server.put('/home/1.txt', 'x');
@@ -151,7 +151,7 @@ test('the end of a service delivers what is journalled by then, its own end incl
   assert.ok(ids.includes('40017') && ids.includes('20002'));
 });
 
-test('a new handler of a reload gets what happens from then on; one that stays goes on undisturbed', async (t) => {
+test('a new handler after a reload gets later events only; one that stays continues undisturbed', async (t) => {
   const stays = await startReceiver(t, { otherwise: { delayMs: 100 } });
   const added = await startReceiver(t);
   const server = await startServer(t, { event_handlers: { stays: handler(stays.url) } });
@@ -168,7 +168,7 @@ test('a new handler of a reload gets what happens from then on; one that stays g
   assert.equal(paths(added.events()).includes('/2.txt'), false);
 });
 
-test('changed options take over where the former ones stood, without a request lost or doubled', async (t) => {
+test('changed options apply at the old position, without a lost or repeated request', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 6; index++) await server.put(`/home/${index}.txt`, 'x');
@@ -188,7 +188,7 @@ test('changed options take over where the former ones stood, without a request l
   assert.equal(bodies.at(-1), true);
 });
 
-test('user_groups filters hold after a restart, though the event does not carry the group', async (t) => {
+test('user_groups filters work after a restart, although the event does not contain the group', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const groups = { STAFF: { home_folder_path: join(folder, 'staff'), create_home_folder: true } };
@@ -231,7 +231,7 @@ test('the log names handler, IDs and UUIDs of events that were not delivered', a
   for (const { event_ids } of lost) assert.ok((event_ids as string[]).every((id) => id === '40017' || id === '40021'));
 });
 
-test('the record of deliveries: attempts, a bounded copy of the reply, the body as sent', async (t) => {
+test('the record of deliveries: attempts, a limited copy of the reply, the body as sent', async (t) => {
   const receiver = await startReceiver(t, {
     script: [{ status: 500, headers: { 'x-why': 'because', 'set-cookie': 'secret=1' }, body: 'x'.repeat(100_000) }, { status: 200 }],
   });
@@ -259,7 +259,7 @@ test('the record of deliveries: attempts, a bounded copy of the reply, the body 
   for (const text of [...server.log, JSON.stringify(await server.events())]) assert.equal(text.includes('token=secret'), false);
 });
 
-test('a damaged file of positions: the records tell where the handlers stood', async (t) => {
+test('a damaged file of positions: the records contain the positions of the handlers', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url) } };
@@ -279,7 +279,7 @@ test('a damaged file of positions: the records tell where the handlers stood', a
   assert.match(saved.handlers.crm ?? '', /^\d{8}:\d+$/);
 });
 
-test('a bad line in the middle of the journal is skipped and told; a position behind the end becomes the end', async (t) => {
+test('a malformed line in the journal is skipped and reported; a position beyond the end becomes the end', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const first = await startOn(t, folder, {});
@@ -302,7 +302,7 @@ test('a bad line in the middle of the journal is skipped and told; a position be
   assert.equal(lines.filter((line) => line.includes('a line of the journal was skipped')).length, 3);
 });
 
-test('retention never removes what a running handler still needs', async (t) => {
+test('retention never removes events that a running handler still needs', async (t) => {
   const folder = temporaryFolder(t);
   const dead = await startReceiver(t, { otherwise: { fault: 'hang' } });
   const config = {
@@ -339,7 +339,7 @@ test('retention never removes what a running handler still needs', async (t) => 
   await fourth.service.stop();
 });
 
-test('an unreadable ca_certificates_path keeps the service from starting, with a reason', async (t) => {
+test('an unreadable ca_certificates_path prevents a start, with a reason', async (t) => {
   const folder = temporaryFolder(t);
   const config = await testConfig(folder, {
     event_handlers: { crm: handler('https://localhost/', { ca_certificates_path: '/nowhere/ca.pem' }) },

@@ -12,7 +12,7 @@ const secrets = 'headers: ["X-Access: marker-access", "X-Hub: marker-hub"]';
 const extra = (note: string) =>
   `extra_data: {note: ${note}, api_token: marker-token, deep: {client_secret: marker-inner, keys: [marker-listed, 5]}}`;
 
-/** A handler of each form that a request may have. */
+/** Returns handlers with each format of a request. */
 function handlers(url: string, note: string): string {
   const handler = (uuid: string, more: string) =>
     `${uuid}: {type: http, target: 40017, url: "${url}/${uuid}", fail_after_errors: 0, ${secrets}, ${extra(note)}${more}}`;
@@ -23,7 +23,7 @@ function assertNoMark(text: string, where: string): void {
   for (const mark of marks) assert.equal(text.includes(mark), false, `${where} shows ${mark}:\n${text}`);
 }
 
-/** Everything that is kept of deliveries. */
+/** Returns all stored data of deliveries. */
 function recorded(cwd: string): string {
   const folder = join(cwd, 'data/deliveries');
   return readdirSync(folder)
@@ -41,7 +41,7 @@ async function sentTo(t: TestContext, note = 'hello') {
   return { receiver, cwd, requests };
 }
 
-test('receivers get the secrets of a handler; records, dry runs and differences show none', async (t) => {
+test('receivers get the secrets of a handler; records, dry runs and differences do not contain them', async (t) => {
   const { receiver, cwd, requests } = await sentTo(t);
   for (const request of requests()) for (const mark of marks) assert.ok(request.includes(mark), `${mark} in ${request}`);
   const kept = recorded(cwd);
@@ -59,7 +59,7 @@ test('receivers get the secrets of a handler; records, dry runs and differences 
   assertNoMark(diff.stdout, '--diff');
 });
 
-test('--exact sends what was recorded with the secrets in their places, and tells where these cannot be put back', async (t) => {
+test('--exact sends recorded requests with their secrets, and reports where these cannot be inserted', async (t) => {
   const { receiver, cwd, requests } = await sentTo(t);
   const sent = requests().sort();
   const same = await run(t, ['webhook-replay', '--exact'], { cwd });

@@ -59,7 +59,7 @@ test('JSON: several events, server, and extra_data at the top, in keys, values a
   assert.equal(body.size, '5');
 });
 
-test('SOAP: the body of one event with what XML makes hard, byte for byte', () => {
+test('SOAP: the body of one event with special characters of XML, byte for byte', () => {
   const made = payload({ http_content_type: 'soap', extra_data: { ticket: 'T-{id}', 'odd <name>\n': { deep: [[], { a: '' }] } } });
   const event = eventWith({ text: `a&b<c>"d"'e'\r\n\t\u0001\ud800]]>`, '1st': { xmlish: -0, yes: true, none: null }, list: [1, ['x']] });
   const peer = '<peer><address>192.0.2.1</address><port>4711</port><protocol>TCP</protocol><family>IPv4</family></peer>';
@@ -82,21 +82,21 @@ test('SOAP: the body of one event with what XML makes hard, byte for byte', () =
   );
 });
 
-test('a key that an event turns into a reserved one is left out; __proto__ is a name like any other', () => {
+test('a key that an event turns into a reserved one is omitted; __proto__ is an ordinary name', () => {
   const made = payload({ extra_data: { '{account.name}': 'mine', other: 1 } });
   assert.deepEqual(JSON.parse(textOf(made, eventWith({}, 'events'))).events.length, 1);
   assert.equal(JSON.parse(textOf(made, eventWith({}, 'server'))).server.uuid, 'srv');
   assert.match(textOf(made, eventWith({}, '__proto__')), /"__proto__":"mine"/);
 });
 
-test('extra_data as a text of JSON means the same as a map; events and server are refused', () => {
+test('extra_data as JSON text means the same as a map; events and server are refused', () => {
   const event = eventWith({});
   assert.equal(textOf(payload({ extra_data: '{"a": "{id}"}' }), event), textOf(payload({ extra_data: { a: '{id}' } }), event));
   for (const name of ['events', 'server'])
     assert.equal(eventHandlerOptions.safeParse({ type: 'http', url: 'http://x/', extra_data: { [name]: 1 } }).success, false);
 });
 
-test('custom: the whole handler that the documentation shows sends the body that it shows', () => {
+test('custom: the handler in the documentation sends the body that the documentation shows', () => {
   const page = readFileSync(join(process.env.SVC_ROOT ?? process.cwd(), 'docs/integrate/webhooks.md'), 'utf8');
   const [, handler = '', shown = ''] = /```yaml\n([^`]*http_content_type: custom[^`]*)```[^`]*```json\n([^`]*)\n```/.exec(page) ?? [];
   const config = parseConfig(parseSource('/nowhere/svc.config.yaml', handler), {});
@@ -105,7 +105,7 @@ test('custom: the whole handler that the documentation shows sends the body that
   assert.equal(textOf(createPayload(options, server), eventWith({ path: '/inbox/a.csv', total_write: 1024 })), shown);
 });
 
-test('custom: the template alone; values encoded as the content type asks', () => {
+test('custom: only the template; values are encoded as the content type needs', () => {
   const event = eventWith({ path: awkward, n: 5, list: ['a', 'b'] });
   const custom = (template: string, type?: string) =>
     payload({ http_content_type: 'custom', extra_data: template, ...(type ? { headers: { 'Content-Type': type } } : {}) });
@@ -134,7 +134,7 @@ test('custom: the template alone; values encoded as the content type asks', () =
   );
 });
 
-test('any values in any JSON template give JSON, and the strings come back', () => {
+test('any values in any JSON template give JSON with the same strings', () => {
   const made = payload({
     http_content_type: 'custom',
     extra_data: '{"a\\"b":["{data.x}",{data.x}]}',

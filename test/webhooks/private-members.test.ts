@@ -15,7 +15,7 @@ const privateParts = /47114711|ticket-of-the-audit/;
 const failure = { code: 47114711, extra: 'ticket-of-the-audit', message: 'locked', public_response: { code: 'shown', extra: 'shown' } };
 const variables = '{data.response.code} {data.response.extra} {DATA.RESPONSE.Extra} {data.response} {data_json}';
 
-/** Handlers of every format, and templates that ask for the private members. */
+/** Handlers of every format, and templates that contain the private members. */
 const handlers: Record<string, Record<string, unknown>> = {
   json: { http_content_type: 'json' },
   named: { http_content_type: 'json', extra_data: { text: variables, '{data.response.code}': 1 } },

@@ -34,7 +34,7 @@ const told = async (server: TestServer, id: number) =>
 const untilTold = (server: TestServer, id: number, count = 1) =>
   until(`${count} of ${id}`, async () => (await told(server, id)).length >= count);
 
-test('files are sent by PUT in their order, with digests and encoded paths; 20202 tells it, and 20189 does not come', async (t) => {
+test('files are sent by PUT in order, with digests and encoded paths, and event 20202 instead of 20189', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 201 } });
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{account.name}/{path}` }));
   mkdirSync(join(server.home, 'a b'));
@@ -57,7 +57,7 @@ test('files are sent by PUT in their order, with digests and encoded paths; 2020
   assert.ok(existsSync(join(server.home, 'two')), 'it stays');
 });
 
-test('what was sent is deleted or moved with its event, into folders that are made, and a name that is taken gets a number', async (t) => {
+test('a sent file is deleted or moved with its event, folders are created, and a taken name gets a number', async (t) => {
   const receiver = await startReceiver(t);
   const gone = await startServer(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'delete' }));
   await gone.put('/home/a', 'x');
@@ -81,7 +81,7 @@ test('what was sent is deleted or moved with its event, into folders that are ma
   assert.equal(receiver.requests.length, 3, 'what was moved is no new file');
 });
 
-test('a file that is gone, has another size, or cannot be named at the target is told and not sent; the handler goes on', async (t) => {
+test('a file that is missing, has another size or an unusable name is reported and not sent; the handler continues', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const options = { url: `${rootOf(receiver)}{data.metadata.customer.0}/{path}`, fail_after_errors: 1, retry_count: 3 };
   const server = await startServer(t, forwarding(options, { service: { metadata_fields: 'x-meta' } }));
@@ -125,7 +125,7 @@ test('a link that leads out of the account is gone, and so is a file in the fold
   assert.equal(receiver.requests.length, 1);
 });
 
-test('failures are tried again, also those that ask for time by 503; a reply with another digest is one', async (t) => {
+test('failures are retried, including a 503 that asks for time; a reply with another digest is a failure', async (t) => {
   const script = [
     { status: 500 },
     { status: 503, headers: { 'retry-after': '0' } },
@@ -141,7 +141,7 @@ test('failures are tried again, also those that ask for time by 503; a reply wit
   assert.deepEqual(await told(server, 20174), []);
 });
 
-test('outside of its window nothing is sent; a file replaced after it was sent is not deleted', async (t) => {
+test('outside the window nothing is sent; a file that was replaced after it was sent is not deleted', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const hour = new Date().getUTCHours();
   const text = (hours: number) => `${String((hours + 24) % 24).padStart(2, '0')}:30`;
@@ -163,7 +163,7 @@ test('outside of its window nothing is sent; a file replaced after it was sent i
   assert.deepEqual(await told(closed, 20202), []);
 });
 
-/** A target that does something once it has the first bytes of a body; it knows which bodies came whole. */
+/** Starts a target that acts on the first bytes of a body, and records the bodies that arrived whole. */
 async function startTarget(t: TestContext, onFirst: (name: string) => void) {
   const whole = new Map<string, string>();
   const begun: string[] = [];
@@ -188,7 +188,7 @@ async function startTarget(t: TestContext, onFirst: (name: string) => void) {
   return { url: `http://127.0.0.1:${(target.address() as AddressInfo).port}/`, whole, begun };
 }
 
-test('a file that shrinks or changes while it is sent is told; the target gets no whole body, and the next file comes', async (t) => {
+test('a file that shrinks or changes while it is sent is reported; the target gets no whole body, and the next file follows', async (t) => {
   let home = '';
   const target = await startTarget(t, (name) => {
     if (name === '/shrinks') truncateSync(join(home, 'shrinks'), 1000);
@@ -212,7 +212,7 @@ test('a file that shrinks or changes while it is sent is told; the target gets n
   assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'what was not sent stays');
 });
 
-test('a replay sends files from where they were moved to; a record has the file, and what is gone by then is told', async (t) => {
+test('a replay sends files from their new place; a record contains the file, and a missing one is reported', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'move:/sent/{path}' }));
   await server.put('/home/a', 'one');
@@ -248,7 +248,7 @@ test('rate spaces files out; a URL of a handler names a host that it alone may c
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
   for (const name of ['@127.0.0.1:1', 'http:%2F%2Fevil.example', '%23x', '%3Fx=y'])
     assert.ok([201, 400, 404].includes((await server.put(`/home/${name.replaceAll('%2F', '%5C')}`, name)).status), name);
-  // A backslash is no name at a target.
+  // A backslash is not allowed in a name at a target.
   await receiver.received(3);
   for (const { url, headers } of receiver.requests) {
     assert.match(url, /^\/in\/[^/?#\r\n]*$/);

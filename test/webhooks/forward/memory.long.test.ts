@@ -13,12 +13,12 @@ import { temporaryFolder } from '../../support/temp.ts';
 const mebibyte = 1024 * 1024;
 const sizeMiB = 512;
 
-/** Peak of the memory of a process, in MiB. */
+/** Returns the peak memory of a process in MiB. */
 function peakMiB(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-test('a file of 512 MiB is forwarded in little memory, to a target that is slow to read', { timeout: 110_000 }, async (t) => {
+test('a file of 512 MiB is forwarded in little memory, to a target that reads slowly', { timeout: 110_000 }, async (t) => {
   let received = 0;
   const target = createServer(async (incoming, response) => {
     for await (const chunk of incoming) {

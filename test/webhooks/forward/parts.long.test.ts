@@ -9,7 +9,7 @@ import { startServer, type TestServer } from '../../support/server.ts';
 const mebibyte = 1024 * 1024;
 const keys = { access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
 
-/** Bytes that differ from part to part. */
+/** Returns bytes that differ from part to part. */
 function large(sizeBytes: number): Buffer {
   const bytes = Buffer.alloc(sizeBytes, 'abcdefg');
   for (let at = 0; at < sizeBytes; at += mebibyte) bytes.writeUInt32BE(at, at);
@@ -19,7 +19,7 @@ function large(sizeBytes: number): Buffer {
 const untilSent = (server: TestServer, count: number) =>
   until(`${count} are sent`, async () => (await server.eventIds()).filter((id) => id === 20202).length >= count);
 
-test('S3: parts that an attempt before had sent are not sent again, even by another process; only those that are the same stay', async (t) => {
+test('S3: parts of an earlier attempt are not sent again, even by another process, if they are still the same', async (t) => {
   const storage = await startStorage(t);
   let parts = 0;
   storage.fault = (request, response) => {
@@ -60,7 +60,7 @@ function changeEnd(path: string): void {
 const failures = async (server: TestServer) =>
   (await server.events()).filter(({ id }) => id === '20174').map(({ data }) => String(data.details));
 
-test('S3: a file that changes while its parts are sent becomes no object', async (t) => {
+test('S3: a file that changes while its parts are sent does not become an object', async (t) => {
   const storage = await startStorage(t);
   let home = '';
   let parts = 0;

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../support/temp.ts';
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 const mebibyte = 1024 * 1024;
 
-/** Bytes that differ from part to part. */
+/** Returns bytes that differ from part to part. */
 function large(sizeBytes: number): Buffer {
   const bytes = Buffer.alloc(sizeBytes, 'abcdefg');
   for (let at = 0; at < sizeBytes; at += mebibyte) bytes.writeUInt32BE(at, at);
@@ -30,7 +30,7 @@ const untilTold = (server: TestServer, id: number, count = 1) =>
 
 const keys = { access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
 
-test('S3: small files go at once, large ones in parts, all signed and with checksums; a refusal says what the storage says', async (t) => {
+test('S3: small files are sent at once, large ones in parts, signed and with checksums; a refusal repeats the storage', async (t) => {
   const storage = await startStorage(t, 'eu-north-1');
   const out = { type: 'forward', url: 's3://bucket/in/{account.name}/{path}', endpoint: storage.endpoint, region: 'eu-north-1', ...keys };
   const server = await startServer(t, { event_handlers: { out, wrong: { ...out, secret_access_key: 'not-the-right-key' } } });
@@ -48,7 +48,7 @@ test('S3: small files go at once, large ones in parts, all signed and with check
   assert.equal(storage.asked.filter((line) => line.includes('partNumber')).length, 5, 'parts of 16 MiB, and none by the wrong key');
 });
 
-test('S3: the storage of the tests takes what rclone signs, and not what has another key', async (t) => {
+test('S3: the storage of the tests accepts signatures of rclone, and refuses another key', async (t) => {
   if (!hasProgram(t, 'rclone')) return;
   const storage = await startStorage(t);
   const folder = temporaryFolder(t);
@@ -85,13 +85,13 @@ test('S3: the storage of the tests takes what rclone signs, and not what has ano
   assert.equal(storage.objects.size, 0);
 });
 
-/** A public key as files of known hosts have it. @param path of the private one */
+/** Returns a public key in the format of known hosts. @param path of the private key */
 function keyLine(path: string): string {
   writeFileSync(`${path}.openssh`, readHostKey(path).text);
   return publicKey(`${path}.openssh`);
 }
 
-/** The host key of a server, as a file of known hosts has it. */
+/** Returns the host key of a server in the format of known hosts. */
 function knownHosts(server: SshTestServer): string {
   const path = join(server.clientFolder, 'known_hosts');
   writeFileSync(path, `# comment\n[127.0.0.1]:${server.sshPort} ${keyLine(join(server.clientFolder, 'host_key'))}\n`);
@@ -100,7 +100,7 @@ function knownHosts(server: SshTestServer): string {
 
 const startTarget = (t: TestContext) => startSsh(t, {}, { services: { web: { type: 'http', port: 0 } } });
 
-test('SFTP: by key and by password, into folders that are made, in place of what is there; an unknown server gets nothing', async (t) => {
+test('SFTP: by key and by password, into created folders, replacing files; an unknown server gets nothing', async (t) => {
   const target = await startTarget(t);
   const known_hosts_path = knownHosts(target);
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/in/{account.name}/{path}`;
@@ -124,10 +124,10 @@ test('SFTP: by key and by password, into folders that are made, in place of what
   assert.ok(made.length >= 4 && made.every((path) => /\/\.[0-9a-f-]{36}\.part$/.test(path)), made.join());
 });
 
-test('SFTP: an attempt goes on where the one before broke off; a beginning that is another one is replaced', async (t) => {
+test('SFTP: an attempt resumes where the previous one broke off; a different beginning is replaced', async (t) => {
   const target = await startTarget(t);
   const known = readFileSync(knownHosts(target));
-  // Until the file is there no attempt gets anywhere.
+  // Without this file no attempt succeeds.
   const known_hosts_path = join(target.clientFolder, 'later');
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/{path}`;
   const out = { type: 'forward', url, key_path: target.key, known_hosts_path, retry_count: 1000, retry_increase: 0.01 };
