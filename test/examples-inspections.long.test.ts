@@ -132,7 +132,7 @@ async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   return `icap://127.0.0.1:${port}/virus_scan`;
 }
 
-test('ICAP: c-icap accepts and refuses through the bridge; a server that is absent, changes the file or answers early is a failure', async (t) => {
+test('ICAP: c-icap accepts and refuses through the bridge; an absent, altering or early server is a failure', async (t) => {
   if (!hasProgram(t, 'clamd') || !hasProgram(t, 'c-icap')) return;
   if (!hasPackage(t, 'libc-icap-mod-virus-scan', '/etc/c-icap/virus_scan.conf')) return;
   const clamd = await startClamd(t);

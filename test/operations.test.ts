@@ -36,7 +36,7 @@ test('the commands of the unit are commands of svc', async (t) => {
   }
 });
 
-test('the Dockerfile: a pinned image, no root, commands without a shell, files that exist', () => {
+test('the Dockerfile has a pinned image, no root, commands without a shell, and existing files', () => {
   const text = read('Dockerfile').replace(/\\\n/g, ' ');
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const known = new Set([
@@ -69,7 +69,7 @@ test('the Dockerfile: a pinned image, no root, commands without a shell, files t
   for (const source of sources) assert.ok(readFileSync(join(operations, '../..', source)).length > 0);
 });
 
-test('the unit keeps compiled code in a folder that the service alone may write', () => {
+test('the unit keeps compiled code in a folder that only the service may write', () => {
   const unit = read('svc.service');
   const value = (name: string) => new RegExp(`^${name}=(.+)$`, 'm').exec(unit)?.[1];
   assert.equal(value('Environment=NODE_COMPILE_CACHE'), `/var/cache/${value('CacheDirectory')}`);

@@ -29,7 +29,7 @@ const handlers: Record<string, Record<string, unknown>> = {
   query: { request_method: 'get', extra_data: { text: variables } },
 };
 
-test('code and extra of a 403 stand in the journal and in nothing that handlers or clients get, replays included', async (t) => {
+test('code and extra of a 403 are only in the journal: no handler or client gets them, not even by a replay', async (t) => {
   const remote = await calloutEndpoint(t, (response) => response.writeHead(403).end(JSON.stringify(failure)));
   const receiver = await startReceiver(t);
   const cwd = temporaryFolder(t);
@@ -98,7 +98,7 @@ test('code and extra of a 403 stand in the journal and in nothing that handlers 
   );
 });
 
-test('a 403 body that is text goes out as it is, one that was to be JSON does not', () => {
+test('the body of a 403 is passed on if it is text, but not if it is malformed JSON', () => {
   const payload = createPayload(eventHandlerOptions.parse({ type: 'http', url: 'http://127.0.0.1/' }), {
     uuid: 's',
     type: 'server',

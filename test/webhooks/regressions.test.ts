@@ -11,7 +11,7 @@ import { startServer, type TestConfig, testConfig } from '../support/server.ts';
 
 const upload = (url: string, options: Record<string, unknown> = {}) => ({ type: 'http', target: '40017', url, ...options });
 
-/** A receiver in this process that answers with raw bytes and keeps the connection. */
+/** Starts a receiver in this process that answers with raw bytes and keeps the connection. */
 async function rawReceiver(t: TestContext, answer: string): Promise<{ url: string; open: () => number }> {
   const sockets = new Set<Socket>();
   const server = createTcp((socket) => {
@@ -38,7 +38,7 @@ for (const status of ['101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgr
   });
 }
 
-test('a 205 whose body never ends is read within the limit and the time-out, and leaves no connection behind', {
+test('a 205 with an endless body is read within the limit and the time-out, and leaves no connection', {
   timeout: 20_000,
 }, async (t) => {
   const receiver = await rawReceiver(t, 'HTTP/1.1 205 Reset Content\r\nContent-Type: text/plain\r\n\r\nx');
@@ -48,7 +48,7 @@ test('a 205 whose body never ends is read within the limit and the time-out, and
   await until('the connection is closed', () => receiver.open() === 0);
 });
 
-test('a stop after a reload keeps to shutdown_timeout, though the former options still wait for a reply', {
+test('a stop after a reload takes at most shutdown_timeout, although a request with former options waits for its reply', {
   timeout: 20_000,
 }, async (t) => {
   const receiver = await startReceiver(t, { otherwise: { fault: 'hang' } });
@@ -59,11 +59,11 @@ test('a stop after a reload keeps to shutdown_timeout, though the former options
   await server.service.reload(
     await testConfig(server.folder, { ...base, event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } }),
   );
-  // The receiver never replies: a stop that waits for it would last until the test's time is over.
+  // The receiver never replies, so a stop that waited for it would last until the test's time is over.
   await server.stop();
 });
 
-test('two reloads during one delivery neither double nor lose it; a handler that was removed forgets its place', {
+test('two reloads during one delivery neither repeat nor lose it; a removed handler loses its position', {
   timeout: 20_000,
 }, async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
@@ -86,7 +86,7 @@ test('two reloads during one delivery neither double nor lose it; a handler that
   );
 });
 
-test('uploads that wait, reloads and retries together: no position sticks, no healthy back-end is passed over', {
+test('waiting uploads, reloads and retries together: no position is stuck, no healthy back-end is skipped', {
   timeout: 60_000,
 }, async (t) => {
   const flaky: Answer[] = [{}, {}, { status: 500 }];
@@ -143,7 +143,7 @@ test('uploads that wait, reloads and retries together: no position sticks, no he
   assert.equal(position(), size(), 'and stays there');
 });
 
-test('a reply of an earlier attempt is kept when the last one had none', { timeout: 20_000 }, async (t) => {
+test('a reply of an earlier attempt is kept if the last one had none', { timeout: 20_000 }, async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500, body: 'why' }, { fault: 'reset' }] });
   const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } });
   await server.put('/home/a.txt', 'a');
@@ -164,7 +164,7 @@ test('globs with several stars take linear time on a hostile megabyte', async ()
   assert.equal(matches(`<status>ok</STATUS>..X..${'a'.repeat(60)}b`), true);
 });
 
-test('a query that a URL has already stays as it is', () => {
+test('an existing query of a URL stays as it is', () => {
   assert.equal(withQuery('http://h/p?sig=%20~(x)', [['a b', 'c&d']]), 'http://h/p?sig=%20~(x)&a%20b=c%26d');
   assert.equal(withQuery('http://h/p#f', [['a', '1']]), 'http://h/p?a=1#f');
 });

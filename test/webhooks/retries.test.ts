@@ -11,7 +11,7 @@ const options = (more: Record<string, unknown>) => eventHandlerOptions.parse({ t
 const waits = (more: Record<string, unknown>, count: number, random = () => 0.5, isBackground = true) =>
   Array.from({ length: count }, (_, index) => retryWaitMs(options(more), index + 1, isBackground, random));
 
-test('linear waits grow by retry_increase, exponential ones double up to retry_maximum_wait, with jitter over all of it', () => {
+test('linear waits grow by retry_increase, exponential ones double up to retry_maximum_wait, with jitter', () => {
   assert.deepEqual(waits({ retry_count: 3, retry_increase: 2 }, 4), [2000, 4000, 6000, undefined]);
   const exponential = { retry_backoff: 'exponential', retry_count: 6, retry_increase: 2, retry_maximum_wait: '20s' };
   assert.deepEqual(waits(exponential, 7), [1000, 2000, 4000, 8000, 10_000, 10_000, undefined]);
@@ -25,14 +25,14 @@ test('linear waits grow by retry_increase, exponential ones double up to retry_m
   );
 });
 
-test('with retry_for there is no limit of the number unless it is set, and no retry without a pause; nobody who waits gets it', () => {
+test('with retry_for the number is unlimited unless it is set, and every retry has a pause; uploads that wait do not use it', () => {
   assert.deepEqual(waits({ retry_for: '3d' }, 3), [1000, 2000, 3000]);
   assert.deepEqual(waits({ retry_for: '3d', retry_count: 2, retry_increase: 5 }, 3), [5000, 10_000, undefined]);
   assert.deepEqual(waits({ retry_for: '3d' }, 1, undefined, false), [undefined]);
   assert.deepEqual(waits({ retry_for: '3d', retry_count: 1, retry_increase: 0.5 }, 2, undefined, false), [500, undefined]);
 });
 
-test('Retry-After is seconds or a date, a day at most, and nothing when it is malformed', () => {
+test('Retry-After is seconds or a date, a day at most, and ignored when it is malformed', () => {
   const nowMs = Date.UTC(2026, 0, 1);
   const asked = (value: string) => askedWaitMs([['Retry-After', value]], nowMs);
   assert.deepEqual(['0', '90', ' 5 '].map(asked), [0, 90_000, 5000]);
@@ -43,13 +43,13 @@ test('Retry-After is seconds or a date, a day at most, and nothing when it is ma
   assert.equal(askedWaitMs([['date', '5']], nowMs), undefined);
 });
 
-test('what was stored of a wait and cannot be read begins anew', () => {
+test('a stored wait that cannot be read starts again', () => {
   const wait = { event: 'u', sinceMs: 1, dueMs: 2, failures: 3, urlIndex: 0 };
   assert.deepEqual(readWaiting([wait, { ...wait, dueMs: 'x' }, null, 5]), [wait]);
   assert.deepEqual([readWaiting(undefined), readWaiting({})], [[], []]);
 });
 
-test('a rate lets a burst pass, then one after the other, in order; who gives up leaves its place', async () => {
+test('a rate lets a burst pass, then one after the other, in order; a caller that gives up frees its place', async () => {
   const clock = new ManualClock();
   const limit = new RateLimit(clock, { requests: 2, seconds: 1, burst: 3 });
   const passed: number[] = [];
@@ -83,7 +83,7 @@ test('a rate lets a burst pass, then one after the other, in order; who gives up
 
 const failedFor = async (server: TestServer) => (await server.events()).filter(({ id }) => id === '20174');
 
-test('a 429 with Retry-After waits, without any retry_count, and without a failure; later events keep their order', async (t) => {
+test('a 429 with Retry-After waits, regardless of retry_count, and is no failure; later events keep their order', async (t) => {
   const script = Array.from({ length: 3 }, () => ({ status: 429, headers: { 'retry-after': '0' } }));
   const receiver = await startReceiver(t, { script });
   const crm = { type: 'http', target: 40017, url: receiver.url, fail_after_errors: 1 };
@@ -98,7 +98,7 @@ test('a 429 with Retry-After waits, without any retry_count, and without a failu
   assert.deepEqual(await failedFor(server), []);
 });
 
-test('a 429 without Retry-After is a failure, and so is one that an upload waits for: the client does not wait', async (t) => {
+test('a 429 without Retry-After is a failure, and so is one for a waiting upload, because the client does not wait', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 429 } });
   const crm = { type: 'http', target: 40017, url: receiver.url };
   const server = await startServer(t, { event_handlers: { crm } });
@@ -111,7 +111,7 @@ test('a 429 without Retry-After is a failure, and so is one that an upload waits
   assert.ok((await waited.eventIds()).includes(40060));
 });
 
-test('retry_for ends: what fails all the time is told once the time is over, with its attempts', async (t) => {
+test('retry_for ends: an event that always fails is reported after this time, with its attempts', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const crm = { type: 'http', target: 40017, url: receiver.url, retry_for: '4s', retry_backoff: 'exponential' };
   const server = await startServer(t, { event_handlers: { crm } });

@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 
 const secrets = Array.from({ length: 2 }, () => `whsec_${randomBytes(24).toString('base64')}`);
 
-test('signatures are right for the public library, for each of several secrets, on every attempt', async (t) => {
+test('signatures are valid for the public library, for each of several secrets, on every attempt', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const server = await startServer(t, {
     event_handlers: {
@@ -53,7 +53,7 @@ test('keys: whsec_ and base64, base64 alone, any other text as it is', () => {
   assert.deepEqual(signingKey('not base64!'), Buffer.from('not base64!'));
 });
 
-test('a batch has an id of its own that its events decide', () => {
+test('a batch has its own id, which is derived from its events', () => {
   assert.equal(messageId(['a']), 'a');
   assert.match(messageId(['a', 'b']), /^batch_/);
   assert.equal(messageId(['a', 'b']), messageId(['a', 'b']));

@@ -62,14 +62,14 @@ const cases: [filters: Record<string, unknown>, isWanted: boolean][] = [
 ];
 
 for (const [filters, isWanted] of cases)
-  test(`${JSON.stringify(filters)}: ${isWanted ? 'wanted' : 'left out'}`, () => assert.equal(wants(filters), isWanted));
+  test(`${JSON.stringify(filters)}: ${isWanted ? 'wanted' : 'not wanted'}`, () => assert.equal(wants(filters), isWanted));
 
-test('an event without a group matches no group, but may be excluded from none', () => {
+test('an event without a group matches no group, but cannot be excluded by a filter either', () => {
   assert.equal(wants({ user_groups: 'STAFF' }, {}, ''), false);
   assert.equal(wants({ user_groups: '!STAFF' }, {}, ''), true);
 });
 
-test('what is told of the own deliveries, and of deliveries of such events, is never wanted', () => {
+test('no handler gets events about its own deliveries or about deliveries of such events', () => {
   for (const id of ['20174', '20189', '40042']) {
     assert.equal(wants({}, { id, data: { uuid: 'me', event_id: '40017' } }), false, `${id} of its own`);
     assert.equal(wants({}, { id, data: { uuid: 'other', event_id: '40017' } }), true, `${id} of another`);
@@ -78,7 +78,7 @@ test('what is told of the own deliveries, and of deliveries of such events, is n
   assert.equal(wants({}, { id: '20066', data: { uuid: 'me' } }), true);
 });
 
-test('filters that cannot be are refused with a reason', () => {
+test('impossible filters are refused with a reason', () => {
   for (const [filters, message] of [
     [{ target: '12' }, /not an event ID/],
     [{ target: 'all' }, /not an event ID/],

@@ -19,7 +19,7 @@ const backend = (url: string | string[], options: Record<string, unknown> = {}) 
   backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url, timeout: 30, fail_after_errors: 0, ...options },
 });
 
-test('the reply to an upload carries the headers of a valid reply, under the configured names', async (t) => {
+test('the reply to an upload has the headers of a valid reply, under the configured names', async (t) => {
   const receiver = await startReceiver(t, {
     otherwise: {
       status: 202,
@@ -67,7 +67,7 @@ test('form uploads wait for the back-end, too: each file once', async (t) => {
   );
 });
 
-/** The form that uploads a file to `/d/`. */
+/** Returns the form that uploads a file to `/d/`. */
 function uploadForm(accept: string) {
   const body = [
     '--b\r\nContent-Disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
@@ -114,7 +114,7 @@ test('without a valid reply a form that asks for JSON gets 201 and the configure
   assert.ok((await server.eventIds()).includes(40060));
 });
 
-test('validate refuses to pass through what frames the reply or is of the service, and nothing else', async (t) => {
+test('validate refuses to pass on headers that frame the reply or belong to the service, and no others', async (t) => {
   const hopByHop =
     'Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade'.split(' ');
   const refused = [...hopByHop, 'Content-Length', 'Content-Encoding', 'Set-Cookie', 'Date', 'Server', 'Server-Path'];
@@ -156,7 +156,7 @@ const noReply: { what: string; answer: Answer; options?: Record<string, unknown>
 ];
 
 for (const { what, answer, options, outcome } of noReply) {
-  test(`no valid reply (${what}): 201, Server-Path, the configured headers, 40060, and the file is there`, async (t) => {
+  test(`no valid reply (${what}): 201, Server-Path, the configured headers, 40060, and the file is stored`, async (t) => {
     const receiver = await startReceiver(t, { otherwise: answer });
     const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
     const reply = await server.put('/home/a.txt', 'hello');
@@ -174,7 +174,7 @@ for (const { what, answer, options, outcome } of noReply) {
   });
 }
 
-test('the back-end is retried and failed over while the upload waits', async (t) => {
+test('the back-end has retries and further URLs while the upload waits', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'second' } } });
   const server = await startServer(t, {
@@ -185,7 +185,7 @@ test('the back-end is retried and failed over while the upload waits', async (t)
   assert.equal(first.requests.length, 2);
 });
 
-test('a back-end that is disabled, or whose filters leave the upload out: the partial-success headers at once', async (t) => {
+test('a back-end that is disabled, or whose filters exclude the upload: the partial-success headers at once', async (t) => {
   const receiver = await startReceiver(t);
   for (const options of [{ enabled: false }, { usernames: 'bob' }]) {
     const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
@@ -195,7 +195,7 @@ test('a back-end that is disabled, or whose filters leave the upload out: the pa
   assert.equal(receiver.requests.length, 0);
 });
 
-test('a client that goes away while the back-end thinks: the file is there, and the back-end was told', async (t) => {
+test('a client that disappears while the back-end works: the file is stored, and the back-end was informed', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300 } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url, { timeout: 5 }) });
   const socket = connect(server.port, '127.0.0.1');
@@ -207,7 +207,7 @@ test('a client that goes away while the back-end thinks: the file is there, and 
   assert.equal(readFileSync(join(server.home, 'a.txt'), 'utf8'), 'hello');
 });
 
-test('fail_after_errors counts what uploads wait for; what was not tried is delivered after a reload', async (t) => {
+test('fail_after_errors counts deliveries that uploads wait for; untried events are delivered after a reload', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
   const config = { service, event_handlers: backend(receiver.url, { fail_after_errors: 2 }) };
   const server = await startServer(t, config);

@@ -112,7 +112,7 @@ test('a file that is missing, has another size or an unusable name is reported a
   );
 });
 
-test('a link that leads out of the account is gone, and so is a file in the folder of the service', async (t) => {
+test('a link that leads out of the account counts as missing, and so does a file in the folder of the service', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}{path}` }));
   await server.put('/home/held', 'x');
@@ -242,7 +242,7 @@ test('a replay sends files from their new place; a record contains the file, and
   assert.match(deliveries.map(({ details }) => details).join(), /the file is gone/);
 });
 
-test('rate spaces files out; a URL of a handler names a host that it alone may choose, however a client names its file', async (t) => {
+test('rate limits the files per minute; only the handler chooses the host of a URL, whatever the file name', async (t) => {
   const receiver = await startReceiver(t);
   const rate = { requests: 1, seconds: 1 };
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
