@@ -49,7 +49,8 @@ async function* newestInFiles(
     if (fd === undefined) continue;
     try {
       const { size, mtimeMs } = fstatSync(fd);
-      // Several manual deliveries may write files at the same time, so an older file may contain newer records.
+      // Several manual deliveries may write files at the same time, so a file with a lower number may contain newer records. Therefore the
+      // search goes on with that file.
       if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
       const end = number === before?.segment ? Math.min(before.offset, size) : size;
       yield { position: { segment: number, offset: end }, readBytes: 0 };

@@ -37,8 +37,8 @@ end
 `;
 
 /**
- * KEYS: own heartbeat, nodes. ARGV: server (empty if it takes no more handlers), ms. The score of each node is the time at which its
- * heartbeat expires.
+ * KEYS: own heartbeat, nodes. ARGV: server (empty if it takes no more handlers), ms. Renews the heartbeat. In `nodes`, the score of each
+ * node is the time at which its heartbeat expires.
  */
 const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
@@ -50,8 +50,8 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 /*
  * KEYS: lease, epoch (a counter), nodes. ARGV: node, ms, server, handlers of the node, all handlers (0 if the node may exceed its share).
  * Two kinds of leases may be replaced: one of the same server, because an earlier process had it or this process abandoned it, and one
- * without an expiry, because svc did not write it. Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but
- * the marker in the token changes.
+ * without an expiry, because svc did not write it. Returns false if another server has the lease, and 0 if the node already has its share.
+ * Otherwise returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -68,7 +68,7 @@ redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
-/** KEYS: lease, nodes. ARGV: token, ms, all handlers. Returns the number of handlers that this node should have at most. */
+/** KEYS: lease, nodes. ARGV: token, ms, all handlers. Returns how many handlers this node should have at most; false for a lost lease. */
 const renewScript = markerScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -80,7 +80,7 @@ if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
-/** KEYS: lease. ARGV: token. */
+/** KEYS: lease. ARGV: token. Deletes the lease if it has this token. */
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
@@ -151,7 +151,12 @@ export class DeliveryLeases {
     return lease;
   }
 
-  /** @returns the number of handlers that this node should have at most; undefined for a lost lease. @throws ServiceError `unavailable` */
+  /**
+   * Renews a lease.
+   *
+   * @returns the number of handlers that this node should have at most; undefined for a lost lease
+   * @throws ServiceError `unavailable`
+   */
   async renew(lease: Lease, handlers: number): Promise<number | undefined> {
     const askedMs = this.#clock.monotonicMs();
     const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
@@ -230,7 +235,7 @@ export class DeliveryLeases {
     this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));
   }
 
-  /** @returns undefined while the outcome is unknown. @throws ServiceError `unavailable` */
+  /** Reads the outcome that `settle` recorded. @returns undefined while it is unknown @throws ServiceError `unavailable` */
   async settled(handler: string, eventUuid: string): Promise<boolean | undefined> {
     const value = (await this.#link.call(['GET', this.#takenKey(handler, eventUuid)])) as string | null;
     return value === null ? undefined : value === '1';

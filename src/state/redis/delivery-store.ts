@@ -21,7 +21,7 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of an event handler (a webhook). The owner of the handler is the node that runs it. It reports the state to other nodes. */
+/** The state of an event handler (a webhook). The handler's owner, which is the node that runs it, reports the state to other nodes. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
   /** The reason why the handler stopped; undefined while it runs. */

@@ -259,8 +259,8 @@ end
 `;
 
 /**
- * KEYS: grants, changes, sequence. ARGV: ID, JSON, the number of the last change that the caller knows. Returns 0 if there were later
- * changes.
+ * KEYS: grants, changes, sequence. ARGV: ID, JSON, the number of the last change that the caller knows. If there were later changes, adds
+ * nothing and returns 0.
  */
 export const addScript = markerScript(`${put}
 if (redis.call('GET', KEYS[3]) or '0') ~= ARGV[3] then return 0 end

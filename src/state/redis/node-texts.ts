@@ -40,7 +40,7 @@ for index = 1, #times, 2 do
 end
 return found`);
 
-/** KEYS: reports, times. ARGV: node. */
+/** KEYS: reports, times. ARGV: node. Removes the report of the node. */
 const leaveScript = redisScript(`
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])`);
@@ -60,8 +60,8 @@ local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /**
- * Transfers messages between nodes: one report of each node, and a queue for each reader. All methods except `silence` throw ServiceError
- * `unavailable`.
+ * Transfers messages between nodes: one report of each node, and a queue for each reader. While Redis is unreachable, all methods throw
+ * ServiceError `unavailable`.
  */
 export class RedisNodeTexts {
   readonly #link: RedisLink;
@@ -72,6 +72,7 @@ export class RedisNodeTexts {
     this.#reports = [link.key('node-reports'), link.key('node-times')];
   }
 
+  /** The reason why Redis is unreachable; empty if it can be used. */
   get silence(): string {
     const check = this.#link.check();
     return check === true ? '' : check;
