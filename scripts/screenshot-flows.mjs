@@ -7,7 +7,7 @@ const slowly = 400_000;
 /**
  * Takes a picture of each task.
  * @param tools `openPage(width, height, colours)` opens a page, `login(page)` logs in, `save(page, path)` saves a picture; `url` is the
- *   service's
+ *   URL of the service
  */
 export async function picturesOfFlows({ openPage, login, save, url }) {
   const picture = async (name, show, height = 520) => {

@@ -145,7 +145,7 @@ export function parseForeignHash(text: string): ForeignHash | undefined {
     if (!match) continue;
     const parts = match.slice(1).map((part) => part ?? '');
     const fault = excess?.(parts);
-    if (fault !== undefined) throw new ServiceError('bad-request', `is a ${format} hash that svc does not verify: it has ${fault}`);
+    if (fault !== undefined) throw new ServiceError('bad-request', `is a hash of ${format} that svc does not verify: it has ${fault}`);
     return { format, weakness: weakness?.(parts), countedBytes, verify: (password) => verify(password, text, parts) };
   }
   const known = unsupported.find(([pattern]) => pattern.test(text))?.[1];

@@ -164,7 +164,7 @@ const shared = {
   home_folder_structure: structureOption.describe('Folders to create inside the home folder, relative to it.'),
   virtual_folders: virtualFoldersOption.describe('Further folders: pairs of virtual path and real path.'),
   permissions: permissionsOption.describe(
-    'Permissions: first the general list, then the rules. Each rule is a list: a path expression, followed by its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
+    'Permissions: first the general list, then the rules. Each rule is a list: a path expression, followed by its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing; `[]` means the default.',
   ),
   on_name_taken: onNameTakenOption.describe(
     'Effect of an upload if its name is taken and files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',

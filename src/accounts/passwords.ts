@@ -157,7 +157,7 @@ const maxRemembered = 1024;
 
 /** Decides the place of a verification in the queue. */
 export interface VerificationTurn {
-  /** A source with many verifications delays its own, not those of other sources. */
+  /** A source with many verifications delays only its own verifications, not those of other sources. */
   source: string;
   /** Whether the same credentials were accepted from this source recently. If so, the verification has priority. */
   isKnown: boolean;
@@ -197,7 +197,7 @@ export class PasswordVerifier {
    * the cost, so that the times for unknown names vary like those for known ones.
    *
    * @param hashes the hashes of the known names
-   * @throws as `verify`
+   * @throws the errors of `verify`
    */
   async verifyUnknown(username: string, password: string, hashes: readonly string[], turn: VerificationTurn): Promise<false> {
     await this.#once(this.#tokenOf(`unknown ${username}`, password), turn, async () => {

@@ -9,7 +9,7 @@ export const loginServiceOptions = {
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
-  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` means all addresses.'),
   authentications: z
     .union([textList(), z.null()])
     .default(null)

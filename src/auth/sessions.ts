@@ -69,8 +69,9 @@ export interface SessionStore extends SessionOverview {
   /** Ends all sessions of an account (by UUID) except one. @returns the number of sessions that ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
   /**
-   * Ends the sessions whose login would fail now (`AuthChain.inForce`). Emits no event about a timeout for them. @returns the number of
-   * sessions that ended
+   * Ends the sessions whose login would fail now (`AuthChain.inForce`). Emits no event about a timeout for them.
+   *
+   * @returns the number of sessions that ended
    */
   keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
   /** Ends one session like `keepOnly`, unless its credential was renewed meanwhile. */

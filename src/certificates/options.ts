@@ -69,7 +69,7 @@ export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).descr
 export const tlsServiceOptions = {
   tls_certificate_path: optionalText()
     .default('')
-    .describe('PEM file of the certificate chain, or several files for keys of different kinds (https).'),
+    .describe('PEM file of the certificate chain, or one file for each type of key, RSA and ECDSA (https).'),
   tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain (https).'),
   tls_client_ca_path: optionalText()
     .default('')

@@ -52,7 +52,7 @@ export function workerCount(text: string): number {
 }
 
 /** Help text of the commands that ask a running service. */
-export const serviceHelp = `The command asks the service through the socket control.sock in the data folder of the service. Only root and the account of the service may open the socket. If server.state is redis, any node answers for all nodes.
+export const serviceHelp = `The command asks the service through the socket control.sock in the data folder of the service. Only root and the OS account of the service may open the socket. If server.state is redis, any node answers for all nodes.
 
 Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
 

@@ -3,11 +3,11 @@ import { readingFault } from '../lib/disk/named-file.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 
 const reasons = {
-  write: { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder', EACCES: 'this account may not write it' },
+  write: { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder', EACCES: 'the user who runs svc may not write it' },
   folder: {
     EEXIST: 'it is a file, not a folder',
     ENOTDIR: 'a part of the path is a file, not a folder',
-    EACCES: 'this account may not create it',
+    EACCES: 'the user who runs svc may not create it',
   },
 } as const;
 

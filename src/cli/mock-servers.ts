@@ -29,7 +29,7 @@ interface MockWebhookOptions {
   json?: boolean;
 }
 
-/** A received event, or a body without events, and the status of the answer. */
+/** A received event (or a body without events), and the status of the answer. */
 export const receivedEvent = z.strictObject({
   status: z.int(),
   event: z.record(z.string(), z.unknown()).describe('An event, or a body without events.'),

@@ -131,7 +131,7 @@ export const registerConfig: Register = (program, run) => {
     .option('-c, --config <file>', 'the same as FILE')
     .option('--strict', 'also fail on warnings')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
-    .option('--online', 'also send test requests to authentication endpoints and event handlers')
+    .option('--online', 'also send test requests to authentication endpoints, inspections, targets of event handlers and ACME directories')
     .option('--json', 'print the findings as one JSON document')
     .option('--sarif', 'print the findings as a SARIF 2.1.0 log')
     .addHelpText('after', validateHelp)
@@ -154,7 +154,7 @@ export const registerConfig: Register = (program, run) => {
     .option(...configOption)
     .option('--user <name>', 'account name')
     .option('--token <token>', 'access token of the request: the secret (- reads it from stdin) or the ID')
-    .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
+    .option('--group <uuid>', 'group of the account, if only the authentication endpoint knows the account')
     .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--service <uuid>', 'for LOGIN: the ssh service (default: the first one)')
     .option(

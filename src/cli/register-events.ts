@@ -50,14 +50,14 @@ Examples:
   svc journal verify /backup/svc-data/journal --public-key journal.pem --witness checkpoints.ndjson`;
 
 const exportHelp = `
-The folder gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and export.json. The last one is signed with the key of the journal.
+The folder gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and export.json. export.json is signed with the key of the journal.
 "svc journal verify FOLDER" can check the export on any machine.
 
 Example:
   svc journal export --since 7d --account acme --format csv --out /tmp/acme`;
 
 const receiptHelp = `
-EVENT-ID is the header Event-Id of the reply to an upload. FOLDER is the folder of a journal, or of an export as NDJSON.
+EVENT-ID is the value of the header Event-Id in the reply to an upload. FOLDER is the folder of a journal, or of an export in the format ndjson.
 Exit codes: 0 the event is there, and signed checkpoints cover it; 3 the event is not there, or something does not match;
 4 no checkpoint covers the event yet (a running service writes one each minute).
 
@@ -89,9 +89,13 @@ const registerJournal: Register = (program, run) => {
   configOptions(
     journal.command('verify').description('check the journal against its signed checkpoints').argument('[folder]', 'folder to check'),
   )
-    .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
-    .option('--witness <file>', 'file of checkpoints that a receiver of their events kept, one per line')
-    .option('--since <time>', 'do not read events that older checkpoints cover: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--public-key <file>', 'PEM file of the key that must have signed the checkpoints (default: the key beside the journal)')
+    .option('--witness <file>', 'file with checkpoints that were stored elsewhere, for example by a webhook receiver, one per line')
+    .option(
+      '--since <time>',
+      'do not read events that checkpoints before this time cover: ISO 8601, or how long ago: 15m, 2h, 7d',
+      pointInTime,
+    )
     .option('--json', 'print one JSON object')
     .addHelpText('after', verifyHelp)
     .action((folder, options) => run(async () => (await load()).verify(folder, options)));
@@ -102,15 +106,15 @@ const registerJournal: Register = (program, run) => {
       .argument('<event-id>', 'UUID of the event')
       .argument('[folder]', 'journal or export to search (default: the journal of the service)'),
   )
-    .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
-    .option('--witness <file>', 'file of checkpoints that a receiver of their events kept, one per line')
+    .option('--public-key <file>', 'PEM file of the key that must have signed the checkpoints (default: the key beside the journal)')
+    .option('--witness <file>', 'file with checkpoints that were stored elsewhere, for example by a webhook receiver, one per line')
     .option('--json', 'print one JSON object')
     .addHelpText('after', receiptHelp)
     .action((uuid, folder, options) => run(async () => (await load()).receipt(uuid, folder, options)));
   configOptions(journal.command('export').description('export events in a form that others can verify'))
-    .requiredOption('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .requiredOption('--since <time>', 'only events from this time on: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
     .requiredOption('--out <folder>', 'new or empty folder')
-    .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--until <time>', 'only events before this time: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
     .option('--account <name>', 'only events of this account: name or UUID')
     .addOption(new Option('--format <format>', 'format of the events').choices(['ndjson', 'csv']).default('ndjson'))
     .option('--json', 'print one JSON object')
@@ -126,7 +130,7 @@ const registerJournal: Register = (program, run) => {
 };
 
 const expectationsHelp = `
-The commands find the files that arrived in the journal, or with Redis in the shared journal. "excuse" and "expect-again" need the running service.
+The commands look up in the journal which files arrived; with Redis, in the shared journal. "excuse" and "expect-again" need the running service.
 
 Exit codes of check:
   0  no files are late, missing or malformed   2  wrong use   3  some files are
@@ -153,11 +157,11 @@ const registerExpectations: Register = (program, run) => {
     run(async () => (await load()).listExpectations(options)),
   );
   sub('check', 'check past occurrences against the journal')
-    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 30d)', pointInTime)
+    .option('--since <time>', 'only occurrences from this time on: ISO 8601, or how long ago: 15m, 2h, 7d (default: 30d)', pointInTime)
     .action((options) => run(async () => (await load()).checkExpectations(options)));
   sub('history', 'print the occurrences of one expectation')
     .argument('<uuid>', 'UUID of the expectation')
-    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 31d)', pointInTime)
+    .option('--since <time>', 'only occurrences from this time on: ISO 8601, or how long ago: 15m, 2h, 7d (default: 31d)', pointInTime)
     .action((uuid, options) => run(async () => (await load()).expectationHistory(uuid, options)));
   sub('excuse', 'record why a file is not needed')
     .argument('<uuid>', 'UUID of the expectation')
@@ -167,7 +171,7 @@ const registerExpectations: Register = (program, run) => {
   sub('expect-again', 'expect a file once more; earlier files do not count')
     .argument('<uuid>', 'UUID of the expectation')
     .argument('<due>', 'due time, as "history" prints it')
-    .requiredOption('--until <time>', 'time after which the file is late or missing: ISO 8601, or 30m, 4h, 2d from now')
+    .requiredOption('--until <time>', 'time after which the file is late or missing: ISO 8601, or how long from now: 30m, 4h, 2d')
     .action((uuid, due, options) => run(async () => (await load()).expectAgain(uuid, due, options)));
 };
 
@@ -188,7 +192,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--diff', 'send nothing; print how the requests would differ from the recorded ones')
     .option('--skip-malformed', 'exit with 0 in spite of malformed lines')
     .option('--strict', 'stop at the first malformed line')
-    .option('--concurrency <number>', "concurrent requests per handler (default: the handler's own)", positiveNumber)
+    .option('--concurrency <number>', 'concurrent requests per handler (default: its option concurrency)', positiveNumber)
     .option('--json', 'print one JSON object per delivery')
     .addHelpText('after', replayHelp)
     .action((file, options) => run(async () => (await import('./journal/webhook-replay.ts')).webhookReplay(file, options)));

@@ -12,7 +12,7 @@ export const registerLinks: Register = (program, run) => {
     .description('links to files of accounts of a running service')
     .addHelpText('after', '\nExamples:\n  svc links create --account alice --path /out/report.pdf --expires 3d\n  svc links list');
   withService(group.command('create').description('create a link of an account and print its URL'))
-    .requiredOption('--account <name>', 'account that it belongs to')
+    .requiredOption('--account <name>', 'account to which the link belongs')
     .requiredOption('--path <path>', 'file or folder')
     .option('--kind <kind>', 'download, or drop for a folder that accepts uploads', 'download')
     .option('--expires <time>', 'lifetime: seconds, or a time such as 8h or 3d (default: that of the account)', durationSeconds)
@@ -27,14 +27,14 @@ export const registerLinks: Register = (program, run) => {
     )
     .action((options) => run(async () => (await import('./control/tokens.ts')).createLink(options)));
   withService(group.command('list').description('print the valid links, newest first'))
-    .option('--account <name>', 'only those of this account')
-    .option('--json', 'print one JSON object a line')
+    .option('--account <name>', 'only the links of this account')
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', `\n${linksHelp}\n\nExamples:\n  svc links list --account alice --json`)
     .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('link', options)));
   withService(group.command('revoke').description('end links').argument('[id...]', 'IDs, as listed'))
-    .option('--account <name>', 'those of this account')
+    .option('--account <name>', 'all links of this account')
     .option('--all', 'all links')
-    .option('--json', 'print one JSON object for each that ended')
+    .option('--json', 'print one JSON object for each link that ended')
     .addHelpText(
       'after',
       `\n${linksHelp}\n\nRunning transfers with these links end within a second.\n\nExamples:\n  svc links revoke 4Fq2mZx1aB9c\n  svc links revoke --account alice`,
@@ -69,7 +69,7 @@ export const registerTokens: Register = (program, run) => {
       .option('--service <uuid>', 'service that accepts the token; may be repeated (default: all)', collect, [])
       .option('--json', 'print one JSON object');
   withMembers(group.command('create').description('create a token of an account and print it'))
-    .requiredOption('--account <name>', 'account that it belongs to')
+    .requiredOption('--account <name>', 'account to which the token belongs')
     .addHelpText(
       'after',
       `\n${tokensHelp}\n\nExamples:\n  svc tokens create --account ci --name nightly --path /in --permission allow-write --expires 30d`,
@@ -78,22 +78,22 @@ export const registerTokens: Register = (program, run) => {
   withMembers(
     group
       .command('narrow')
-      .description('create a token with fewer rights than another token, which also ends with that token')
+      .description('create a token that has fewer rights than another token, and ends with it')
       .argument('<token>', 'token; - reads it from standard input'),
   )
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
     .action((token, options) => run(async () => (await import('./control/tokens.ts')).narrowToken(token, options)));
   withService(group.command('list').description('print the valid tokens, newest first'))
-    .option('--account <name>', 'only those of this account')
-    .option('--json', 'print one JSON object a line')
+    .option('--account <name>', 'only the tokens of this account')
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', `\n${tokensHelp}\n\nExamples:\n  svc tokens list --account ci --json`)
     .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('token', options)));
   withService(
     group.command('revoke').description('end tokens, and the tokens and links created with them').argument('[id...]', 'IDs, as listed'),
   )
-    .option('--account <name>', 'those of this account')
+    .option('--account <name>', 'all tokens of this account')
     .option('--all', 'all tokens')
-    .option('--json', 'print one JSON object for each that ended')
+    .option('--json', 'print one JSON object for each token that ended')
     .addHelpText(
       'after',
       `\n${tokensHelp}\n\nSessions, transfers and SFTP connections that were opened with these tokens end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,

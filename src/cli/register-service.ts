@@ -41,7 +41,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, which no other item may have; missing folders are created. A service knows the trashes into which it, or a node with the same data folder, has moved something.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item has the path now. A service knows the trashes into which it, or a node with the same data folder, has moved something.
 
 ${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the item cannot be restored')}`;
 
@@ -53,7 +53,7 @@ function registerTrash(program: Command, run: Parameters<Register>[1]): void {
     .addHelpText('after', '\nExamples:\n  svc trash list --account alice\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7');
   const options = (command: Command) => withService(command).option('--account <name>', 'only the trash of this account');
   options(group.command('list').description('print the trash, newest first'))
-    .option('--json', 'print one JSON object a line')
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash list\n  svc trash list --account alice --json`)
     .action((given) => run(async () => (await import('./control/control.ts')).list('trash', given)));
   options(group.command('restore').description('restore from the trash').argument('<id...>', 'IDs, as listed'))
@@ -93,7 +93,7 @@ export const registerControl: Register = (program, run) => {
     .command('health')
     .description('ask a running service whether it is ready')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('--url <url>', 'monitor of the service (default: that of the configuration)')
+    .option('--url <url>', 'URL of the monitor (default: the monitor of the configuration)')
     .option('--timeout <seconds>', 'how long to wait for the answer', secondsNumber, 5)
     .option('--json', 'print one JSON document')
     .addHelpText('after', healthHelp)
@@ -117,8 +117,8 @@ const registerHeld: Register = (program, run) => {
     .description('uploads of a running service that inspections hold')
     .addHelpText('after', '\nExamples:\n  svc held list\n  svc held release ID');
   withService(group.command('list').description('print the held uploads'))
-    .option('--account <name>', 'only those of this account')
-    .option('--json', 'print one JSON object a line')
+    .option('--account <name>', 'only the uploads of this account')
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held list\n  svc held list --account alice --json`)
     .action((options) => run(async () => (await import('./control/control.ts')).list('held', options)));
   withService(group.command('show').description('print everything that is known about a held upload').argument('<id>', 'ID, as listed'))

@@ -61,10 +61,10 @@ export function maskedChanges(before: LoadedConfig, after: LoadedConfig): Masked
   }));
 }
 
-/** Returns the reason if changes of these options need a restart; undefined if a reload is enough. */
+/** Returns a message if one of these changes needs a restart; undefined if a reload is enough for all. */
 export function needsRestart(changes: readonly string[]): string | undefined {
   const isFixed = (path: string) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid';
-  return changes.some(isFixed) ? 'data_folder_path, state and uuid of the server only change with a restart.' : undefined;
+  return changes.some(isFixed) ? 'Changes of server.data_folder_path, server.state and server.uuid need a restart.' : undefined;
 }
 
 function differences(before: Config, after: Config): string[][] {
@@ -92,8 +92,8 @@ function maskedAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * Returns a configuration for operators who must not know its secrets. It masks passwords, hashes, keys, header values, user names and
- * queries in URLs, and all values that come from a variable or a file (`${env:…}`, `${file:…}`).
+ * Returns a configuration for operators who must not know its secrets. It masks passwords, hashes, keys, header values, all values that
+ * come from a variable or a file (`${env:…}`, `${file:…}`), and in each URL the user name and the query.
  */
 export function maskedConfig({ config, source }: LoadedConfig): Record<string, unknown> {
   const masked = masksIn(config, []) as Record<string, unknown>;

@@ -25,7 +25,10 @@ interface LintOptions {
   /** Paths that were removed because of errors. Findings that only follow from such a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
-  /** Whether the check is for a running service. Such a service may no longer be able to read files that it read at its start. */
+  /**
+   * Whether the running server does the check. If so, a pipe is not read, and no error is reported for a host key that the server read as
+   * root and can no longer read.
+   */
   isRunning?: boolean;
   /** Whether nodes share the data folder, or may share it. The nodes of `--workers` do. */
   isFolderShared?: boolean;
@@ -171,7 +174,7 @@ function checkFolders(config: Config, report: Report): void {
 const holdsForMs = 2000;
 
 /**
- * Creates a check of the file of a running service.
+ * Creates a check of the configuration file of a running service.
  *
  * @returns the check, which throws ServiceError `bad-request` if the file cannot be read
  */
@@ -203,7 +206,7 @@ export interface Checked {
 export type CheckOptions = Omit<LintOptions, 'removed'>;
 
 /**
- * Checks a configuration file completely: against the schema, for its variables, and with `lintConfig`.
+ * Checks a configuration file completely: its options (by the schema), its references to variables and files, and the rest with `lintConfig`.
  *
  * @param file path, or `-` for stdin
  * @throws ServiceError `bad-request` if it cannot be read

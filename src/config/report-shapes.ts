@@ -14,7 +14,7 @@ export type SignedIn = z.infer<typeof administrator>;
 
 const presented = z.strictObject({
   type: z.enum(credentialKinds),
-  outcome: z.enum(['granted', 'partial', 'refused']).describe('partial: accepted as the first of two; nothing is granted yet.'),
+  outcome: z.enum(['granted', 'partial', 'refused']).describe('partial: accepted as the first of two credentials; nothing is granted yet.'),
   reason: z.string(),
   offered: z.array(z.string()).describe('SSH methods with which the client may continue.'),
 });
@@ -23,10 +23,10 @@ const presented = z.strictObject({
 export const loginReport = z.strictObject({
   service: z.string().describe('UUID of the service.'),
   required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
-  offered: z.array(z.string()).describe('Methods of SSH that the service offers at first.'),
+  offered: z.array(z.string()).describe('SSH methods that the service offers at first.'),
   credentials: z
     .array(presented)
-    .describe('In the order in which a client presents them; credentials after the ones that succeed are omitted.'),
+    .describe('In the order in which a client presents them; credentials after those that complete the login are omitted.'),
 });
 
 export type LoginReport = z.infer<typeof loginReport>;
@@ -37,7 +37,7 @@ export const decision = z.strictObject({
   method: z.string(),
   path: z.string(),
   allowed: z.boolean(),
-  status: z.int().nullable().describe('Status of the refusal, of HTTP or of SFTP; null for a login.'),
+  status: z.int().nullable().describe('HTTP or SFTP status of the refusal; null for a login, and for an allowed request.'),
   reason: z.string().nullable().describe('The reason for the refusal.'),
   group: z.string().nullable(),
   real_path: z.string().nullable(),
@@ -77,12 +77,12 @@ export const methodOutcome = z.enum(['authenticated', 'next', 'rejected']);
 export const methodReport = z.strictObject({
   method: z.string().describe('UUID of the authentication method.'),
   type: z.string(),
-  credentials: z.enum(credentialTypes).describe('Type of the credentials that it was asked about.'),
+  credentials: z.enum(credentialTypes).describe('Type of the credentials about which the method was asked.'),
   url: z.string().exactOptional(),
   status: z.int().exactOptional(),
   status_reason: z.string().exactOptional(),
   outcome: methodOutcome,
-  invalid: z.boolean().describe('Whether there was no reply, or no valid one.'),
+  invalid: z.boolean().describe('Whether the reply is missing or invalid.'),
   reason: z.string(),
   problems: z.unknown().optional().describe('Faults of the account configuration in a 200 reply.'),
   failure: z.unknown().optional().describe('Body of a 403 reply.'),
@@ -115,7 +115,7 @@ export type MaskedRequest = z.infer<typeof maskedRequest>;
 
 /** The result for the credentials of one client. */
 export const authTestReport = z.strictObject({
-  outcome: loginOutcome.describe('partial: accepted over SSH as the first of two, which grants nothing yet.'),
+  outcome: loginOutcome.describe('partial: accepted over SSH as the first of two credentials, which grants nothing yet.'),
   expected: loginOutcome.optional(),
   met: z.boolean().optional(),
   request: maskedRequest.optional(),
@@ -161,7 +161,7 @@ export const findingCodes = {
   'acme-conflict': 'A service has both certificate files and `tls.acme`.',
   'acme-secret': 'With Redis, `tls.acme` without `state.secret`: nodes cannot share certificates.',
   'acme-unanswered': 'No service answers the challenges of a certificate.',
-  'acme-staging': 'A directory for tests: no client trusts its certificates.',
+  'acme-staging': 'An ACME directory for tests: no client trusts its certificates.',
   'host-key-unusable': 'A host key of an ssh service that cannot be used.',
   'host-key-own': 'With Redis, an ssh service without host_key_paths: each machine creates its own host keys.',
   'ssh-weak': 'An ssh service offers algorithms that are less safe than those of `secure`.',
@@ -177,7 +177,8 @@ export const findingCodes = {
   'backend-disabled': 'The event handler for which uploads wait is disabled.',
   'backend-never': `The event handler for which uploads wait excludes their event ${eventIds.fileUploaded}.`,
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
-  'refused-header': 'A header that replies must not carry: it belongs to the connection or to the body, or is Set-Cookie.',
+  'refused-header':
+    'A header that the configuration must not add to replies: it belongs to the connection or to the body, or is Set-Cookie.',
   'handler-never': 'No event can pass all filters of the event handler.',
   'forward-same-name': 'The URL to which files are forwarded is the same for all of them.',
   'expectation-never': 'An expectation that no file can meet, or that is never due.',
@@ -186,7 +187,7 @@ export const findingCodes = {
   'unknown-variable': 'A template names a variable that no event has.',
   'variable-never': 'A template names a variable that none of the selected events has.',
   'no-effect': 'An option has no effect because of another option.',
-  'method-unused': 'An authentication method that no enabled service asks.',
+  'method-unused': 'An authentication method that no enabled service uses.',
   'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
   'accounts-unused': 'There are accounts, but no enabled method of type application uses them.',
   'account-unusable': 'An account that cannot log in.',
@@ -197,7 +198,8 @@ export const findingCodes = {
   'permissions-empty': 'The `permissions` of a group are `[]`. This means the default permissions, not that nothing is granted.',
   'add-only-undone': 'Permissions allow only adding files, but another right allows replacing them.',
   'rule-unreachable': 'A permission rule that never applies: an earlier one always matches first.',
-  'tokens-callout': 'Accounts of an endpoint may make tokens or links, but the endpoint is not asked about them (`tokens`).',
+  'tokens-callout':
+    'Accounts that an authentication endpoint accepts may create tokens or links, but the endpoint is not asked about these (`tokens`).',
   'links-origin': 'Links begin with an address of the machine: neither `public_url` nor `accepted_origins` is set.',
   online: 'An endpoint does not answer as required (`--online`).',
 } as const;
@@ -226,7 +228,7 @@ export type Finding = z.infer<typeof finding>;
 export const reloadReport = z.strictObject({
   number: z.int().describe('Counts the reloads of the process, from 1.'),
   pid: z.int(),
-  time: z.string().describe('When it began.'),
+  time: z.string().describe('Time at which the reload began.'),
   reloaded: z.boolean(),
   changes: z.array(z.string()).describe('Paths of the options that changed.'),
   ended: z

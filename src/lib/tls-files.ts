@@ -126,10 +126,10 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   const toMs = Date.parse(certificate.validTo);
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   if (nowMs < fromMs) return [warning('tls-expired', file, `the certificate ${name} is not valid before ${day(fromMs)}`)];
-  if (nowMs > toMs) return [warning('tls-expired', file, `the certificate ${name} ended on ${day(toMs)}; clients refuse it`)];
+  if (nowMs > toMs) return [warning('tls-expired', file, `the certificate ${name} expired on ${day(toMs)}; clients refuse it`)];
   if (toMs - nowMs >= soonDays * dayMs) return [];
   const days = Math.floor((toMs - nowMs) / dayMs);
-  return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
+  return [warning('tls-expires-soon', file, `the certificate ${name} expires on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
 /** Returns a name for messages. If the subject is empty, Node.js returns undefined, although its type declaration says otherwise. */

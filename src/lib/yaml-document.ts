@@ -42,7 +42,7 @@ export function parseYaml(text: string): ParsedYaml {
   ) as Generator<Document.Parsed>;
   if (!document) return refused('syntax', 'There is no document.', 0);
   const problems = document.errors.map((error) => problem('syntax', withoutSource(error.message), error.pos[0]));
-  if (second) problems.push(problem('syntax', 'There must be one document.', second.range[0]));
+  if (second) problems.push(problem('syntax', 'There must be only one document.', second.range[0]));
   for (const offset of repeatedKeys(document.contents)) problems.push(problem('duplicate-key', 'Map keys must be unique', offset));
   problems.sort((a, b) => a.line - b.line || a.column - b.column);
   return { document: problems.length === 0 ? document : undefined, lines, problems };

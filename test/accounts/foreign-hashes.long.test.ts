@@ -73,10 +73,10 @@ test('hashes that cost too much, are malformed or cannot be verified are refused
   const argon = made['argon2id by argon2'] ?? '';
   const bcrypt = made['bcrypt by htpasswd'] ?? '';
   const refusals: Record<string, RegExp> = {
-    [bcrypt.replace('$05$', '$15$')]: /bcrypt hash that svc does not verify: it has 32768 rounds; more than 16384 take over two seconds/,
+    [bcrypt.replace('$05$', '$15$')]: /hash of bcrypt that svc does not verify: it has 32768 rounds; more than 16384 take over two seconds/,
     [bcrypt.replace('$05$', '$31$')]: /over two seconds/,
     [bcrypt.replace('$2y$', '$2x$')]: /variant of bcrypt, which svc cannot verify; set a new password/,
-    [sha.replace('$6$', '$6$rounds=999999999$')]: /SHA-crypt hash that svc does not verify: it has 999999999 rounds/,
+    [sha.replace('$6$', '$6$rounds=999999999$')]: /hash of SHA-crypt that svc does not verify: it has 999999999 rounds/,
     [argon.replace('m=16384', 'm=4194304')]: /KiB of memory; more than/,
     [argon.replace('t=2', 't=9999')]: /memory times passes/,
     [argon.replace('p=1', 'p=0')]: /does not know/,

@@ -121,7 +121,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
   },
   'no certificate': { lies: { certificate: { body: 'x' } }, says: /contains no certificate in PEM|contains a private key/ },
   'a certificate for another name': { issue: (ca, csr) => ca.sign(csr, 'evil.example'), says: /it is not for files.example.com/ },
-  'a certificate that has ended': { issue: (ca, csr) => ca.sign(csr, 'files.example.com', 0), says: /ended on|not valid/ },
+  'a certificate that has ended': { issue: (ca, csr) => ca.sign(csr, 'files.example.com', 0), says: /expired on|not valid/ },
   'a certificate of another key': {
     issue: () =>
       selfSignedCertificate(['files.example.com'], { nowMs: Date.now(), lastsDays: 90 }).split('-----BEGIN PRIVATE')[0] as string,
@@ -247,7 +247,7 @@ test('each check rejects a certificate that cannot be used', () => {
   const nowMs = Date.now();
   const pem = selfSignedCertificate(['files.example.com', 'b.example.com'], { nowMs, lastsDays: 90 });
   assert.equal(certificateFault(pem, ['files.example.com'], nowMs), 'it is self-signed');
-  assert.match(certificateFault(pem, ['files.example.com'], nowMs + 91 * dayMs) ?? '', /ended on/);
+  assert.match(certificateFault(pem, ['files.example.com'], nowMs + 91 * dayMs) ?? '', /expired on/);
   assert.match(certificateFault(pem, [], nowMs - 2 * dayMs) ?? '', /not valid before/);
   assert.match(certificateFault('', [], nowMs) ?? '', /no certificate/);
 });

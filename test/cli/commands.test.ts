@@ -136,7 +136,7 @@ test('errors of options are one line that names the option and says what to do',
     [['serve', '--port', 'x\u001b[31m'], '--port "x\\u001b[31m" must be a port number from 0 to 65535.'],
     [['serve', '--log-level', 'inf'], '--log-level "inf" must be one of debug, info, warn, error.'],
     [['serve', '--config'], '--config needs a value: <file>.'],
-    [['events', '--since', "a'b"], `--since "a'b" must be a time such as 2026-01-31T12:00, or 15m, 2h or 7d ago.`],
+    [['events', '--since', "a'b"], `--since "a'b" must be a time such as 2026-01-31T12:00, or how long ago, such as 15m, 2h or 7d.`],
     [['completion'], "missing required argument 'shell'."],
     [['schema', 'nothing'], "command-argument value 'nothing' is invalid for argument 'what'."],
   ];

@@ -43,7 +43,7 @@ test('svc expectations: check before a reload, list, history, and excuse at a ru
   assert.deepEqual([came?.path, came?.size, came?.account], ['/orders.csv', 1, 'anonymous']);
   writeFileSync(join(cwd, 'met.yaml'), withExpectations({ orders: expectations.orders }));
   const met = await run(t, ['expectations', 'check', '--since', '1d', '--config', 'met.yaml'], { cwd });
-  assert.deepEqual([met.code, met.stderr], [0, 'svc: 1 were due; 0 of them late, missing or malformed\n']);
+  assert.deepEqual([met.code, met.stderr], [0, 'svc: past occurrences: 1; with late, missing or malformed files: 0\n']);
 
   writeFileSync(file, configuration);
   assert.equal((await run(t, ['reload'], { cwd })).code, 0);
@@ -70,7 +70,7 @@ test('svc expectations: check before a reload, list, history, and excuse at a ru
   const known = jsonOutputs.expectations.parse(JSON.parse(waiting.stdout));
   assert.deepEqual([states(known.occurrences)[0], known.punctuality], [['bills', 'waiting'], null]);
   const punctual = await run(t, ['expectations', 'history', 'orders', '--since', '1d'], { cwd });
-  assert.match(punctual.stderr, /^svc: by the due time: 1 came, median \+\d+:\d\d:\d\d; half of them from /);
+  assert.match(punctual.stderr, /^svc: relative to the due time: 1 came, median \+\d+:\d\d:\d\d; half of them from /);
   const told = await run(t, ['events', '--id', String(eventIds.expectationExcused), '--json'], { cwd });
   assert.match(told.stdout, /"reason":"none to pay"/);
   await until('the handler gets it', () => receiver.requests.some(({ body }) => String(body).includes('none to pay')));

@@ -157,15 +157,15 @@ test('svc explain names the inspections that apply to a change', () => {
   };
   assert.deepEqual(judged('PUT', '/home/in/a.csv'), [
     ['virus', 'schema'],
-    '/in/a.csv: by rule 1 "/in/*.csv", virus, schema judge the file',
+    '/in/a.csv: rule 1 "/in/*.csv" matches; the file is judged by virus, schema',
   ]);
-  assert.deepEqual(judged('OPEN-WRITE', '/a'), [['virus'], '/a: by the general list, virus judge the file']);
-  assert.deepEqual(judged('PUT', '/home/tmp/a'), [[], '/tmp/a: by rule 2 "/tmp/*", nothing judges the file']);
+  assert.deepEqual(judged('OPEN-WRITE', '/a'), [['virus'], '/a: the general list applies; the file is judged by virus']);
+  assert.deepEqual(judged('PUT', '/home/tmp/a'), [[], '/tmp/a: rule 2 "/tmp/*" matches; the file is not judged']);
   assert.deepEqual(judged('COPY', '/home/in/a.csv', '/home/a')[0], ['virus']);
   assert.deepEqual(judged('MOVE', '/home/tmp/a', '/home/a')[0], ['virus']);
   assert.deepEqual(judged('RENAME', '/in/a.csv', '/a'), [
     [],
-    '/a: by the general list, nothing judges the file again: the same inspections applied to its old path',
+    '/a: the general list applies; the file is not judged again: the same inspections applied to its old path',
   ]);
   assert.match(String(judged('MOVE', '/home/tmp/', '/home/in/')[1]), /each file of the folder/);
   assert.deepEqual(judged('GET', '/home/in/a.csv'), [undefined]);

@@ -121,7 +121,7 @@ test('svc journal key: a new key is announced; an event can be witnessed; usage 
 
   writeFileSync(join(cwd, 'bad'), 'x\n');
   for (const [args, said] of [
-    [['verify', 'nowhere'], 'svc: There is no journal in nowhere; name its folder.\n'],
+    [['verify', 'nowhere'], 'svc: There is no journal in nowhere; name the folder that has one.\n'],
     [['verify', '--public-key', 'bad'], 'svc: --public-key bad: it is not a key in PEM.\n'],
     [['verify', '--witness', 'bad'], 'svc: --witness bad, line 1: it is not a checkpoint.\n'],
     [['export', '--since', '1h', '--out', 'bad'], 'svc: --out bad: it is a file, not a folder.\n'],

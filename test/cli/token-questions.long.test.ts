@@ -66,7 +66,7 @@ test('svc auth-test asks the method of a token about its ID, as the service does
   assert.equal(refused.code, 11);
   assert.equal(JSON.parse(refused.stdout).methods[0].credentials, 'token');
   await writeConfig(server.folder, { authentications: { corp: { type: 'http', url } } });
-  assert.match((await ask('--token', id)).stdout, /takes no tokens/);
+  assert.match((await ask('--token', id)).stdout, /accepts no tokens/);
   await writeConfig(server.folder, config);
   assert.equal((await server.send('DELETE', `/home/__svc__/tokens/${id}`)).status, 401, 'the endpoint refuses the account, too');
   verdict = 204;

@@ -217,5 +217,5 @@ test('host keys have the same fingerprints as in ssh-keygen; keys that do not ex
     shown,
     ['ssh-ed25519', 'ssh-rsa'].map((type, index) => [type, fingerprints[index]?.output.split(' ')[1]]),
   );
-  assert.match(end.stdout, /^host keys of own: created at its first start/m);
+  assert.match(end.stdout, /^host keys of own: its first start creates them/m);
 });

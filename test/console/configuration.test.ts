@@ -80,7 +80,7 @@ test('the current configuration, the findings of its file and the changes of a r
   // Changes that need a restart, and errors, are refused with the same words in both places.
   write(JSON.stringify({ ...changed, server: { ...changed.server, uuid: 'other' } }));
   const restart = await get('/changes');
-  assert.match(String(restart.reason), /only change with a restart/);
+  assert.match(String(restart.reason), /need a restart/);
   assert.equal((await reload()).json().reason, restart.reason);
   for (const [name, text] of [
     ['a value that is none', JSON.stringify({ ...changed, server: { ...changed.server, shutdown_timeout: '${env:MARKED}' } })],

@@ -49,7 +49,7 @@ const bad: [string, string, RegExp][] = [
   ['garbage', 'next', /tls_certificate_path cannot be used: certificate 1 of the file does not parse/],
   ['torn', 'next', /the file contains no certificate in PEM/],
   ['broken', 'next', /certificate 2 of the file did not issue certificate 1/],
-  ['ending', 'ending', /the certificate CN=localhost ended on .*; clients refuse it/],
+  ['ending', 'ending', /the certificate CN=localhost expired on .*; clients refuse it/],
 ];
 
 test('renewed files that cannot be used are not used; this is reported once, and a good pair is used', async (t) => {

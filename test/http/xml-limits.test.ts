@@ -82,7 +82,7 @@ test('each limit is exact', () => {
     [`<r>${one(50).repeat(20)}</r>`, undefined],
     [`<r>${one(50).repeat(20)}<a b=""/></r>`, 'More than 1000 attributes.'],
     ['<a>'.repeat(50) + '</a>'.repeat(50), undefined],
-    ['<a>'.repeat(51) + '</a>'.repeat(51), 'Deeper than 50 elements.'],
+    ['<a>'.repeat(51) + '</a>'.repeat(51), 'Elements are nested deeper than 50 levels.'],
     [`<r><${'n'.repeat(256)} b=""/><${'n'.repeat(256)}></${'n'.repeat(256)}></r>`, undefined],
     [`<r><${'n'.repeat(257)} b=""/></r>`, 'A name of more than 256 characters.'],
     [`<r><!-- ${'<a b="">'.repeat(6000)} --><![CDATA[${'<a>'.repeat(6000)}]]><?p ${'<a>'.repeat(6000)}?></r>`, undefined],

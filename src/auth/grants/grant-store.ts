@@ -50,8 +50,10 @@ export interface GrantStore {
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
   /**
-   * Makes a grant expire earlier. @param expiresMs Unix time in milliseconds; no effect if later than the current expiry @throws the errors
-   * of `add`
+   * Makes a grant expire earlier.
+   *
+   * @param expiresMs Unix time in milliseconds. If it is later than the current expiry, nothing changes
+   * @throws the errors of `add`
    */
   shorten(id: string, expiresMs: number): Promise<void>;
   /** Records a use, at most once a minute. Returns immediately and never throws. */

@@ -41,7 +41,7 @@ export async function validate(named: string | undefined, options: ValidateOptio
     if (valid && checked.loaded) print(`${checked.file} is valid: ${summary(checked.loaded)}`);
     for (const { service, type, fingerprint } of hostKeys) print(`host key of ${service}: ${fingerprint} (${type})`);
     for (const service of checked.loaded ? servicesWithoutHostKeys(checked.loaded.config, hostKeys) : [])
-      print(`host keys of ${service}: created at its first start; after that, this command prints their fingerprints`);
+      print(`host keys of ${service}: its first start creates them; after that, this command prints their fingerprints`);
   }
   return valid ? exitCode.done : exitCode.no;
 }

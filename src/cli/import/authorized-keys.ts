@@ -38,7 +38,7 @@ export function takeKeys(
     if (stricter !== undefined)
       tell(`the key has the option "${optionName(stricter)}" and is not carried over`, remedyFor(optionName(stricter)));
     else if (!isAccepted(type, blob))
-      tell(`the old server does not accept this key (${type})`, 'Nothing needs to be done, or ask for another key.');
+      tell(`the old server does not accept this key (${type})`, 'Leave the key out, or ask for another key.');
     else {
       const line = [type, blob, ...comment].join(' ');
       const fault = keyLineFault(line);
@@ -59,9 +59,9 @@ function isHarmless(option: string): boolean {
 }
 
 function remedyFor(option: string): string {
-  if (/^from$/i.test(option)) return 'Keep other addresses out by a firewall, and add the key.';
+  if (/^from$/i.test(option)) return 'Keep other addresses out with a firewall, and add the key.';
   if (/^command$/i.test(option)) return 'svc runs no commands: give the key its own account with permissions, or leave it out.';
-  if (/^expiry-time$/i.test(option)) return 'Add the key, and remove it that day.';
+  if (/^expiry-time$/i.test(option)) return 'Add the key, and remove it on the day on which it expires.';
   if (/^cert-authority|^principals/i.test(option)) return 'svc does not accept OpenSSH certificates: add the keys of the users.';
   return 'Check what the option forbids, and add the key if svc may allow it.';
 }

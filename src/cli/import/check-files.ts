@@ -18,7 +18,7 @@ const remedies: Readonly<Record<Kind, string>> = {
   special: 'svc does not show it.',
   owner: 'All files that svc serves have the same owner: chown this one, and add a rule of permissions if the account must not change it.',
   mode: 'The mode kept the account out on the old server; svc checks the permissions of its configuration instead: add a rule, or use chmod.',
-  unreadable: 'Check it as an account that may read it.',
+  unreadable: 'Run this check as a user who may read it.',
 };
 
 /**
@@ -103,7 +103,13 @@ function checkHome(home: string, account: string, notes: Note[]): void {
   for (const { path, stats } of found) checkOwner(path, stats, owner, tell);
   for (const [kind, count] of told)
     if (count > maxTold)
-      notes.push({ file: home, line: 0, account, what: `${count - maxTold} more of the kind "${kind}"`, instead: remedies[kind] });
+      notes.push({
+        file: home,
+        line: 0,
+        account,
+        what: `there are ${count - maxTold} more findings of the kind "${kind}"`,
+        instead: remedies[kind],
+      });
 }
 
 type Tell = (kind: Kind, path: string, what: string) => void;
@@ -134,6 +140,6 @@ function checkLink(path: string, root: string, tell: Tell): void {
 function checkOwner(path: string, stats: BigIntStats, owner: bigint, tell: Tell): void {
   const isOwn = stats.uid === owner;
   const mode = Number(stats.mode & 0o777n);
-  if (!isOwn) tell('owner', path, `its owner is UID ${stats.uid}, but most entries belong to ${owner}`);
+  if (!isOwn) tell('owner', path, `its owner is UID ${stats.uid}, but most entries belong to UID ${owner}`);
   else if ((mode & 0o600) !== 0o600) tell('mode', path, `its mode ${mode.toString(8)} does not let its owner read and write`);
 }

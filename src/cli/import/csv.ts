@@ -13,7 +13,7 @@ export interface CsvRecord {
  * Reads comma-separated values (RFC 4180). Quoted fields may contain commas, doubled quotes and line ends.
  *
  * @param separator separator of fields: `,`, `;` or a tab
- * @throws ServiceError `bad-request` if a quote is not closed
+ * @throws ServiceError `bad-request` if a quotation mark is not closed
  */
 export function readCsv(text: string, separator: string): CsvRecord[] {
   const records: CsvRecord[] = [];
@@ -25,7 +25,8 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
       let field = '';
       if (input[at] === '"') {
         for (at++; ; at++) {
-          if (at >= input.length) throw new ServiceError('bad-request', `The quote of line ${record.line} is not closed.`);
+          if (at >= input.length)
+            throw new ServiceError('bad-request', `The record that begins in line ${record.line} has a quotation mark that is not closed.`);
           if (input[at] === '"' && input[at + 1] !== '"') break;
           if (input[at] === '"') at++;
           if (input[at] === '\n') line++;

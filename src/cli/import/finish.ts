@@ -172,8 +172,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
 ];
 
 /**
- * Creates test cases for the account's rights on the old server. They must pass with the new configuration, and still after later changes
- * of it.
+ * Creates test cases for the account's rights on the old server. They must pass with the new configuration, also after later changes to it.
  */
 function accountCases(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;

@@ -23,7 +23,7 @@ const remedies: Readonly<Record<string, string>> = {
   hostkeyagent: 'svc reads host keys from files.',
   maxstartups: 'Set maximum_unauthenticated_connections of the service.',
   persourcemaxstartups: 'Set maximum_unauthenticated_connections_per_address of the service.',
-  persourcenetblocksize: 'svc counts addresses one by one, IPv6 by /64.',
+  persourcenetblocksize: 'svc counts each IPv4 address, and each /64 network of IPv6, by itself.',
   persourcepenalties: 'Set server.security_policy.',
   rekeylimit: 'Set rekey_bytes and rekey_seconds of the service.',
   unusedconnectiontimeout: 'Set idle_connection_timeout of the service.',
@@ -92,7 +92,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
     if (text.includes('${') || text.length > 10_000) throw new Error('it contains "${", or has more than 10,000 characters');
     service.before_login_message = text;
   } catch (error) {
-    tell(directive, `the banner cannot be imported: ${(error as Error).message}`, 'Write its text as before_login_message.');
+    tell(directive, `the banner cannot be imported: ${(error as Error).message}`, 'Copy its text to before_login_message.');
   }
 }
 

@@ -52,7 +52,7 @@ export function importOpenssh({ files, root, home, port, nowMs }: ImportInput): 
     draft.notes.push({
       file: '',
       line: 0,
-      what: `accounts of the system are not carried over: ${left.join(', ')}`,
+      what: `system accounts are not carried over: ${left.join(', ')}`,
       instead: 'Keep sshd on a separate port for administrators.',
     });
   return draft;
@@ -164,7 +164,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
         draft,
         account,
         what,
-        isByHost ? 'Keep the other addresses out by a firewall, and enable it.' : 'Enable it if it may log in.',
+        isByHost ? 'Keep the other addresses out with a firewall, and enable it.' : 'Enable it if it may log in.',
         first,
       );
     }
@@ -179,7 +179,7 @@ function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   return usual;
 }
 
-/** Returns whether no connection has the value `no` for any of these yes/no keywords. */
+/** Returns whether all of these yes/no keywords are `yes` for every connection of the account. A missing keyword counts as `yes`. */
 function isYes({ blocks }: Reader, unix: UnixAccount, keywords: readonly string[]): boolean {
   return keywords.every((keyword) => {
     const { usual, sometimes } = lookUp(blocks, keyword, unix);

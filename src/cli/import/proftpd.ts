@@ -121,7 +121,7 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
       }
     } else {
       const [name = '', ...args] = splitWords(row) ?? [];
-      if (name === '') fault('a quote is not closed');
+      if (name === '') fault('a quotation mark is not closed');
       else into.push({ name, args, ...place });
     }
   }

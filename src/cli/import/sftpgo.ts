@@ -54,7 +54,7 @@ const members = (value: unknown): Members => (isObject(value) ? (value as Member
 /** Parts of a dump that svc represents differently or does not have, each with advice. */
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
-  api_keys: 'Clients get new credentials of svc.',
+  api_keys: 'Give the clients new credentials for svc.',
   shares: 'Inform the users of such links, and create new ones in svc.',
   event_actions: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
   event_rules: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
@@ -81,7 +81,7 @@ export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
     for (const user of dump.users) addUser(reader, members(user));
     for (const [part, instead] of Object.entries(otherParts)) {
       const count = Array.isArray(dump[part]) ? dump[part].length : Object.keys(members(dump[part])).length;
-      if (count > 0) draft.notes.push({ file, line: reader.lineOf(part), what: `"${part}" (${count}) is not taken over`, instead });
+      if (count > 0) draft.notes.push({ file, line: reader.lineOf(part), what: `"${part}" (${count}) is not carried over`, instead });
     }
   }
   return draft;
@@ -153,13 +153,13 @@ function addUser(reader: Reader, user: Members): void {
   const strict: [boolean, string, string][] = [
     [
       [user.filesystem, settings.filesystem].some((fs) => ![0, undefined].includes(members(fs).provider as number)),
-      'its files are in S3, Azure, GCS, SFTP or encrypted',
-      'svc serves local folders: copy the files, set home_folder_path.',
+      'its files are encrypted, or are in S3, Azure, GCS or SFTP',
+      'svc serves local folders: copy the files to one, and set home_folder_path.',
     ],
     [
       [own, ofGroup].some((filters) => list(filters.allowed_ip).length + list(filters.denied_ip).length > 0),
       'it may log in only from some addresses',
-      'Keep the other addresses out by a firewall.',
+      'Keep the other addresses out with a firewall.',
     ],
     [
       [own, ofGroup].some((filters) => list(filters.file_patterns).length > 0),
@@ -215,7 +215,7 @@ function addUser(reader: Reader, user: Members): void {
     ],
     [
       number(user.upload_data_transfer) + number(user.download_data_transfer) + number(user.total_data_transfer) > 0,
-      'its transfers are limited',
+      'the amount of data that it may transfer is limited',
       'svc does not limit this; watch it with svc events.',
     ],
     [
@@ -230,7 +230,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** Returns the limit that SFTPGo applies: the user's own, even if it is larger, or else that of the group. 0 means no limit. */
+/** Returns the limit that SFTPGo applies: the user's limit, even if it is larger, or else the limit of the group. 0 means no limit. */
 function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }

@@ -38,7 +38,7 @@ const maxFiles = 256;
  * Splits a line into words as OpenSSH does. Single and double quotes, and backslashes before quotes and blanks, are supported. `#` begins a
  * comment.
  *
- * @returns undefined if a quote is not closed
+ * @returns undefined if a quotation mark is not closed
  */
 export function splitWords(line: string): string[] | undefined {
   const words: string[] = [];
@@ -71,7 +71,8 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
     for (const [index, content] of text.split(/\r?\n/).entries()) {
       const place = { file: path, line: index + 1 };
       const words = splitWords(content.replace(/^(\s*[A-Za-z0-9]+)\s*=\s*/, '$1 '));
-      if (!words) notes.push({ ...place, what: 'a quote is not closed', instead: 'sshd would not start with this line: correct it.' });
+      if (!words)
+        notes.push({ ...place, what: 'a quotation mark is not closed', instead: 'sshd would not start with this line: correct it.' });
       const [name = '', ...args] = words ?? [];
       const keyword = name.toLowerCase();
       if (keyword === '') continue;

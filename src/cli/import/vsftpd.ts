@@ -24,12 +24,12 @@ const ofAccounts =
 
 const remedies: Readonly<Record<string, string>> = {
   anonymous_enable: 'An authentication method of type anonymous accepts requests without credentials (only over HTTP).',
-  banner_file: 'Write its text as before_login_message.',
+  banner_file: 'Copy its text to before_login_message.',
   hide_file: 'svc shows all names: move such files elsewhere, or write rules of permissions.',
   local_max_rate: 'Limit the bandwidth in the network.',
   max_per_ip: 'Set maximum_unauthenticated_connections_per_address of the service.',
   pam_service_name: 'svc knows neither what PAM refuses nor accounts that only PAM has: an authentication callout can ask PAM.',
-  tcp_wrappers: 'Keep the addresses of hosts.deny out by a firewall before the switch.',
+  tcp_wrappers: 'Keep the addresses of hosts.deny out with a firewall before the switch.',
 };
 
 /** Reads vsftpd.conf, passwd and shadow, the configuration files of single users, and the list of users (userlist_file). */

@@ -14,8 +14,8 @@ export function addSelection(command: Command): Command {
   return command
     .option('--id <ids>', 'only these event IDs, comma-separated; repeatable', collectIds, [])
     .option('--uuid <uuids>', 'only these event UUIDs, comma-separated; repeatable', collectTexts, [])
-    .option('--since <time>', 'only events from this time on: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
-    .option('--until <time>', 'only events before this time: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--since <time>', 'only events from this time on: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
+    .option('--until <time>', 'only events before this time: ISO 8601, or how long ago: 15m, 2h, 7d', pointInTime)
     .option('--failed', 'only events that were not delivered: failed, discarded or never sent')
     .option('--limit <number>', 'at most this number of events, the oldest first', positiveNumber);
 }
@@ -32,7 +32,7 @@ export function pointInTime(text: string): number {
     const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
     if (!Number.isNaN(time)) return time;
   }
-  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or 15m, 2h or 7d ago.');
+  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or how long ago, such as 15m, 2h or 7d.');
 }
 
 function collectIds(text: string, before: number[]): number[] {

@@ -38,7 +38,7 @@ interface Verified {
 
 async function verified(named: string | undefined, options: VerifyOptions): Promise<Verified> {
   const folder = named ?? (await findJournalFolder(options));
-  if (!existsSync(folder)) throw new ServiceError('bad-request', `There is no journal in ${folder}; name its folder.`);
+  if (!existsSync(folder)) throw new ServiceError('bad-request', `There is no journal in ${folder}; name the folder that has one.`);
   const given = options.publicKey === undefined ? undefined : readPublicKey(options.publicKey);
   const witness = options.witness === undefined ? [] : readWitness(options.witness);
   const { result, hasKey } = isExport(folder)
@@ -216,7 +216,7 @@ export async function rotateKey(options: ServiceOptions): Promise<number> {
     if (systemErrorCode(error) === 'EEXIST')
       throw new ServiceError(
         'bad-request',
-        `${nextKeyPath(path)} already waits for the next checkpoint. A running service writes that within a minute; otherwise the next start writes it.`,
+        `${nextKeyPath(path)} already waits for the next checkpoint. A running service writes a checkpoint within a minute, a stopped one when it starts.`,
       );
     throw new ServiceError('bad-request', `${nextKeyPath(path)}: ${fileFault('write', error)}.`, { cause: error });
   }
@@ -249,7 +249,7 @@ function makeEmptyFolder(out: string): void {
   throw new ServiceError('bad-request', `--out ${out} is not empty; name a new folder.`);
 }
 
-/** Returns the public part of the key next to a journal; undefined if this account may not read it. */
+/** Returns the public part of the key next to a journal; undefined if this process may not read it. */
 function ownKey(path: string): KeyObject | undefined {
   try {
     const key = readKey(path);

@@ -74,7 +74,7 @@ export async function checkExpectations(options: Options): Promise<number> {
   const { past } = await judged(options, options.since ?? systemClock.nowMs() - 30 * dayMs);
   printOccurrences(past, options);
   const bad = past.filter(({ state }) => state === 'late' || state === 'missing' || state === 'malformed');
-  if (!options.json) complain(`svc: ${past.length} were due; ${bad.length} of them late, missing or malformed`);
+  if (!options.json) complain(`svc: past occurrences: ${past.length}; with late, missing or malformed files: ${bad.length}`);
   return bad.length > 0 ? exitCode.mismatch : exitCode.done;
 }
 
@@ -87,7 +87,7 @@ export async function expectationHistory(uuid: string, options: Options): Promis
   const occurrences = [...past.filter(({ expectation }) => expectation === uuid), ...(coming ? [coming] : [])];
   if (options.json) print(JSON.stringify({ occurrences, punctuality: figures }));
   else printOccurrences(occurrences, options);
-  if (!options.json && figures) complain(`svc: by the due time: ${punctualityLine(figures)}`);
+  if (!options.json && figures) complain(`svc: relative to the due time: ${punctualityLine(figures)}`);
   return exitCode.done;
 }
 
@@ -118,7 +118,7 @@ export async function expectAgain(uuid: string, due: string, options: ServiceOpt
 /** Describes when files arrived, which helps to choose a due time. */
 function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_decile, latest }: Punctuality): string {
   const half = `half of them from ${offsetText(lower_quartile)} to ${offsetText(upper_quartile)}`;
-  return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the last ${offsetText(latest)}`;
+  return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the latest ${offsetText(latest)}`;
 }
 
 /** Formats an offset from the due time. `-1:05:00` is an hour and five minutes before it. */

@@ -33,7 +33,7 @@ export async function forwardEvents(options: ForwardOptions): Promise<number> {
   if (options.dataFolder === undefined)
     throw new ServiceError('bad-request', '--data-folder is missing; name the data folder of the dead node.');
   const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
-  if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state of the configuration is not Redis.');
+  if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state.type of the configuration is not redis.');
   const folder = resolve(options.dataFolder);
   if (!existsSync(journalFolder(folder))) throw new ServiceError('bad-request', `There is no journal in ${journalFolder(folder)}.`);
   const dataFolder = openDataFolder(folder);
@@ -43,7 +43,7 @@ export async function forwardEvents(options: ForwardOptions): Promise<number> {
     return await interruptible(async (signal) => {
       const forwarded = await forward(config, dataFolder, link, signal);
       if (options.json) print(JSON.stringify({ data_folder: folder, forwarded }));
-      else print(visible(`forwarded ${count(forwarded, 'event')} of ${folder}`));
+      else print(visible(`forwarded ${count(forwarded, 'event')} from ${folder}`));
       return exitCode.done;
     });
   } finally {

@@ -154,7 +154,8 @@ function readUser(user: string | undefined): { name: string; password: string; i
   if (user !== undefined && colon < 0) throw new ServiceError('bad-request', '--user takes NAME:PASSWORD.');
   const name = user === undefined ? 'admin' : user.slice(0, colon);
   const given = user === undefined ? process.env.SVC_PASSWORD : user.slice(colon + 1);
-  if (!isUserName(name)) throw new ServiceError('bad-request', '--user: the name is not acceptable.');
+  if (!isUserName(name))
+    throw new ServiceError('bad-request', '--user: the name must have 1 to 150 characters, without control characters, "/" and "\\".');
   if (given === '' && user !== undefined) throw new ServiceError('bad-request', '--user: the password is empty.');
   return given
     ? { name, password: given, isGenerated: false }

@@ -17,7 +17,7 @@ const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.st
 /** Tests whether an account may send a request. */
 const requestCase = z.strictObject({
   ...common,
-  request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", a request of SFTP and its path, or LOGIN'),
+  request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", an SFTP request with its path, or LOGIN'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),

@@ -27,13 +27,14 @@ export class Refused extends Error {
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
- * Finds the effective account of a user that has logged in.
+ * Finds the effective account of a user: the account with the options of its group applied.
  *
- * @throws Refused if the account cannot log in
+ * @throws Refused if the user cannot log in
  */
 export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, addStep: AddStep): Account {
   const groups = withDefaultGroup(config.groups);
-  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no authentication method is asked about this account name');
+  if (!isUserName(question.user))
+    throw new Refused('account', 'unauthorized', 'this is not a valid account name, so no authentication method is asked about it');
   const known = localAccount(config, question.user);
   const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
   if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);

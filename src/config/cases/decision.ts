@@ -105,7 +105,7 @@ function explainLogin(config: Config, question: LoginQuestion, decision: Decisio
   const last = login.credentials.at(-1);
   decision.login = { ...login, required_credentials: account.requiredCredentials };
   decision.allowed = last?.outcome === 'granted';
-  decision.reason = decision.allowed ? null : (last?.reason ?? 'nothing is presented');
+  decision.reason = decision.allowed ? null : (last?.reason ?? 'the client presents no credentials');
 }
 
 function findSshService(config: Config, wanted: string | undefined): [string, SshServiceOptions] {
@@ -115,7 +115,7 @@ function findSshService(config: Config, wanted: string | undefined): [string, Ss
   throw new Refused('service', 'not-found', what);
 }
 
-/** Returns the configuration with only the authentication methods that the service uses, in the order of the service. */
+/** Returns the configuration with only the authentication methods that the service uses, in the order in which it asks them. */
 function withChain(config: Config, { authentications: order }: SshServiceOptions): Config {
   const all = methodsInForce(config.authentications);
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
@@ -152,7 +152,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
   if (isLogin && asked.token)
     throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH, a token is presented as the password.');
   if (isLogin !== (path === undefined))
-    throw new ServiceError('bad-request', isLogin ? 'LOGIN has no path.' : `The path is missing: ${method} of what?`);
+    throw new ServiceError('bad-request', isLogin ? 'LOGIN has no path.' : `The path is missing: name the file or folder for ${method}.`);
   if (method.toUpperCase() === 'POST')
     throw new ServiceError(
       'bad-request',
@@ -174,8 +174,8 @@ export interface Question extends LoginQuestion {
 }
 
 /**
- * Decides about a request by the configuration alone, without reading served files and without asking authentication endpoints. It assumes
- * that the account has logged in.
+ * Decides about a request by the configuration alone, without reading served files and without asking authentication endpoints. If the
+ * request is not `LOGIN`, it assumes that the account has logged in.
  *
  * @throws ServiceError `unavailable` if the accounts file cannot be used
  */
@@ -285,7 +285,7 @@ function parseSftpTarget(path: string): Target {
 /**
  * Parses the path of a URL. Reserved URLs are not refused here, but after the account was found, as in the service.
  *
- * @throws Refused if it is not the URL of a file or folder
+ * @throws Refused if `path` is not the URL path of a file or folder
  */
 function parseHttpTarget(path: string): Target {
   try {

@@ -45,11 +45,12 @@ export function addInspections(
   const before = isMoved ? at(path) : undefined;
   const isJudged = uuids.some((uuid) => !before?.has(uuid));
   const rule = account.inspections.ruleAt(made);
-  const by = rule === undefined ? 'the general list' : `rule ${rule} "${account.inspections.options.rules[rule - 1]?.expression}"`;
-  const outcomes = isJudged ? `${uuids.join(', ')} judge the file` : 'nothing judges the file';
+  const by =
+    rule === undefined ? 'the general list applies' : `rule ${rule} "${account.inspections.options.rules[rule - 1]?.expression}" matches`;
+  const outcomes = isJudged ? `the file is judged by ${uuids.join(', ')}` : 'the file is not judged';
   addStep(
     'inspection',
-    `${made}: by ${by}, ${outcomes}${uuids.length > 0 && !isJudged ? ' again: the same inspections applied to its old path' : ''}`,
+    `${made}: ${by}; ${outcomes}${uuids.length > 0 && !isJudged ? ' again: the same inspections applied to its old path' : ''}`,
   );
   decision.inspections = isJudged ? uuids : [];
 }

@@ -33,7 +33,7 @@ export function keptToken(dataFolderPath: string, given: string): KeptToken {
     readGrants(path, index, silentLog);
   } catch (error) {
     const reason = systemErrorCode(error) ?? String(error);
-    throw new ServiceError('bad-request', `${path} cannot be read (${reason}); only root and the account of the service may read it.`, {
+    throw new ServiceError('bad-request', `${path} cannot be read (${reason}); only root and the OS account of the service may read it.`, {
       cause: error,
     });
   }
@@ -46,14 +46,14 @@ export function keptToken(dataFolderPath: string, given: string): KeptToken {
   return { grant, chain: grantChain(grant, get), over: why && refusalText(grant, why) };
 }
 
-/** Returns the reason why the method of a token's account does not accept the token; undefined if it does. */
+/** Returns the reason why the authentication method of a token's account does not accept the token; undefined if there is none. */
 export function methodRefusal(
   { method }: Grant,
   methods: readonly (readonly [uuid: string, options: AuthenticationOptions])[],
 ): string | undefined {
   const options = methods.find(([uuid]) => uuid === method.uuid)?.[1];
   if (!options?.enabled || options.type !== method.type) return `the method "${method.uuid}" of its account is not enabled`;
-  return options.type === 'http' && !options.tokens ? `the method "${method.uuid}" takes no tokens (option "tokens")` : undefined;
+  return options.type === 'http' && !options.tokens ? `the method "${method.uuid}" accepts no tokens (option "tokens")` : undefined;
 }
 
 /** Returns the account with the limits of a token. */

@@ -128,7 +128,7 @@ export function lintPermissions(config: Config, report: Report): void {
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
     ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], ...account })),
   ];
-  const emptyHint = '[] is the default, [[allow-full-control]]; [[]] grants nothing';
+  const emptyHint = '[] means the default, [[allow-full-control]]; to grant nothing, write [[]]';
   for (const [uuid, group] of Object.entries(config.groups))
     if (group.permissions === permissionsOfEmptyList) report.warning('permissions-empty', ['groups', uuid, 'permissions'], emptyHint);
   for (const { path, permissions, virtual_folders, home_folder_path } of holders) {
@@ -176,9 +176,13 @@ export function lintAdding(config: Config, report: Report): void {
     for (const [index, set] of sets(own.permissions).entries()) {
       const at = [...path, 'permissions', index];
       if (has(set, 'allow-create-file') && has(set, 'allow-write', 'allow-full-control'))
-        report.warning('no-effect', at, 'allow-create-file has no effect: the same list lets files be replaced as well');
+        report.warning('no-effect', at, 'allow-create-file has no effect: the same list also allows replacing files');
       if (onlyAdds(set) && has(set, 'allow-delete-file') && retainDays === 0)
-        report.warning('add-only-undone', at, 'files may only be added, but allow-delete-file lets the account replace them all the same');
+        report.warning(
+          'add-only-undone',
+          at,
+          'the account may only add files, but with allow-delete-file it can delete a file and add another one in its place',
+        );
     }
     const isOfGroup = path[0] === 'groups';
     if (isOfGroup && isOpen) return;
@@ -244,7 +248,12 @@ export function lintAccounts(config: Config, report: Report): void {
     }
     const { format, weakness } = (account.password ? parseForeignHash(account.password) : undefined) ?? {};
     if (weakness !== undefined)
-      report.warning('weak-password-hash', [...path, 'password'], `is a hash of ${format} that is fast to guess: ${weakness}`, remedy);
+      report.warning(
+        'weak-password-hash',
+        [...path, 'password'],
+        `is a hash of ${format}, whose password can be guessed fast: ${weakness}`,
+        remedy,
+      );
     const group = findGroup(config, account.group);
     if (group && !group.enabled && account.enabled) unusable(`the group "${account.group}" is disabled`, [...path, 'group']);
     if (group !== null && homeOptionsInForce(config, account, account.group).home_folder_path === '')
@@ -261,7 +270,7 @@ export function lintAccountsFiles({ authentications }: Config, report: Report): 
       const weak = new AccountsFile(method.accounts_file_path, {}, systemClock, silentLog).weakHashes();
       const [first] = weak;
       if (!first) continue;
-      const message = `has ${weak.length === 1 ? 'a hash' : `${weak.length} hashes`} of other systems that are fast to guess, such as that of "${first.name}" (${first.format}: ${first.weakness})`;
+      const message = `has ${weak.length === 1 ? 'a hash' : `${weak.length} hashes`} from other systems, with which passwords can be guessed fast, such as that of "${first.name}" (${first.format}: ${first.weakness})`;
       report.warning('weak-password-hash', path, message, describeReplacement(method.replace_password_hashes));
     } catch (error) {
       if (!isServiceError(error, 'unavailable')) throw error;

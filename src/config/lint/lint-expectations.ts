@@ -30,9 +30,14 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
     }
     const first = expectation.dueAfter(nowMs);
     const second = first === undefined ? undefined : expectation.dueAfter(first);
-    if (first === undefined) report.warning('expectation-never', at('schedule'), 'it is never due: the schedule has no date in ten years');
+    if (first === undefined)
+      report.warning('expectation-never', at('schedule'), 'no file is ever due: the schedule has no date in the next ten years');
     else if (second !== undefined && first + options.grace * 1000 > second)
-      report.warning('expectation-overlap', at('grace'), 'it ends after the next due time: a late file may count for either');
+      report.warning(
+        'expectation-overlap',
+        at('grace'),
+        'ends after the next due time: a late file may then count for either of the two due times',
+      );
   }
 }
 

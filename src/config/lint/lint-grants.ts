@@ -77,7 +77,7 @@ function lintLinks(config: Config, places: readonly Place[], report: Report): vo
       report.warning(
         'no-effect',
         [...path, 'links', 'default_days'],
-        `links live ${links.maximum_days} days at most (maximum_days), so ${links.default_days} days have no effect`,
+        `links live ${links.maximum_days} days at most (maximum_days), so a default of ${links.default_days} days has no effect`,
       );
     const [kind, id = ''] = path;
     // With an authentication endpoint, the option of a group may still have an effect, because the endpoint may return other permissions.
@@ -110,7 +110,7 @@ function lintCallouts({ authentications }: Config, places: readonly Place[], rep
     report.warning(
       'tokens-callout',
       ['authentications', uuid, 'tokens'],
-      'groups let accounts make tokens or links, but for accounts of this method these never work: its endpoint is not asked about them',
+      'groups let accounts create tokens or links, but for accounts of this method they never work: its endpoint is not asked about them',
     );
   }
 }

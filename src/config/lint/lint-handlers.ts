@@ -53,7 +53,7 @@ function hasAccount(definition: EventDefinition): boolean {
 function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
   const never = (option: string, why: string) => report.warning('handler-never', at(option), `${why}; the handler can never fire`);
   if (handler.user_groups.include.length > 0 && !wanted.some(hasAccount))
-    never('user_groups', 'none of the wanted events is about an account of a group');
+    never('user_groups', 'none of the wanted events is about an account that belongs to a group');
   const isEveryAddress = handler.source_addresses.include.some((range) => range.startsWith('0.0.0.0'));
   if (handler.source_addresses.include.length > 0 && !isEveryAddress && wanted.every(isOfProcess))
     never('source_addresses', 'none of the wanted events comes from a client');
@@ -110,11 +110,11 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
       const hint = nearest
         ? `did you mean "${nearest}"?`
         : carriers.length > 0
-          ? `carried by ${carriers.slice(0, 5).join(', ')}`
+          ? `it is in event${carriers.length === 1 ? '' : 's'} ${carriers.slice(0, 5).join(', ')}`
           : undefined;
-      const events = ids.length <= 5 ? `event ${ids.join(', ')}` : 'the wanted events';
+      const events = ids.length <= 5 ? `event${ids.length === 1 ? '' : 's'} ${ids.join(', ')}` : 'the wanted events';
       const effect = isNegated ? 'the rule always holds' : 'the handler can never fire';
-      never(`${events} never carr${ids.length === 1 ? 'ies' : 'y'} "${root}"; ${effect}`, hint);
+      never(`${events} ${ids.length === 1 ? 'has' : 'have'} no member "${root}"; ${effect}`, hint);
     } else if (!isNegated && root === 'api_backend' && services.every((service) => service.api_backend_uuid === '')) {
       never('no enabled service has an api_backend_uuid; the handler can never fire');
     } else if (!isNegated && root === 'metadata' && services.every((service) => service.metadata_fields === null)) {
@@ -165,7 +165,7 @@ function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[]
         'forward-same-name',
         at('url'),
         `"${url}" is the same for all files: each file replaces the previous one`,
-        'put {path} into it',
+        'put {path} into the URL',
       );
     for (const name of variables)
       if (/^data\./i.test(name) && !carried.has(firstName(name.slice('data.'.length))))
@@ -189,14 +189,15 @@ function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void 
     report.warning(
       'no-effect',
       at('batch_size'),
-      'has no effect: custom bodies, GET, and extra_data with event variables are sent with one event per request',
+      'has no effect: a request has only one event if it is a GET, has a custom body, or has event variables in extra_data',
     );
   const isRetried = handler.retry_count > 0 || handler.retry_for > 0;
-  if (handler.retry_increase > 0 && !isRetried) report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count');
+  if (handler.retry_increase > 0 && !isRetried)
+    report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count or retry_for');
   if (handler.retry_backoff === 'exponential' && !isRetried)
     report.warning('no-effect', at('retry_backoff'), 'has no effect without retry_count or retry_for');
   else if (handler.retry_backoff === 'exponential' && handler.retry_increase === 0 && handler.retry_for === 0)
-    report.warning('no-effect', at('retry_backoff'), 'retries follow at once: retry_increase is 0');
+    report.warning('no-effect', at('retry_backoff'), 'has no effect: retry_increase is 0, so there is no pause before a retry');
   if (handler.request_method === 'get' && handler.http_content_type === 'custom')
-    report.warning('no-effect', at('request_method'), 'a GET has no body; the template is never sent');
+    report.warning('no-effect', at('request_method'), 'a GET request has no body, so the template is never sent');
 }

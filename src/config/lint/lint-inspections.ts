@@ -76,7 +76,11 @@ function findOpenAccounts({ groups, accounts }: Config, report: Report): void {
     const of = groups[uuid];
     if (!of || inspections === undefined || isInspected(inspections) || !isInspected(of.inspections)) continue;
     if (mayWrite(permissions ?? of.permissions))
-      report.warning('inspection-open', ['accounts', name, 'inspections'], `it writes without the inspections of its group "${uuid}"`);
+      report.warning(
+        'inspection-open',
+        ['accounts', name, 'inspections'],
+        `the account writes without the inspections of its group "${uuid}"`,
+      );
   }
 }
 

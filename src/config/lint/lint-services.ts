@@ -57,7 +57,7 @@ function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Re
     const taken: Port = ports.get(acme.http_port) ?? { byAddress: new Map() };
     ports.set(acme.http_port, taken);
     const other = claim(taken, { uuid, address: service.address });
-    const hint = 'challenge: tls-alpn-01 needs no other port';
+    const hint = 'with "challenge: tls-alpn-01", no additional port is needed';
     const path = ['services', uuid, 'tls', 'acme', 'http_port'];
     if (other) report.error('address-in-use', path, `${place} is taken by the service "${other.uuid}"`, hint);
   }
@@ -87,7 +87,7 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 /**
  * Finds host keys that are unusable or never offered to a client, and algorithms that are not in the list `secure`.
  *
- * @param options.isRunning whether the running server checks. It may no longer be able to read keys that it read as root at its start
+ * @param options.isRunning whether the running server does the check. It may no longer be able to read keys that it read as root at its start
  * @param options.isFolderShared whether nodes share the data folder, and thus the host keys that are created there
  */
 export function lintSsh(
@@ -126,7 +126,7 @@ function lintKeys(
   for (const [index, key] of keys.entries()) {
     if (!key) continue;
     const path = at('host_key_paths', index);
-    if (seen.has(key.type)) report.warning('no-effect', path, `an earlier key is of type ${key.type}, too`);
+    if (seen.has(key.type)) report.warning('no-effect', path, `is never used: an earlier key has the same type, ${key.type}`);
     else if (!fitsAlgorithms(key.type, algorithms))
       report.warning('no-effect', path, `ssh_cipher_list has no algorithm for a key of type ${key.type}`);
     seen.add(key.type);
@@ -224,7 +224,7 @@ function lintUnused(config: Config, report: Report): void {
   if (chains.length === 0 || chains.includes(null)) return;
   const asked = new Set(chains.flatMap((chain) => chain ?? []));
   for (const [uuid, { enabled }] of Object.entries(config.authentications)) {
-    if (enabled && !asked.has(uuid)) report.warning('method-unused', ['authentications', uuid], 'no enabled service asks this method');
+    if (enabled && !asked.has(uuid)) report.warning('method-unused', ['authentications', uuid], 'no enabled service uses this method');
   }
 }
 
@@ -272,7 +272,8 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    // While the process is root, `readSecretFile` keeps the content in memory. It is needed again after the privileges are dropped.
+    // While the process is root, `readSecretFile` keeps the content in memory. The server needs the content again after it has dropped its
+    // privileges.
     return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);
@@ -302,11 +303,11 @@ export function lintAcme(config: Config, report: Report, nowMs: number): void {
     }
     if (state.type === 'redis' && state.secret === '') {
       const problem = 'nodes share certificates and keys in Redis, encrypted with server.state.secret, which is not set';
-      report.error('acme-secret', at(), problem, 'the same random text on all nodes');
+      report.error('acme-secret', at(), problem, 'set it to the same random text on all nodes');
     }
     if (service.type === 'console' && acme.challenge === 'tls-alpn-01' && !isAnsweredByTls) {
       const problem = 'a console does not answer tls-alpn-01, and no service of type https does';
-      report.error('acme-unanswered', at('challenge'), problem, 'challenge: http-01');
+      report.error('acme-unanswered', at('challenge'), problem, 'set "challenge: http-01"');
     }
     for (const [index, directory] of acme.directory.entries())
       if (/staging/i.test(new URL(directory).hostname))

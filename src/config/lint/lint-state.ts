@@ -29,15 +29,15 @@ export function lintState(config: Config, report: Report, isFolderShared: boolea
   lintAccountsFiles(config, report, isFolderShared);
   if (state.secret === '') {
     const problem = 'without "secret", nodes do not share remembered credentials, and each node counts the same wrong password again';
-    report.warning('state-secret', ['server', 'state'], problem, 'the same random text on all nodes');
+    report.warning('state-secret', ['server', 'state'], problem, 'set it to the same random text on all nodes');
   }
   if (state.retention_days === 0 && events.retention_days >= longDays) {
-    const hint = 'retention_days of the state may be shorter, for example 3: the files of the nodes keep events longer';
+    const hint = 'set server.state.retention_days to less, for example 3: the files of the nodes keep the events longer';
     report.warning('state-retention', ['server', 'state'], `events stay in the memory of Redis for ${events.retention_days} days`, hint);
   }
   if (shutdown_delay === 0) {
     const problem = 'a node that ends refuses connections before the load balancer has noticed';
-    const hint = 'at least 2, and longer than the interval at which the load balancer asks /ready';
+    const hint = 'set at least 2 seconds, and more than the interval at which the load balancer asks /ready';
     report.warning('shutdown-delay', ['server', 'shutdown_delay'], problem, hint);
   }
 }
@@ -58,7 +58,7 @@ function lintAccountsFiles(config: Config, report: Report, isFolderShared: boole
   const check = (file: string, path: PropertyKey[]) => {
     const isOwn = file === '' || resolve(file).startsWith(resolve(config.server.data_folder_path) + sep);
     if (!isOwn || (isFolderShared && changeable === undefined)) return;
-    const hint = 'accounts_file_path on the file system that the nodes share';
+    const hint = 'set accounts_file_path to a file on the file system that the nodes share';
     const where = `the accounts file is in the data folder${isFolderShared ? ' of this machine' : ', so each node has its own'}`;
     const effect = `after a password change (group "${changeable}") the old password would still work on`;
     if (changeable === undefined) report.warning('accounts-file-own', path, where, hint);

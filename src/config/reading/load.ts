@@ -12,7 +12,7 @@ import { type Source, stdinName } from './source.ts';
 const maxRounds = 20;
 
 /**
- * Removes the parts of a configuration that do not match the schema, so that later checks can run and all problems are reported at once.
+ * Removes the parts of a configuration that do not match the schema, so that later checks can run and all problems are reported together.
  *
  * @returns the valid part and the removed paths; `config` is undefined if too little is valid
  */

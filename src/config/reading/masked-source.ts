@@ -128,7 +128,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is probably a part of a text, because a quotation mark is at the wrong place. */
+/** Whether a key is probably not a key, but a part of a text in which a quotation mark is at the wrong place. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }

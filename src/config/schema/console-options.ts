@@ -30,12 +30,12 @@ export const consoleOptions = z.strictObject({
   name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
-  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
+  address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` means all addresses.'),
   port: servicePort(9101),
   administrators: z
     .record(administratorName, administratorOptions)
     .default({})
-    .describe('Administrators who may log in, by name. Accounts for files cannot log in.'),
+    .describe('Administrators who may log in, by name. The accounts that transfer files cannot log in to the console.'),
   idle_connection_timeout: number(1, 86_400).default(900).describe('Seconds without a request after which a session ends.'),
   session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest lifetime of a session, in seconds.'),
   maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Maximum concurrent connections; further ones are closed.'),
@@ -50,7 +50,7 @@ export const consoleOptions = z.strictObject({
   ),
   tls_certificate_path: optionalText()
     .default('')
-    .describe('PEM file of the certificate chain, or several files for keys of different kinds; with it the console uses https.'),
+    .describe('PEM file of the certificate chain, or one file for each type of key (RSA, ECDSA). If set, the console uses https.'),
   tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain.'),
   tls_client_ca_path: optionalText()
     .default('')

@@ -86,7 +86,7 @@ function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[]
     return { ...finding, path: pathText(path), hint: 'put a text that contains ", " in quotes' };
   }
   const finding = findingAt(source, [...path, key], 'unknown-option', `unknown option "${key}"`, 'key');
-  return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
+  return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `the options here are ${known.join(', ')}` };
 }
 
 /** Lists the option names that the schema knows at a path. */

@@ -63,7 +63,7 @@ const stateOptions = z
     secret: optionalText()
       .default('')
       .describe(
-        'Secret that is the same on all nodes, so that they share remembered credentials (`cache_seconds`). Without it, each node has its own.',
+        'Secret that is the same on all nodes, so that they share remembered credentials (`cache_seconds`). Without it, each node uses a different secret.',
       ),
   })
   .describe('Shared state.');
@@ -82,7 +82,7 @@ const passwordPolicyOptions = z
   .strictObject({
     minimum_length: integer(1, 150).default(8).describe('Minimum length of a new password, in characters.'),
     character_requirements: textList()
-      .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be of lowercase, uppercase, digit, symbol' })))
+      .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be lowercase, uppercase, digit or symbol' })))
       .default([])
       .describe('Kinds of characters that a new password must have: lowercase, uppercase, digit, symbol.'),
     history: integer(0, 100).default(0).describe('Number of previous passwords that must not be used again.'),
@@ -170,6 +170,6 @@ export const configSchema = z.strictObject({
   accounts: z.record(accountName, accountOptions).default({}).describe('Accounts of the `application` method by name.'),
   services: z.record(uuidText, serviceOptions).default({}).describe('Services by UUID.'),
   event_handlers: z.record(uuidText, eventHandlerOptions).default({}).describe('Event handlers by UUID.'),
-  expectations: z.record(uuidText, expectationOptions).default({}).describe('Files that are due, by UUID.'),
+  expectations: z.record(uuidText, expectationOptions).default({}).describe('Files that are expected by certain times, by UUID.'),
 });
 export type Config = z.infer<typeof configSchema>;

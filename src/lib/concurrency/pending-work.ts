@@ -43,8 +43,9 @@ interface Drain {
 }
 
 /**
- * Waits until connections have ended. Closes the remaining ones after the timeout, and waits for their work. @returns whether all
- * connections ended by themselves
+ * Waits until connections have ended. Closes the remaining ones after the timeout, and waits for their work.
+ *
+ * @returns whether all connections ended by themselves
  */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;

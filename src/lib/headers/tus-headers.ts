@@ -3,8 +3,9 @@ import type { ExpectedDigest } from './digest-fields.ts';
 import { latin1ToUtf8 } from './header-fields.ts';
 
 /**
- * Parses `Upload-Metadata` of tus 1.0.0. It has keys separated by commas, each with an optional UTF-8 value in Base64. @throws ServiceError
- * `bad-request`
+ * Parses `Upload-Metadata` of tus 1.0.0. It has keys separated by commas, each with an optional UTF-8 value in Base64.
+ *
+ * @throws ServiceError `bad-request` if it is malformed
  */
 export function parseUploadMetadata(text: string): Map<string, string> {
   const metadata = new Map<string, string>();
@@ -29,8 +30,9 @@ function malformed(what: string): ServiceError {
 export const checksumAlgorithms = { sha1: 20, sha256: 32, md5: 16 } as const;
 
 /**
- * Parses `Upload-Checksum`, the digest of a request's content. @throws ServiceError `bad-request` if it is malformed, unsupported or a
- * trailer
+ * Parses `Upload-Checksum`, the digest of a request's content.
+ *
+ * @throws ServiceError `bad-request` if it is malformed, unsupported or a trailer
  */
 export function uploadChecksum(text: string | undefined, trailer = ''): ExpectedDigest[] {
   if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(trailer))

@@ -60,7 +60,7 @@ export function xmlRefusal(text: string): string | undefined {
     if (++elements > xmlLimits.elements) return `More than ${xmlLimits.elements} elements.`;
     if (tag.attributes > xmlLimits.attributesOfOne) return `An element with more than ${xmlLimits.attributesOfOne} attributes.`;
     if (attributes > xmlLimits.attributes) return `More than ${xmlLimits.attributes} attributes.`;
-    if (!tag.isEmpty && ++depth > xmlLimits.depth) return `Deeper than ${xmlLimits.depth} elements.`;
+    if (!tag.isEmpty && ++depth > xmlLimits.depth) return `Elements are nested deeper than ${xmlLimits.depth} levels.`;
     at = tag.end;
     end = tag.end + 1;
   }
