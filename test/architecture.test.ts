@@ -357,7 +357,8 @@ test('only the OpenAPI document loads the schemas of the console API', () => {
 test('comments and messages are plain: none begins with "What", none contains whoever, whatever, so many and the like', () => {
   const homemade =
     /(?:^|[^:'])\/\/ ?What |\/\*\* ?What |^\s*\* What |\b(?:whoever|whatever|so (?:long|many|much)|there where|the like)\b/gm;
-  const wrong = sources.flatMap(({ path, text }) => [...text.matchAll(homemade)].map(([word]) => `${path}: ${word.trim()}`));
+  const written = everything.filter(({ path }) => path !== 'test/architecture.test.ts');
+  const wrong = written.flatMap(({ path, text }) => [...text.matchAll(homemade)].map(([word]) => `${path}: ${word.trim()}`));
   assert.deepEqual(wrong, []);
 });
 

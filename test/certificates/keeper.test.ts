@@ -270,7 +270,7 @@ test('domains and directories that cannot work are refused with a reason', () =>
   assert.match(refusal({ challenge: 'dns-01' }) ?? '', /http-01 or tls-alpn-01/);
 });
 
-test('the certificate folder has a separate file for each service, whatever its name', () => {
+test('the certificate folder has a separate file for each service, with any name', () => {
   for (const uuid of ['..', '.', 'a b', '%2e', 'ü'])
     assert.ok(
       certificatePath('/data', uuid).startsWith(join('/data', '/')) && !certificatePath('/data', uuid).slice(6).includes('/'),

@@ -163,7 +163,7 @@ test('the service is found by its configuration, its data folder or this folder;
   assert.equal(lstatSync(socket).mode & 0o777, 0o600);
   const config = join(cwd, 'other.yaml');
   writeFileSync(config, 'server: {data_folder_path: svc-data}\nservices: {web: {type: http, prot: 1}}\n');
-  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'whatever else is wrong with it');
+  assert.match((await run(t, ['sessions', 'list', '--config', config], { cwd: '/' })).stdout, /admin/, 'despite its other errors');
   assert.match((await run(t, ['sessions', 'list'], { cwd: '/', env: { SVC_CONFIG: config } })).stdout, /admin/);
   server.child.kill('SIGKILL');
   await server.ended;

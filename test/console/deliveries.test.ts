@@ -216,5 +216,5 @@ test('attacks: no other URL, no viewer, no other origin, no unknown members, no 
   for (const method of ['GET', 'DELETE']) assert.equal((await console.send(method, '/api/replays/unknown', asOperator)).status, 404);
   const statuses = new Set<number>();
   for (let index = 0; index < 30; index++) statuses.add(await post({ filter: { id: ['40017'] } }));
-  assert.deepEqual([...statuses].sort(), [202, 429], 'only so many wait');
+  assert.deepEqual([...statuses].sort(), [202, 429], 'the number of waiting ones is limited');
 });

@@ -83,7 +83,7 @@ test('the fault of a store is reported; an unexpected error is reported without 
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable', message: /see its log/ });
 });
 
-test('only the account of the service may open the socket, whatever the umask', async (t) => {
+test('only the account of the service may open the socket, with any umask', async (t) => {
   for (const umask of [0, 0o22, 0o77]) {
     const before = process.umask(umask);
     const folder = temporaryFolder(t);

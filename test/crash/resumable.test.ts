@@ -17,7 +17,7 @@ import { AttentiveClient, ScriptClient } from '../support/uploading-clients.ts';
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 3);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** What a round kills. */
+/** The processes that a round kills. */
 const victims = ['both', 'client', 'server'] as const;
 
 test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds} times: exact bytes, reported once`, {

@@ -148,7 +148,7 @@ test('no header makes a parser throw anything except a refusal', (t) =>
     { share: 2 },
   ));
 
-test('digests with an unknown algorithm are ignored, whatever its name', () => {
+test('digests with an unknown algorithm of any name are ignored', () => {
   for (const name of ['md5', 'unixsum', 'constructor', 'tostring'])
     assert.deepEqual(parseExpectedDigests({ 'content-digest': `${name}=:AAAA:` }), [], name);
 });

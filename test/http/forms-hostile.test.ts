@@ -16,7 +16,7 @@ function post(server: TestServer, body: string | Buffer, headers: Record<string,
   return server.send('POST', '/home/', { body, headers: { ...asMultipart, ...headers } });
 }
 
-test('a form from another origin changes nothing, whatever its action', async (t) => {
+test('a form from another origin changes nothing, with any action', async (t) => {
   const server = await startServer(t);
   const forms = [
     field('action', 'upload-file') + file('a', 'x'),

@@ -89,7 +89,7 @@ test('a browser goes to the login page with the Basic challenge, and back to the
   }
 });
 
-test('a login leads to a page below /home/ and nowhere else, whatever the link says', async (t) => {
+test('a login leads to a page below /home/ and nowhere else, with any link', async (t) => {
   const server = await startServer(t);
   const signIn = async (next: string, inQuery: boolean) => {
     const fields = new URLSearchParams({ username: 'alice', password: testPassword, ...(inQuery ? {} : { next }) });

@@ -5,7 +5,7 @@ import { jpegWithThumbnail, pngHead } from '../support/pictures.ts';
 
 const plain = { orientation: 1, thumbnail: undefined };
 
-test('the size of a picture is read from its first bytes, whatever its name', () => {
+test('the size of a picture is read from its first bytes, not from its name', () => {
   assert.deepEqual(pictureHead(pngHead(30_000, 30_000)), { width: 30_000, height: 30_000, ...plain });
   const gif = Buffer.from('GIF89a\x40\x01\xc8\x00', 'latin1');
   assert.deepEqual(pictureHead(gif), { width: 320, height: 200, ...plain });

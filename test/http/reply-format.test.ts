@@ -70,7 +70,7 @@ test('the type of a listing and of an error follows from Accept and from the con
   }
 });
 
-test('a JSON body is answered in JSON, whatever Accept contains', async (t) => {
+test('a JSON body is answered in JSON, with any Accept', async (t) => {
   const server = await startServer(t);
   const accept = { accept: 'text/html' };
   const done = await server.commands('/home/', [{ command: 'create-folder', target: 'd' }], { headers: accept });

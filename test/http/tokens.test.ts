@@ -233,7 +233,7 @@ test('tokens need permission at their place: 422 for a permission the account la
     assert.equal(made[name], null, name);
 });
 
-test('an anonymous client cannot create tokens, whatever its permissions', async (t) => {
+test('an anonymous client cannot create tokens, even with all permissions', async (t) => {
   const server = await startServer(t, {
     authentications: { local: { type: 'application' }, open: { type: 'anonymous', group: 'visitors' } },
     groups: { visitors: { home_folder_path: '/tmp' } },

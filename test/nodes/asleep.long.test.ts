@@ -95,7 +95,7 @@ const ways: Record<string, Way> = {
   },
 };
 
-/** What happens to the request at the sleeping node, or at the other node, meanwhile. */
+/** The fate of the request at the sleeping node, or at the other node, meanwhile. */
 const fates = ['its client goes on', 'its client is gone', 'the other client breaks off'] as const;
 
 test('a node that slept while another one continued its uploads does not touch them when it wakes', {

@@ -116,6 +116,6 @@ test('no event of an answered upload is lost: nodes killed, Redis killed, paused
   assert.deepEqual(
     [...statuses.keys()].filter((status) => status !== 201 && status !== 503),
     [],
-    'whoever is not served is told to come again',
+    'a client that is not served is told to try again',
   );
 });

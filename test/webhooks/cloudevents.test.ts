@@ -55,7 +55,7 @@ const rendered = (options: Record<string, unknown>, ...events: ReturnType<typeof
   return { ...payload.render(outgoing), isSingle: payload.isSingle };
 };
 
-test('an event as a CloudEvent has the attributes of the specification, whatever its path', () => {
+test('an event as a CloudEvent has the attributes of the specification, with any path', () => {
   for (const path of ['/in/a.csv', '/ä "b"\n', `/${'x'.repeat(5000)}`, undefined, '']) {
     const event = eventWith(40017, { path });
     const { body, contentType, isSingle } = rendered({}, event);

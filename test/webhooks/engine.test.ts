@@ -54,7 +54,7 @@ test('batches take the waiting events and never wait for more', async (t) => {
   await until('eight 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 8);
 });
 
-test('custom bodies and extra_data with event variables have one event per request, whatever the batch size', async (t) => {
+test('custom bodies and extra_data with event variables have one event per request, with any batch size', async (t) => {
   const receiver = await startReceiver(t, { script: [{ delayMs: 200 }] });
   const server = await startServer(t, {
     event_handlers: {

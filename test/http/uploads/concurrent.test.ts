@@ -38,7 +38,7 @@ test('DELETE cuts a request that sends content, and nothing is left', async (t) 
   assert.deepEqual(await told(server), ['40021', '40069', '40022']);
 });
 
-test('DELETE is answered, whatever requests for the same upload follow', async (t) => {
+test('DELETE is answered, even if other requests for the same upload follow', async (t) => {
   const server = await startServer(t);
   for (let round = 0; round < 20; round++) {
     const url = await begin(server, 'a', Buffer.alloc(0));

@@ -26,7 +26,7 @@ function addingSession(t: TestContext, group: Parameters<typeof testSession>[2] 
   return { ...session, plant, contents };
 }
 
-test('allow-create-file: OPEN of an existing file for writing is denied, whatever the flags', async (t) => {
+test('allow-create-file: OPEN of an existing file for writing is denied with any flags', async (t) => {
   const { client, plant, contents } = addingSession(t);
   for (const flags of [
     write,

@@ -242,7 +242,7 @@ test('a replay sends files from their new place; a record contains the file, and
   assert.match(deliveries.map(({ details }) => details).join(), /the file is gone/);
 });
 
-test('rate limits the files per minute; only the handler chooses the host of a URL, whatever the file name', async (t) => {
+test('rate limits the files per minute; only the handler chooses the host of a URL, not the file name', async (t) => {
   const receiver = await startReceiver(t);
   const rate = { requests: 1, seconds: 1 };
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
