@@ -50,7 +50,7 @@ function table(title, node, required = []) {
 function options() {
   const sections = [];
   const server = resolve(schema.properties.server);
-  const nested = ['state', 'log', 'events', 'uploads', 'password_policy', 'security_policy'];
+  const nested = ['state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy'];
   sections.push(
     table('`server`', {
       ...server,
@@ -58,10 +58,10 @@ function options() {
     }),
   );
   for (const name of nested) sections.push(table(`\`server.${name}\``, resolve(server.properties[name])));
-  for (const name of ['authentications', 'groups', 'accounts', 'services', 'event_handlers']) {
+  for (const name of ['authentications', 'groups', 'accounts', 'services', 'inspections', 'expectations', 'event_handlers']) {
     const entry = resolve(resolve(schema.properties[name]).additionalProperties);
     const variants = entry.anyOf ?? entry.oneOf;
-    if (!variants) sections.push(table(`\`${name}.<UUID>\``, entry, entry.required));
+    if (!variants) sections.push(...groupTables(`${name}.<UUID>`, entry));
     else {
       const seen = new Set();
       for (const variant of variants.map(resolve)) {

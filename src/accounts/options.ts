@@ -96,7 +96,7 @@ export const virtualFoldersOption = z
 export const onNameTakenOption = z.enum(['refuse', 'number'], { error: 'must be refuse or number' });
 
 /** The option for the number of days for which nobody may change files that an account created. */
-export const retainOption = z.strictObject({ days: integer(0, 36_500) }, { error: 'must be {days: NUMBER}' });
+export const retainOption = z.strictObject({ days: integer(0, 36_500).describe('Number of days.') }, { error: 'must be {days: NUMBER}' });
 
 const inspectionUuids = z.union([textList(), z.array(z.string())]).pipe(z.array(uuidText));
 

@@ -16,7 +16,7 @@ const kinds: readonly Kind[] = [
     name: 'sessions',
     description: 'sessions of a running service',
     accounts: true,
-    help: 'Removing a session ends it at once on all workers and nodes; transfers under way continue. The IDs are only for this command: nobody can sign in with them. The address is that of the client at the login.',
+    help: 'A session that is removed ends immediately on all workers and nodes, but its running transfers continue. The IDs are only for this command: nobody can sign in with them. The address is that of the client at the login.',
   },
   {
     name: 'locks',
@@ -157,7 +157,7 @@ With --workers above 1, the process starts that number of nodes. They share the 
 
 Signals:
   SIGTERM, SIGINT  stop: accept nothing new, wait for running transfers;
-                   a second signal cuts them, a third ends the process at once
+                   a second signal cuts them, a third ends the process immediately
   SIGHUP           reload the configuration
 
 Exit codes:

@@ -210,7 +210,7 @@ export const registerImport: Register = (program, run) => {
     .command('import')
     .description('create a configuration from the files of another server')
     .addArgument(new Argument('<from>', 'the other server').choices(importable))
-    .argument('<files...>', 'its files')
+    .argument('<files...>', 'files of the other server')
     .option('--out <file>', 'configuration to write', 'svc.config.yaml')
     .option('--root <folder>', 'folder with a copy of the files of the other machine', '/')
     .option('--home <folder>', 'home folder for accounts that have none on the other server', './files/${USER}')

@@ -131,7 +131,7 @@ export const findingCodes = {
   syntax: 'The file does not parse as YAML or JSON.',
   'duplicate-key': 'A map has the same key twice.',
   aliases: 'YAML anchors and aliases that expand without bounds, or that do not exist.',
-  shape: 'The file nests too deep, or has a key that is not allowed anywhere.',
+  shape: 'The file nests too deeply, or has a key that is not allowed anywhere.',
   interpolation: 'A variable `${env:…}` is not set, or a file of `${file:…}` cannot be read.',
   'unknown-option': 'There is no such option; the hint has the nearest name.',
   'missing-option': 'A required option is missing.',
@@ -146,7 +146,7 @@ export const findingCodes = {
     'With Redis, each node (with `--workers` each machine) has a separate accounts file: password changes would not reach the others.',
   'state-secret':
     'With Redis, no `state.secret`: nodes do not share remembered credentials, and each node counts the same wrong password again.',
-  'state-retention': 'With Redis, events stay in its memory as long as in files.',
+  'state-retention': 'With Redis, events stay in the memory of Redis for as long as in files.',
   'shutdown-delay': 'With Redis, no shutdown_delay: a node that ends refuses connections before the load balancer notices.',
   'file-unreadable': 'A file that the configuration names cannot be read.',
   'folder-missing': 'A folder does not exist, and the service does not create it.',

@@ -124,7 +124,7 @@ const shared = {
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')
-    .describe('UUID of an event handler. The reply to an upload waits for the reply of the handler.'),
+    .describe('UUID of an event handler. The reply to an upload waits for the reply of the receiver of this handler.'),
   api_passthrough_headers: passthrough
     .default([])
     .describe('Headers that are copied from the reply of the back-end to the reply to the client.'),

@@ -96,7 +96,9 @@ export const retryOptions = {
   rate: rate
     .nullable()
     .default(null)
-    .describe('Maximum rate of requests: `requests` in `seconds` (default 1), and at most `burst` at once (default: `requests`).'),
+    .describe(
+      'Maximum rate: `requests` in `seconds` (default 1). After a pause, up to `burst` (default: `requests`) are sent without delay.',
+    ),
   fail_after_errors: integer(0, 1_000_000)
     .default(10)
     .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),
