@@ -8,7 +8,7 @@ export interface MonitorSources {
   /** Returns when the certificates in use expire, for services with TLS. */
   certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
-  /** Returns the states of expectations. Only the process that reports on expectations has any. */
+  /** Returns the states of expectations; an empty list unless this process is the one that reports on expectations. */
   expectations(): { expectation: string; state: string; overdueS: number }[];
   /** Returns the number of URLs that are suspended now, by the method or handler to which they belong. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
@@ -28,7 +28,7 @@ export interface SharedFigures {
   isUp: boolean;
   /** Number of events that this node has in files, but that are not in the shared journal yet. */
   eventsNotForwarded: number;
-  /** Size, in bytes, of the shared journal in memory; undefined while Redis is unreachable. */
+  /** Memory, in bytes, that the shared journal uses in Redis; undefined while Redis is unreachable. */
   streamBytes: number | undefined;
   /** Number of values in Redis that this process could not read. */
   unreadableValues: number;

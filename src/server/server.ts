@@ -112,7 +112,7 @@ export class Server {
     });
   }
 
-  /** @throws ServiceError `unavailable` if the server is not running */
+  /** The running server. @throws ServiceError `unavailable` if it is not running */
   get #open(): Running {
     if (!this.#running) throw new ServiceError('unavailable', 'The server is not running.');
     return this.#running;

@@ -82,7 +82,7 @@ export class SshServer {
   /** Does nothing. In this method, an HTTP server closes connections after their replies, but SSH has no such replies. */
   leave(): void {}
 
-  /** @throws ServiceError `unavailable` if `replace` could not apply this service */
+  /** Checks new options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */
   checkReplaceable(service: SshService): void {
     this.#makeProtocol(service);
   }
@@ -93,7 +93,7 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Applies the accounts of a new configuration while the server is being drained. */
+  /** Called when a reload removes or replaces this server: from now on, the accounts of the new configuration apply to its connections. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

@@ -136,7 +136,7 @@ export class HttpServer {
     return this.#service;
   }
 
-  /** @throws ServiceError `unavailable` if `replace` could not apply these options */
+  /** Checks options before `replace`. @throws ServiceError `unavailable` if `replace` could not apply them */
   checkReplaceable(options: HttpServiceOptions): void {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
@@ -150,7 +150,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Lets the authentication chain of a new configuration check the last requests of a server that a reload has removed or replaced. */
+  /** Called when a reload removes or replaces this server: the accounts of the new configuration now apply to its last requests. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

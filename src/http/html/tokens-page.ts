@@ -127,7 +127,7 @@ export async function postTokensForm(exchange: Exchange, actions: TokenActions):
   }
 }
 
-/** Creates a token, or shows the form again with the reason of the refusal. */
+/** Creates a token, or shows the form again with the reason for the refusal. */
 async function create(exchange: Exchange, fields: URLSearchParams, actions: TokenActions): Promise<Reply> {
   try {
     return secretPage(makePageContext(exchange), await actions.make(formOrder(fields)));

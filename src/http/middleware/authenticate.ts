@@ -167,7 +167,7 @@ function acceptLogin(exchange: Exchange, identity: Identity): void {
 
 /**
  * Asks the authentication chain whether a user name and a password are right.
- * @throws ServiceError `unauthorized` with the public message, `too-many-requests` for a banned address
+ * @throws ServiceError `unauthorized`, with the endpoint's message if clients may see it; `too-many-requests` for a banned address
  */
 export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Identity> {
   const { service, peer } = exchange;
@@ -230,7 +230,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /**
  * Refuses a banned address.
- * @param realm the kind of guesses for which addresses are banned; by default guesses at accounts
+ * @param realm the kind of guesses whose bans are checked; by default guesses at accounts
  * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
  */
 export async function checkBan(exchange: Exchange, realm?: GuessRealm): Promise<void> {

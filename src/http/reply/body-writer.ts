@@ -31,7 +31,7 @@ export class BodyWriter {
     this.#onGone?.(clientGone());
   }
 
-  /** @throws ServiceError `client-gone` if the client has disconnected */
+  /** Checks that the client is still connected. @throws ServiceError `client-gone` */
   checkClient(): void {
     if (this.isGone) throw clientGone();
   }

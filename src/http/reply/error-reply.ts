@@ -46,8 +46,7 @@ export const statusCodes: Record<ErrorCode, number> = {
   held: 202,
 };
 
-// If a request has several targets and one fails, each target has an item; its `message` is null if the target succeeded.
-/** An item of the list `errors` in JSON replies (docs/spec/http.md#errors). */
+/** An item of `errors` in JSON replies (docs/spec/http.md#errors). Of several targets, each has an item; `message` is null on success. */
 export interface ErrorItem {
   message: string | null;
   title?: string;

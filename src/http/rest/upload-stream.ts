@@ -117,19 +117,19 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   });
 }
 
-/** @param limitBytes size of the largest body that the service accepts; 0 for no limit @throws ServiceError `too-large` */
+/** Checks the size of a body. @param limitBytes the maximum that the service accepts; 0 for no limit @throws ServiceError `too-large` */
 export function checkRequestBytes(sizeBytes: number, limitBytes: number): void {
   if (limitBytes > 0 && sizeBytes > limitBytes)
     throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
 }
 
-/** @throws ServiceError `digest-mismatch` if the content does not have the announced digest */
+/** Checks that the content has the announced digest. @throws ServiceError `digest-mismatch` */
 export function checkDigest(verifier: DigestVerifier | undefined): void {
   const mismatch = verifier?.mismatch();
   if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
 }
 
-/** @throws ServiceError `length-mismatch` if the client did not send as many bytes as it announced */
+/** Checks that the client sent as many bytes as it announced. @throws ServiceError `length-mismatch` */
 export function checkReceivedLength(exchange: Exchange, receivedBytes: number): void {
   const announced = header(exchange, 'content-length');
   if (announced !== undefined && Number(announced) !== receivedBytes) {

@@ -234,7 +234,7 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
   }
 });
 
-/** @throws ServiceError `media-type-unsupported` for content of another type than tus requires */
+/** Checks that content has the type that tus requires. @throws ServiceError `media-type-unsupported` */
 export function checkTusContentType(exchange: Exchange): void {
   if (mediaTypeOfRequest(exchange) !== tusContentType)
     throw new ServiceError('media-type-unsupported', `The content of a request must be ${tusContentType}.`);

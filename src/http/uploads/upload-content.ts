@@ -111,7 +111,7 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 /**
  * Completes an upload whose content has all arrived. It is committed in the same way as any other upload.
  *
- * @param seen the digests, if one request sent the whole content. Otherwise the stored content is read again
+ * @param seen the reader that saw the whole content, if one request sent it. Otherwise the stored content is read again
  * @returns the headers that the reply to a PUT of the whole file would have
  * @throws ServiceError; in this case the upload has ended, unless the fault could be temporary
  */

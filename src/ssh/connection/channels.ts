@@ -155,7 +155,7 @@ function refusal({ options }: SshClient): string {
   return `This service offers no commands, only SFTP. In OpenSSH 9 or newer, scp uses SFTP; in older versions, use scp -s.${others}\r\n`;
 }
 
-/** @param path if it is undefined, the checksum of empty content is returned. rclone uses this to detect the command */
+/** Returns the checksum of a file; without a path, that of empty content. rclone asks without a path to detect the command. */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;

@@ -40,7 +40,7 @@ export class ReadGroup {
     this.#readInto = readInto;
   }
 
-  /** @returns the number of bytes read into the target. It may be less than the target holds, but is 0 only at the end of the file */
+  /** Reads into the target. @returns the number of bytes read. This can be less than the target holds, but is 0 only at the end of file */
   read(offset: number, target: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#reads.length === 0) process.nextTick(() => this.#begin());

@@ -74,7 +74,7 @@ export interface OpenHandle {
   readonly path: VirtualPath;
   /** Orders the requests about this handle. All handles of one upload share the lock. */
   readonly lock: ReadWriteLock;
-  /** @returns the number of bytes read into the beginning of the target; 0 at the end of the file */
+  /** Reads into the target. @returns the number of bytes read; 0 at the end of the file */
   read(offset: number, target: Buffer): Promise<number> | number;
   /** Writes the chunks. The caller must not change them until the promise resolves. */
   write(offset: number, chunks: readonly Buffer[]): Promise<void>;
@@ -171,7 +171,7 @@ export class OpenHandles {
     return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.lock);
   }
 
-  /** @throws ServiceError `precondition-failed` if the handle is not open, and the errors of closing it */
+  /** Closes a handle. @throws ServiceError `precondition-failed` if it is not open, and the errors of closing it */
   close(handle: Handle): Promise<void> {
     return this.alone([handle], () => {
       const { opened, free } = this.#find(handle);

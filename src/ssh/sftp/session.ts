@@ -42,10 +42,7 @@ class Workload {
 /** Matches the eight random characters that rclone adds before `.partial`. */
 const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
 
-/**
- * @param patterns patterns of temporary names
- * @returns a function that returns the final name for a temporary name (`a.csv` for `a.csv.part`), and undefined for other names
- */
+/** Creates a function that returns the final name for a temporary name (`a.csv` for `a.csv.part`), and undefined for other names. */
 function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
   const known = patterns.map((pattern) => {
     const [, end, begin] = /^\*([^*?,[{|]+)$|^([^*?,[{|/]+)\*$/.exec(pattern) ?? [];

@@ -32,7 +32,7 @@ export class PacketSplitter {
     return this.#heldBytes;
   }
 
-  /** @returns the next packet; undefined until all of it has arrived @throws BrokenFraming for a length of 0 or above `maxPacketBytes` */
+  /** Returns the next packet; undefined until all of it has arrived. @throws BrokenFraming for a length of 0 or above `maxPacketBytes` */
   next(): Packet | undefined {
     const lengthBytes = this.#peekLength();
     if (lengthBytes === undefined) return undefined;

@@ -35,7 +35,7 @@ export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
   return { from, to: from + count };
 }
 
-/** Data for the page of a folder. It is known even if the account may not list the folder. */
+/** Data for the page of a folder. All of it is known even if the account may not list the folder. */
 export interface FolderModel {
   path: VirtualPath;
   /** Whether the client may learn which members exist. */
