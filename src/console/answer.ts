@@ -10,7 +10,7 @@ import type { EventStream } from './event-stream.ts';
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
-  // A client that disconnected earlier, for instance while its password was checked, causes no `close` event.
+  // If the client has already disconnected, for instance while its password was checked, no `close` event follows.
   if (outgoing.destroyed) abort();
   else outgoing.once('close', catching(abort, abort));
   return gone.signal;
@@ -95,7 +95,7 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
 
 /**
  * Returns the challenge of a 401. A browser that gets the challenge `Basic` shows its own dialog instead of the login page. So only clients
- * that sent the header `Authorization` get it.
+ * that sent the header `Authorization` get `Basic`.
  */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';

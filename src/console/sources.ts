@@ -49,7 +49,7 @@ export interface AccountsWanted {
 
 /** The known accounts. */
 export interface AccountSource {
-  /** Lists accounts by name. @throws ServiceError `unavailable` while Redis or the journal cannot be read */
+  /** Lists accounts, sorted by name. @throws ServiceError `unavailable` while Redis or the journal cannot be read */
   list(wanted: AccountsWanted): Promise<AccountPage>;
   /** @throws ServiceError `not-found`, and the errors of `list` */
   find(name: string): Promise<AccountView>;

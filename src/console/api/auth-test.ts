@@ -13,7 +13,7 @@ import { readRequest } from '../request-body.ts';
 /** Maximum number of concurrent tests, of all administrators together. */
 export const testsAtOnce = 4;
 
-/** Maximum duration of a test in seconds. The limits of the methods apply as well. */
+/** Maximum duration of a test in seconds. The methods' own time limits apply, too. */
 export const longestTestS = 30;
 
 const text = z.string().max(32_768);

@@ -23,7 +23,7 @@ export const highestLimit = 10_000;
 
 type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
-/** For each collection, the name that a removal from it has in event `administratorAction`. */
+/** For each collection, the `action` of event `administratorAction` for a removal from it. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',

@@ -14,8 +14,8 @@ export function showConfiguration(c: ConsoleContext): Response {
 }
 
 /**
- * Returns the options of `value` that the file sets. If an option is an object in only one of the two, for instance because the file has a
- * shorter form, the option is returned with all its members.
+ * Returns the options of `value` that the file sets. If an option is an object only in `value` or only in the file, for instance because
+ * the file has a shorter form, the option is returned with all its members.
  */
 function onlySet(value: unknown, inFile: unknown): unknown {
   if (!isObject(value) || !isObject(inFile)) return value;

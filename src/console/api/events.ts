@@ -194,7 +194,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // When a browser reconnects, this header is newer than the position in the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // A live tail without a position starts at the last end that `findEnd` has found. If `findEnd` fails now, this is an earlier end.
+  // A live tail without a position starts at the end of the journal that `findEnd` last found. If this call fails, that is an earlier end.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);

@@ -181,7 +181,7 @@ export const operations: Record<string, Operation> = {
     description:
       'Server-Sent Events. Each event is a message whose ID is the position of the event. If events came too fast or the reader was too slow, some are omitted, and a message `lag` (`skipped`, `from`, `to`) reports that; `skipped` is null if their number is unknown. `Last-Event-ID` continues from a position.',
     query: eventQuery.extend({
-      last_event_id: text.describe('Instead of the header `Last-Event-ID`; also accepts `begin` of a page.'),
+      last_event_id: text.describe('Position to start from, such as `begin` of a page. The header `Last-Event-ID` takes precedence.'),
     }),
     reply: ['The events, until the connection ends.', 'text/event-stream'],
     refusals: [400],
@@ -266,7 +266,7 @@ export const operations: Record<string, Operation> = {
   },
   'POST /api/handlers/{uuid}/lift-suspension': {
     ...handlerAction('liftSuspension', 'Allow requests to a suspended URL again at once.'),
-    body: z.object({ url: text.describe('As `suspended_urls` shows it.') }),
+    body: z.object({ url: text.describe('The URL as `suspended_urls` shows it.') }),
   },
 
   ...accountOperations,

@@ -124,8 +124,8 @@ export async function trySend(
 }
 
 /**
- * Checks a file or folder before the browser requests it. This request lets the user sign in; the browser's own request would not. @see
- * trySend
+ * Checks a file or folder before the browser requests it. This request lets the user sign in; the browser's own request would not.
+ * @returns the problem as a message; undefined if there is none
  */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });

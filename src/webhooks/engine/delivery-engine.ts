@@ -33,7 +33,7 @@ export interface HandlerState {
   reason?: string | undefined;
   /** Requests and retries in the last minute, including those for which uploads wait. */
   deliveriesPerMinute: number;
-  /** With several nodes: the server whose process delivers for the handler. */
+  /** With several nodes: the node that delivers for the handler. */
   node?: string | undefined;
   /** With several nodes: whether this node has the handler's lease. */
   hasLease?: boolean;

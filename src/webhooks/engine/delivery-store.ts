@@ -32,7 +32,7 @@ export interface KeptProgress extends HandlerProgress {
 export interface KnownHandler extends HandlerProgress {
   /** Whether a node delivers for the handler. */
   isOwned: boolean;
-  /** With several nodes: the server whose process delivers. */
+  /** With several nodes: the node that delivers for the handler. */
   node?: string | undefined;
 }
 

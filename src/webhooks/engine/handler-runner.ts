@@ -72,7 +72,7 @@ export class HandlerRunner {
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether this runner takes no more events. Another runner can continue for the same handler. */
+  /** Whether this runner takes no further events, because it has ended or is ending. Another runner can then continue for the handler. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -92,15 +92,15 @@ export class HandlerRunner {
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Ends when all events that are now in the journal were delivered, or after the first failure. @param abort cancels running requests */
+  /** Delivers the events that are in the journal now, until the first failure, and ends. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
   /**
-   * Ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner. @param abort cancels running
-   * requests
+   * Takes no further events, and ends when the running requests have ended. Deliveries that wait for a retry are left to the next owner.
+   * @param abort cancels running requests
    */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;

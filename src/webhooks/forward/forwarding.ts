@@ -105,7 +105,7 @@ export class Forwarding implements Sender {
     const { means, component } = this.#dependencies;
     const after = this.#afterFor(event);
     const opened = await this.#open(event, after, isBackground);
-    // The file was sent before. A process moved or deleted it, and was killed before it recorded the delivery.
+    // A process sent the file and moved or deleted it, but was killed before it recorded the delivery.
     if (!opened) return { verdict: { kind: 'valid' }, reason: 'sent before' };
     const { file, isMoved } = opened;
     try {

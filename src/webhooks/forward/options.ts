@@ -45,7 +45,11 @@ const forwardShape = () =>
         .default('keep')
         .describe('What happens to a file after it was sent: `keep`, `delete`, or `move:/sent/{path}`, a path of the account.'),
       window: z.string().default('').describe('Time of the day in which files are sent, such as `22:00-05:00`; empty = always.'),
-      time_zone: z.string().refine(isTimeZone, 'must be a time zone such as Europe/Berlin').default('UTC').describe('Zone of `window`.'),
+      time_zone: z
+        .string()
+        .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
+        .default('UTC')
+        .describe('Time zone of `window`.'),
       ...retryOptions,
     })
     .describe('Sends finished files.');

@@ -68,7 +68,7 @@ export class PutTarget implements Target {
     return { digest: digest.toString('hex'), status: reply.status, reason: reply.reason };
   }
 
-  /** If the target reports the digest of the stored file, compares it. @throws TargetRefusal if the digests differ */
+  /** Compares the digest that the target reports, if any, with that of the sent file. @throws TargetRefusal if they differ */
   #compare(reply: Extract<RemoteResult, { kind: 'reply' }>, digest: Buffer): void {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];

@@ -156,7 +156,7 @@ function eventElement(event: ServiceEvent): XmlNode {
     uuid,
     message,
     created: timestamp.timestamp,
-    // This local time is in the time zone of the server that wrote the event.
+    // `cwa_14051` is a local time of the server that wrote the event, so it is copied from the event.
     timestamp: { ...allTimestamps(timestamp.timestamp), cwa_14051: timestamp.cwa_14051 },
     data,
     account,

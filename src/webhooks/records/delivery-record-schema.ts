@@ -47,7 +47,7 @@ export type RecordedReply = z.infer<typeof recordedReply>;
 
 /** The file that a handler of type `forward` sent. */
 export const recordedFile = z.strictObject({
-  path: z.string().describe('Path of the account.'),
+  path: z.string().describe('Path in the account.'),
   size: z.number().describe('Bytes.'),
   digest: z.string().describe('SHA-256, in hexadecimal.'),
   after: z.string().exactOptional().describe('The reason why the file was not moved or deleted after it was sent.'),

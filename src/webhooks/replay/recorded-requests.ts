@@ -39,7 +39,7 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
-    // Events that were replayed from a file are not in the journal.
+    // Events that were replayed from a file are not in the journal, so their requests cannot be restored.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }

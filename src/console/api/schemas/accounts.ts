@@ -29,7 +29,7 @@ export type AccountView = z.infer<typeof accountView>;
 
 /** The reply to `GET /api/accounts`. */
 export const accountPage = z.object({
-  items: z.array(accountView).describe('By name.'),
+  items: z.array(accountView).describe('Sorted by name.'),
   total: count.describe('Number of accounts that match.'),
   next: text.nullable().describe('`cursor` of the next page; null on the last one.'),
   logins_since: time.nullable().describe('Time of the oldest login that was read from the journal.'),

@@ -14,7 +14,7 @@ export type RunningConfiguration = z.infer<typeof runningConfiguration>;
 /** The reply to `GET /api/configuration/changes`: the options that a reload would change. */
 export const changes = z.object({
   would_reload: z.boolean(),
-  reason: text.nullable().describe('Reason why a reload would be refused.'),
+  reason: text.nullable().describe('Reason why a reload would be refused; null if it would not.'),
   changes: z.array(
     z.object({
       path: text,

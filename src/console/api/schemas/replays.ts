@@ -12,7 +12,7 @@ export const eventFilter = z.strictObject({
   id: texts.optional().describe(`IDs of events, such as ${eventIds.fileUploaded}.`),
   not_id: texts.optional().describe('IDs of events that are left out.'),
   status: texts.optional().describe('Outcomes of events: `success`, `failure`, `informational`.'),
-  group: texts.optional().describe('Groups of the catalogue.'),
+  group: texts.optional().describe('Groups of events, as `GET /api/events/catalogue` lists them.'),
   account: texts.optional(),
   path: texts.optional().describe('With a final `/` it also selects everything below.'),
   address: texts.optional(),

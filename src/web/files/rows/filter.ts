@@ -61,9 +61,7 @@ export function comparableName(row: Row): string {
   return name;
 }
 
-/**
- * Normalised names of the rows. Most are computed in advance, in frames before the first key is pressed, and the rest when they are needed.
- */
+/** Normalised names of the rows. Most are computed in the frames before the first key is pressed, the rest when they are needed. */
 let names: string[] = [];
 let stopReading = () => {};
 

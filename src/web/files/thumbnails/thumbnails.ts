@@ -5,8 +5,9 @@ import type { Pictured } from './thumbnail-of.ts';
 /** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** Files by their rows: those whose thumbnails are not begun yet, and of these the ones whose rows are in view. */
+/** The files whose thumbnails are not begun yet, by their rows. */
 const known = new WeakMap<Element, Pictured>();
+/** Of these, the files whose rows are in view. */
 const waiting = new Map<Element, Pictured>();
 let running = 0;
 

@@ -20,7 +20,7 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
  * Sends uploads in the order in which they were chosen.
  * @param onChange called after each visible change
  * @param onDone called for each file that was stored
- * @param onEnd called when no upload is running or waiting any more, with the uploads that have ended since the last call
+ * @param onEnd called as soon as no upload is running or waiting, with the uploads that have ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];

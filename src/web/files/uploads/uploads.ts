@@ -41,7 +41,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // The part is preloaded, so that files can be chosen even while the connection is lost. The part waits until the connection is back.
+    // The part is preloaded, so that files can be chosen even while the connection is lost. Their uploads wait for the connection.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
