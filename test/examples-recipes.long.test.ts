@@ -242,7 +242,7 @@ for (const [name, command] of Object.entries({ 'client.py': 'python3', 'client.m
     assert.match(done.output, /"a b\.bin"/);
     assert.ok(readFileSync(join(server.home, 'my folder/a b.bin')).equals(content));
     assert.equal(offsets.length, 2, `${offsets}`);
-    assert.ok(Number(offsets[1]) > 0, 'it went on, and did not begin anew');
+    assert.ok(Number(offsets[1]) > 0, 'it resumed, and did not start again');
     assert.ok((await server.eventIds()).includes(40037), 'logged out');
     assert.equal((await run('wrong-password')).code, 1);
     assert.match((await run(testPassword, 'http://files.example.com')).output, /the password travels by https only/);

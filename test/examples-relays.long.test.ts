@@ -102,7 +102,7 @@ test('the relay to NATS: each event is once in the stream, in order, even if the
   const made = await askNats(port, '$JS.API.STREAM.CREATE.EVENTS', { name: 'EVENTS', subjects: ['svc.events.>'], storage: 'file' });
   assert.equal(made.error, undefined, JSON.stringify(made));
   assert.deepEqual(await send(url, [event, { ...event, uuid: randomUUID() }]), [200, '{"offsets": [1, 2]}']);
-  assert.deepEqual(await send(url, [event]), [200, '{"offsets": [1]}'], 'a repeat has the place of the first');
+  assert.deepEqual(await send(url, [event]), [200, '{"offsets": [1]}'], 'a repeated name keeps the position of the first one');
   assert.equal((await send(url, [event], randomBytes(24)))[0], 401);
 
   const server = await startServer(t, { event_handlers: { nats: handlerOf(url) } });

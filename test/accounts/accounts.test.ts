@@ -140,7 +140,7 @@ test('the accounts file is read again when it changes, survives an invalid chang
     systemClock,
     silentLog,
   );
-  assert.notEqual(changed.find('alice')?.passwordHash, fresh, 'the override is over when the configuration changes its hash');
+  assert.notEqual(changed.find('alice')?.passwordHash, fresh, 'a changed hash in the configuration ends the override');
   await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
 });
 
@@ -252,9 +252,9 @@ test('only one process at a time can hold the data folder', async (t) => {
   });
   const codes = () => children.map(({ exitCode }) => exitCode);
   const listening = Promise.race(children.map((child) => once(child.stdout, 'data')));
-  await untilWithinMinute('one of two that start at once has lost', () => codes().some((code) => code !== null));
+  await untilWithinMinute('one of two that start at once has failed', () => codes().some((code) => code !== null));
   await listening;
-  assert.deepEqual(codes().toSorted(), [3, null], 'the other goes on');
+  assert.deepEqual(codes().toSorted(), [3, null], 'the other one continues');
   assert.match(readFileSync(join(folder, 'd/svc.pid'), 'utf8'), /"pid":\d+/);
 });
 

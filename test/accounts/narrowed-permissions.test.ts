@@ -11,7 +11,7 @@ test('a narrowing grants a subset of the permissions, survives a conversion to o
     'alice',
   );
   const drop = whole.narrowed({ paths: [path('/in')], permissions: ['allow-create-file', 'allow-delete-file', 'allow-list'] });
-  assert.equal(drop.allows(path('/in/a'), 'create-file'), true, 'who may write may create');
+  assert.equal(drop.allows(path('/in/a'), 'create-file'), true, 'the right to write includes creating');
   for (const right of ['write', 'read', 'delete-file', 'list'] as const) assert.equal(drop.allows(path('/in/a'), right), false, right);
   for (const other of ['/', '/inner/a', '/out/a', '/In/a'])
     assert.equal(drop.allowsAny(path(other), ['create-file', 'list']), false, other);

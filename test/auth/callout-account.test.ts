@@ -169,7 +169,7 @@ test('a member of a reply with a value of the wrong type is never used', () => {
     }),
     { numRuns: 5000 },
   );
-  assert.ok(accepted > 100, 'right values were among them');
+  assert.ok(accepted > 100, 'valid values were among them');
 });
 
 test('names and quoted names with commas are read from email addresses in linear time', async () => {

@@ -47,7 +47,7 @@ test('the first login replaces a foreign hash by one of svc, in configuration an
       user: null,
       headers: { ...list.headers, authorization: `session ${session}` },
     });
-    assert.equal(status, 200, 'a session that the former hash opened goes on');
+    assert.equal(status, 200, 'a session of the former hash continues');
   }
   assert.equal((await server.get('/home/', { ...list, user: 'carol:secret' })).status, 200);
   assert.equal((await server.get('/home/', { ...list, user: 'carol:Secret' })).status, 401);

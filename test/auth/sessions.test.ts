@@ -22,11 +22,11 @@ test('sessions end by idle time or age; a running transfer keeps them active; en
   assert.ok(session);
   const hold = sessions.hold(session);
   clock.advance(20_000);
-  assert.ok(sessions.find(id), 'a running transfer is activity');
+  assert.ok(sessions.find(id), 'a running transfer counts as activity');
   hold.done();
   hold.done();
   clock.advance(4_001);
-  assert.equal(sessions.find(id), undefined, 'the absolute life is over');
+  assert.equal(sessions.find(id), undefined, 'the absolute lifetime has passed');
   await sessions.create(loginOf('b'));
   clock.advance(12_000);
   assert.deepEqual(ended, ['a', 'b']);

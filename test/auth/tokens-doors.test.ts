@@ -63,7 +63,7 @@ test('revocation or expiry of a token ends a download that it began within a sec
   await until('the other is cut', failed(second.id));
   assert.equal(await two(), false);
   assert.match((await server.get('/home/large', second.as)).text, /The token has expired/);
-  await until('the expiry is told', async () =>
+  await until('the expiry is reported', async () =>
     (await server.events()).some(({ id, data }) => id === '40082' && data.token === second.id && data.reason === 'expired'),
   );
 });

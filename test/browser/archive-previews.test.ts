@@ -36,7 +36,7 @@ browserTest('an archive is listed; its texts can be previewed and its files save
 
   await stage.getByRole('button', { name: 'inner/read.md', exact: true }).press('Enter');
   await stage.getByRole('heading', { name: 'Inside' }).waitFor();
-  assert.equal(await stage.locator('a, img').count(), 0, 'what is relative leads nowhere');
+  assert.equal(await stage.locator('a, img').count(), 0, 'relative links lead nowhere');
   await assertAccessible(page, 'a member');
   await page.keyboard.press('Enter');
   await stage.locator('li').first().waitFor();

@@ -57,7 +57,7 @@ browserTest(
     assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
     assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
     assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
-    assert.equal(await page.locator('.days li.bad').count(), 0, 'what was missing before it was configured is no failure');
+    assert.equal(await page.locator('.days li.bad').count(), 0, 'occurrences before the configuration are not missing');
 
     const viewer = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
     await signIn(viewer, console.url, '#expectations', 'viewer');

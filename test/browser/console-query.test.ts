@@ -35,7 +35,7 @@ browserTest(
     await page.getByRole('button', { name: 'Remove path:/in/*' }).click();
     await rows.filter({ hasText: '/b.txt' }).first().waitFor();
     await bar.press('Backspace');
-    assert.equal(await bar.inputValue(), 'account:alice', 'the last chip can be written anew');
+    assert.equal(await bar.inputValue(), 'account:alice', 'the last chip can be edited');
     await page.goBack();
     await chip('path:/in/*').waitFor();
   },

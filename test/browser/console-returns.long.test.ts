@@ -36,5 +36,5 @@ browserTest('after its server was killed, a console recovers by itself in the sa
   await badge.getByText('live').waitFor();
   await new Client(second.web).put('/home/after.txt', 'x');
   await page.locator('main tbody tr', { hasText: '/after.txt' }).first().waitFor();
-  assert.equal(await page.evaluate<number>('performance.timeOrigin'), loads, 'the page was not loaded anew');
+  assert.equal(await page.evaluate<number>('performance.timeOrigin'), loads, 'the page was not reloaded');
 });

@@ -36,7 +36,7 @@ browserTest('films in the grid have a frame as their poster, a broken one has an
   const session = await page.context().newCDPSession(page);
   const swipe = (y: number) => touch(session, [{ from: [box.x + box.width - 60, y], to: [box.x + 60, y] }]);
   await swipe(box.y + box.height - 12);
-  assert.equal(await dialog.locator('.position').textContent(), '4 of 9', 'a finger on the controls is theirs');
+  assert.equal(await dialog.locator('.position').textContent(), '4 of 9', 'touches on the controls belong to the player');
   await swipe(box.y + 20);
   await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('Escape');

@@ -162,7 +162,7 @@ test('Firefox: a large upload resumes by itself after a cut, and in the next pag
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 });
   await choose(page, path);
-  await until('it goes on', () => proxy.offsets.length === 2);
+  await until('it continues', () => proxy.offsets.length === 2);
   const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');
   await offer.getByText(/^[\d.]+ MB of 12 MB$/).waitFor();

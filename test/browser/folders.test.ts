@@ -62,7 +62,7 @@ browserTest('a folder is shown without a page load, and Back restores it as it w
   await page.waitForURL('**/home/Reports%20%231%3F/');
   await page.getByRole('link', { name: 'Files', exact: true }).first().click();
   await page.waitForURL('**/home/');
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a link begins anew');
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'the number of a link starts again');
   await page.goBack();
   await page.goBack();
   await page.getByText('1 match').waitFor();
@@ -82,7 +82,7 @@ browserTest('a folder is shown without a page load, and Back restores it as it w
   ]);
   assert.match(opened.url(), /Reports|about:blank/);
   await opened.close();
-  assert.equal(await heading(page), 'Files', 'a link with a key is the browser’s');
+  assert.equal(await heading(page), 'Files', 'a click with a modifier key is left to the browser');
 
   rmSync(join(server.home, 'Reports #1?'), { recursive: true });
   await page.getByRole('link', { name: 'Reports' }).click();
@@ -231,7 +231,7 @@ browserTest('files are copied, folders are not; rows are dragged to a folder and
   await page.getByLabel('Select Folder').check();
   await page.getByRole('button', { name: 'Copy' }).click();
   await dialog.locator('.names').getByRole('button', { name: 'Target' }).waitFor();
-  assert.equal(await dialog.getByRole('button', { name: 'Target' }).count(), 1, 'what is in the list is not offered as a recent one, too');
+  assert.equal(await dialog.getByRole('button', { name: 'Target' }).count(), 1, 'a listed folder is not also offered as a recent one');
   await dialog.getByRole('button', { name: 'Other' }).click();
   await dialog.locator('.place-here', { hasText: 'Other' }).waitFor();
   await dialog.locator('.recent-targets').getByRole('button', { name: 'Target' }).click();

@@ -67,9 +67,9 @@ browserTest('thumbnails are embedded previews or scaled pictures, at most six at
       return [canvas.width, canvas.height, [...data]];
     })()`);
   assert.deepEqual(await look('p0.png'), [320, 160, [200, 10, 10, 255]]);
-  assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], 'turned as its camera says');
-  assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'a picture of 9 MB costs its beginning');
-  assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing is unpacked that would fill the memory');
+  assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], "rotated by its camera's orientation");
+  assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'only the beginning of a picture of 9 MB is read');
+  assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing that would fill the memory is unpacked');
   assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
 });
 
@@ -87,7 +87,7 @@ browserTest('at most six pictures and films are loaded at a time', async (t) => 
   await until('six are asked for', () => asked() === 6);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   for (let answered = 0; answered < 12; answered++) {
-    await until('there is one under way', () => held.length > answered);
+    await until('one is running', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
     const route = held[answered];
     // A film that cannot be loaded causes no further work.

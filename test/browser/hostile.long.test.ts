@@ -34,7 +34,7 @@ browserTest('hostile names run no script and can be opened, selected and deleted
   await login(page, server.url);
   assert.equal(await page.locator('tbody tr').count(), names.length);
   assert.equal(await page.locator('main img, main script, [onx], [onerror]').count(), 0);
-  assert.match(await page.locator('tbody').innerText(), /exe\.\[U\+202E\]gnp/, 'what turns the text round is shown');
+  assert.match(await page.locator('tbody').innerText(), /exe\.\[U\+202E\]gnp/, 'bidirectional controls are visible');
   for (const name of names) {
     await page.goto(`${server.url}/home/${encodeURIComponent(name)}/`);
     assert.equal(await page.locator('tbody tr').count(), 1, name);
@@ -104,7 +104,7 @@ browserTest('a foreign page can neither frame the service nor send it forms or r
     fetch('${target}evil.txt', { method: 'PUT', body: 'x', credentials: 'include' }),
     fetch('${target}', { method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams({ action: 'create-folder', 'new-folder': 'evil' }) }),
   ].map((reply) => reply.then((r) => r.type, () => 'refused')))`);
-  assert.deepEqual(statuses, ['refused', 'opaque'], 'what comes back can be read by nobody');
+  assert.deepEqual(statuses, ['refused', 'opaque'], 'the restored file has no read permission');
   await page.getByRole('button', { name: 'go' }).click();
   await page.waitForLoadState();
   assert.deepEqual(readdirSync(server.home), ['keep.txt'], 'nothing was changed');

@@ -67,7 +67,7 @@ browserTest(
     await message.waitFor();
     assert.ok((await page.evaluate<number>('scrollY')) > 0);
     const box = await message.boundingBox();
-    assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'in sight however far the page is scrolled');
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 800, 'visible at any scroll position');
     await assertAccessible(page, 'a message');
     await page.clock.runFor(60_000);
     await message.waitFor({ state: 'detached' });
@@ -77,7 +77,7 @@ browserTest(
     for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
     const renameOne = page.getByText('Select exactly one item to rename it.');
     await renameOne.waitFor();
-    assert.equal(await renameOne.count(), 1, 'what is said twice stands there once');
+    assert.equal(await renameOne.count(), 1, 'a repeated message is shown once');
 
     await page.getByLabel('Filter by name').fill('nobody');
     await page.clock.runFor(1000);

@@ -57,7 +57,7 @@ browserTest(
     moving.go();
     await page.getByText(`Moved ${many} items`).waitFor();
     assert.equal(moving.held.length, 1, 'one request for all');
-    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the start counts');
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the beginning counts');
     assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
 
     makeFiles(server, 'd');
@@ -68,7 +68,7 @@ browserTest(
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.locator('progress').waitFor();
     for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-    assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
+    assert.ok(await dialog.isVisible(), 'the running upload is not hidden');
     deleting.go();
     await page.getByText(`Deleted ${many} items`).waitFor();
     await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
@@ -100,7 +100,7 @@ browserTest('Stop ends the work in the service, too; the page reports what was d
     page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
   // The member that is being moved can end at any moment: before the message, before the list, or after both. No other member follows.
   const isNear = (count: number) => count === left || count === left - 1;
-  await until('the list is as the folder', async () => isNear((await rows()) - 1));
+  await until('the list equals the folder', async () => isNear((await rows()) - 1));
   const onDisk = readdirSync(server.home).length - 1;
   assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} are left, ${left} are said to be`);
 
@@ -132,7 +132,7 @@ browserTest('a drag and its undo show progress and Stop if they take longer than
   await dialog.getByText(`0 of ${many}`).waitFor();
   await assertAccessible(page, 'while it runs');
   for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
-  assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
+  assert.ok(await dialog.isVisible(), 'the running upload is not hidden');
   dragging.go();
   await page.getByText(`Moved ${many} items`).waitFor();
   await dialog.waitFor({ state: 'detached' });

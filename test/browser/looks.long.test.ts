@@ -47,7 +47,7 @@ browserTest('dates are relative; the pointer and screen readers get the whole da
     const title = await page.locator('time', { hasText: 'Yesterday' }).getAttribute('title');
     assert.match(title ?? '', /^Sunday,? 15 March 2026 at 12:00:00$/);
     await page.clock.runFor(2 * minute);
-    assert.equal((await shownOn(page))[1], '7 minutes ago', 'what is recent grows older');
+    assert.equal((await shownOn(page))[1], '7 minutes ago', 'the relative time increases');
   }
 });
 
@@ -155,7 +155,7 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
       range.selectNodeContents(place);
       return range.getBoundingClientRect().left;
     })(document.querySelector('${selector}').lastChild)`);
-  assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date stands below the name');
+  assert.ok(Math.abs((await leftOf('a.i')) - (await leftOf('td:nth-child(4) time'))) < 1, 'the date is below the name');
 
   const filter = page.getByLabel('Filter by name');
   const widthOf = async () => (await filter.boundingBox())?.width ?? 0;
@@ -168,8 +168,8 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
   assert.ok((await widthOf()) > 150);
   await filter.fill('letter');
   await page.getByRole('link', { name: 'letter.bin' }).focus();
-  assert.ok((await widthOf()) > 150, 'what is filtered for stays in sight');
-  assert.equal(await newFolder.isVisible(), false, 'what it covers is out of reach');
+  assert.ok((await widthOf()) > 150, 'the filtered event stays visible');
+  assert.equal(await newFolder.isVisible(), false, 'the covered items cannot be reached');
   await page.locator('#tools').getByRole('button', { name: 'Clear search' }).click();
   await opener.and(page.locator(':focus')).waitFor();
   assert.equal(await filter.inputValue(), '');
@@ -194,7 +194,7 @@ browserTest('on a phone a preview fills the window, and its text nearly all of i
   const message = page.locator('.stage').getByText('it is not a ZIP archive');
   await message.waitFor();
   const padding = await page.evaluate<string>(`getComputedStyle(document.querySelector('.stage [role=alert]')).paddingLeft`);
-  assert.ok(Number.parseFloat(padding) >= 16, 'it keeps away from the edge');
+  assert.ok(Number.parseFloat(padding) >= 16, 'it keeps a distance from the edge');
 });
 
 browserTest('in the grid long names take three lines; an expanded archive has a row like others', async (t) => {

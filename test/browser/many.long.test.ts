@@ -27,7 +27,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
     for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     return document.querySelector('tbody tr:not([hidden])').getBoundingClientRect().top < innerHeight;
   })()`);
-  assert.ok(isInSight, 'what a filter finds is there with the next frame');
+  assert.ok(isInSight, 'the filtered rows appear in the next frame');
   await page.getByText('10 matches').waitFor();
   await page.getByLabel('Filter by name').fill('');
   // The cost of a jump is that of the rows added to the document. `npm run bench -- pages` measures it.

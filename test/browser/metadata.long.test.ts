@@ -21,7 +21,7 @@ browserTest('without scripts the form has a field for each metadata value', asyn
   await page.getByLabel('Value').fill('red');
   await upload();
   await page.getByText('has the key "color", which is not declared').first().waitFor();
-  assert.deepEqual(readdirSync(server.home), [], 'nothing is stored with what is not declared');
+  assert.deepEqual(readdirSync(server.home), [], 'nothing is stored with undeclared metadata');
   await page.getByRole('link', { name: 'Back to the folder' }).click();
   await page.getByLabel('project (required)').fill('Frühling 🌱');
   await page.getByLabel('Name, like customer-*').fill('customer-1');
@@ -35,7 +35,7 @@ browserTest('without scripts the form has a field for each metadata value', asyn
 browserTest('with scripts a dialog asks for the metadata of each batch of files', async (t) => {
   const server = await startServer(t, { service });
   const page = await openFolder(t, server, { viewport });
-  assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is asked before there are files');
+  assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is requested before files exist');
   const choose = (...names: string[]) =>
     page
       .locator('#tools input[type=file]:not([name])')
@@ -59,9 +59,9 @@ browserTest('with scripts a dialog asks for the metadata of each batch of files'
   await dialog.getByLabel('Value').last().fill('two');
   await dialog.getByRole('button', { name: 'Upload' }).click();
   await page.getByRole('link', { name: 'b.txt' }).waitFor();
-  assert.deepEqual(readdirSync(server.home), ['a.txt', 'b.txt'], 'what was cancelled was not sent, what was answered was');
+  assert.deepEqual(readdirSync(server.home), ['a.txt', 'b.txt'], 'cancelled requests were not sent, answered ones were');
   await choose('c.txt');
-  assert.equal(await project.inputValue(), 'one', 'the answer of the time before stands there');
+  assert.equal(await project.inputValue(), 'one', 'the previous answer is shown');
   await dialog.getByLabel('Value').last().fill('');
   await dialog.getByRole('button', { name: 'Upload' }).click();
   await page.getByRole('link', { name: 'c.txt' }).waitFor();

@@ -28,7 +28,7 @@ browserTest('a file and a folder are renamed; a taken name in between is refused
   await dialog.getByLabel('New name').fill('Renamed');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Renamed' }).waitFor();
-  assert.ok(existsSync(join(server.home, 'Renamed/inner')), 'with all it holds');
+  assert.ok(existsSync(join(server.home, 'Renamed/inner')), 'with its content');
   assert.deepEqual(readdirSync(server.home).sort(), ['Renamed', 'taken.bin', 'ä b %2F #?.bin']);
   const ids = await server.eventIds();
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');

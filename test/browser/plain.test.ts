@@ -41,7 +41,7 @@ browserTest('without scripts: a failed login and error pages say what is wrong',
   await page.getByLabel('Password').fill(testPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.locator('#members').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'what is not allowed is not offered');
+  assert.equal(await page.getByRole('button', { name: 'Upload' }).count(), 0, 'forbidden actions are not offered');
   assert.equal((await page.goto(`${server.url}/home/missing/`))?.status(), 404);
   await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
   await page.getByRole('link', { name: 'To the files' }).click();

@@ -69,7 +69,7 @@ browserTest('after the session has ended, a picture asks for the password in the
   await signIn(page);
   assert.match((await download).suggestedFilename(), /\.zip$/);
   assert.ok(await page.getByLabel('Select b.png').isChecked());
-  assert.deepEqual(challenged, [], 'the box of the browser itself never opens');
+  assert.deepEqual(challenged, [], "the browser's own dialog never opens");
   await openMenu(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();

@@ -10,7 +10,7 @@ browserTest('a large upload resumes by itself after cuts, an absent server and a
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 }, { swallowsReply: true });
   await choose(page, path);
-  await until('it goes on', () => proxy.offsets.length === 2);
+  await until('it continues', () => proxy.offsets.length === 2);
   await proxy.goDown();
   await lineOf(page, 'large.bin').getByText('waiting for the connection').waitFor();
   await proxy.comeBack();
@@ -19,7 +19,7 @@ browserTest('a large upload resumes by itself after cuts, an absent server and a
   assert.equal(proxy.troubles.length, 0, 'all of them happened');
   assert.ok(
     proxy.offsets.slice(3).every((offset) => offset === content.length),
-    'what was complete is not sent again',
+    'complete parts are not sent again',
   );
   assertNeverAnew(proxy.offsets);
   await assertUploaded(server, 'large.bin', content);
@@ -38,9 +38,9 @@ browserTest('a paused upload resumes at its offset, in the page or in the next o
   await page.getByRole('button', { name: 'Pause: large.bin' }).click();
   await line.getByText('paused').waitFor();
   await assertAccessible(page, 'a paused upload');
-  assert.equal(await page.getByRole('button', { name: 'Close' }).isVisible(), false, 'it is not over');
+  assert.equal(await page.getByRole('button', { name: 'Close' }).isVisible(), false, 'it has not ended');
   await page.getByRole('button', { name: 'Continue: large.bin' }).click();
-  await until('it goes on', () => proxy.offsets.length === 2);
+  await until('it continues', () => proxy.offsets.length === 2);
 
   const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');

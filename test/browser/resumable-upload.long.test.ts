@@ -62,7 +62,7 @@ browserTest('all uploads are paused and continued together; small ones that have
   const small = largeFile(server, 'small.bin', 1000);
   for (const _ of large) proxy.troubles.push({ holdAfterBytes: 1_000_000 });
   await choose(page, ...large.map(({ path }) => path), small.path);
-  await until('three are under way', () => proxy.offsets.length === 3);
+  await until('three are running', () => proxy.offsets.length === 3);
   await page.getByRole('button', { name: 'Pause all' }).click();
   await page.locator('.queue li.paused').nth(3).waitFor();
   await page.getByRole('button', { name: 'Continue all' }).click();
@@ -114,13 +114,13 @@ browserTest('a cancelled upload and a discarded offer to resume are cancelled at
   await page.getByRole('button', { name: 'Cancel: large.bin' }).click();
   await lineOf(page, 'large.bin', 'cancelled').waitFor();
   const isOver = async (count: number) => (await eventsOf(server, 'large.bin')).filter((id) => id === 40022).length === count;
-  await until('the service knows', () => isOver(1));
+  await until('the service has noticed', () => isOver(1));
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await page.getByRole('button', { name: 'Try again: large.bin' }).click();
-  await until('it begins anew', () => proxy.offsets.length === 2);
+  await until('it starts again', () => proxy.offsets.length === 2);
   const next = await reopen(setting);
   await next.getByRole('button', { name: 'Discard: large.bin' }).click();
-  await until('the service knows', () => isOver(2));
+  await until('the service has noticed', () => isOver(2));
   assert.equal(await next.locator('.unfinished').count(), 0);
   assert.deepEqual(proxy.offsets, [0, 0]);
   assert.deepEqual(readdirSync(server.home), []);
@@ -142,7 +142,7 @@ browserTest('a file that changed on the disk is not mixed with its earlier conte
   writeFileSync(path, Buffer.alloc(12_000_000, 'x'));
   await proxy.comeBack();
   await lineOf(page, 'large.bin', 'failed').getByText('the file was changed or deleted on your device').waitFor();
-  await until('the service knows', async () => (await eventsOf(server, 'large.bin')).at(-1) === 40022);
+  await until('the service has noticed', async () => (await eventsOf(server, 'large.bin')).at(-1) === 40022);
   assert.deepEqual(readdirSync(server.home), []);
 });
 

@@ -78,7 +78,7 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
   await give(line('2.txt').slice(20));
   await page.getByRole('link', { name: '2.txt' }).waitFor();
   assert.equal(await page.getByRole('link', { name: '2.txt' }).getAttribute('href'), '/home/a%20b/?preview=2.txt');
-  assert.equal(await page.getByText('were found').count(), 0, 'it goes on');
+  assert.equal(await page.getByText('were found').count(), 0, 'it continues');
   await give('{"truncated":true}\n');
   await page.evaluate('endFeed()');
   await page.getByText('2 items were found.').waitFor();
@@ -122,7 +122,7 @@ browserTest('the cross, Escape, an emptied field and Back lead from results to t
   await page.keyboard.press('Backspace');
   await page.keyboard.type('paper');
   await page.getByText('1 match').waitFor();
-  assert.equal(await field.inputValue(), 'paper', 'what is typed meanwhile filters the folder');
+  assert.equal(await field.inputValue(), 'paper', 'text typed meanwhile filters the folder');
   await page.getByRole('button', { name: 'Clear search' }).click();
   await isBack();
 });

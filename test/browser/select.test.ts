@@ -20,7 +20,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   await press('Shift+ArrowDown', 'Shift+ArrowDown');
   assert.deepEqual(await selected(), ['beta', 'bird', 'bison']);
   await press('Shift+ArrowUp', 'Shift+ArrowUp', 'Shift+ArrowUp');
-  assert.deepEqual(await selected(), ['Äpfel', 'beta'], 'a range turns round');
+  assert.deepEqual(await selected(), ['Äpfel', 'beta'], 'a range can be reversed');
   await press('Shift+End');
   assert.deepEqual(await selected(), ['beta', 'bird', 'bison', 'gamma', 'great name']);
   await press('Escape');
@@ -35,7 +35,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   await press('Control+a');
   assert.deepEqual(await selected(), [], 'in a field it is the text');
   await press('ArrowDown', 'Control+a');
-  assert.deepEqual(await selected(), ['beta', 'bird', 'bison'], 'what is not shown is not selected');
+  assert.deepEqual(await selected(), ['beta', 'bird', 'bison'], 'hidden rows are not selected');
   await page.getByLabel('Filter by name').fill('');
   await page.getByRole('link', { name: 'alpha' }).waitFor();
   await press('ArrowDown', 'Escape');
@@ -72,7 +72,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   assert.equal(await focused(), 'bison');
   await page.clock.fastForward(1100);
   await press('A', 'a');
-  assert.equal(await focused(), 'Äpfel', 'the same letter goes on; accents and capitals count for nothing');
+  assert.equal(await focused(), 'Äpfel', 'the same letter moves on; accents and case are ignored');
   await page.clock.fastForward(1100);
   await press('g', 'r', 'e', 'a', 't', 'Space', 'n');
   assert.equal(await focused(), 'great name');

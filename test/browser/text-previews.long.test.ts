@@ -82,7 +82,7 @@ browserTest(
     await preview(page, 'main.py', async (stage) => {
       await stage.locator('.c-comment', { hasText: '# so' }).waitFor();
       assert.deepEqual(await stage.locator('.c-keyword').allTextContents(), ['def', 'return']);
-      assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'what goes on over lines');
+      assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'constructs across lines');
       assert.equal(await stage.locator('pre').textContent(), 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
       await assertAccessible(page, 'a program');
     });
@@ -100,7 +100,7 @@ browserTest(
       assert.equal(await stage.getByText('100: ').count(), 0, 'a part of a long list');
       await stage.getByRole('button', { name: 'Show more' }).press('Enter');
       await stage.getByText('100: ').waitFor();
-      assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'the keyboard goes on there');
+      assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'keyboard navigation continues there');
       await assertAccessible(page, 'JSON');
     });
     await preview(page, 'broken.json', (stage) => stage.locator('pre', { hasText: '{"a": ' }).waitFor());
@@ -116,7 +116,7 @@ browserTest(
     assert.deepEqual(
       asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
       [],
-      'nothing of other origins, and nothing that does something',
+      'nothing of other origins, and nothing active',
     );
   },
 );

@@ -18,7 +18,7 @@ browserTest('an account creates a token on its page, copies it, replaces it and 
   await page.getByLabel(/^Folders and files/).fill('out');
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByRole('alert').waitFor();
-  assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'what was typed stays');
+  assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'the typed text stays');
   assert.equal(await page.getByLabel('Read files').isChecked(), true);
   await page.getByLabel(/^Folders and files/).fill('/a.txt');
   await page.getByRole('button', { name: 'Create token' }).click();

@@ -36,10 +36,10 @@ browserTest('a stalled connection, an expired upload and a full quota are each r
 
   const expired = await begin('expired.bin');
   await proxy.goDown();
-  await until('what came is kept', async () => (await server.eventIds()).filter((id) => id === 40018).length === 2);
+  await until('the received part is kept', async () => (await server.eventIds()).filter((id) => id === 40018).length === 2);
   clock.shift(61_000);
   clock.runPeriodic();
-  await until('it is over', async () => (await eventsOf(server, 'expired.bin')).includes(40022));
+  await until('it has ended', async () => (await eventsOf(server, 'expired.bin')).includes(40022));
   await proxy.comeBack();
   await lineOf(page, 'expired.bin', 'failed').getByText('The upload was not continued in time.').waitFor();
   assert.deepEqual(proxy.offsets, [0]);

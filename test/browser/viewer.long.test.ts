@@ -62,7 +62,7 @@ browserTest(
     await shows('p5.png', '5 of 5');
     for (let press = 0; press < 14; press++) {
       await page.keyboard.press('Tab');
-      assert.equal(await page.evaluate(`document.activeElement.closest('main') === null`), true, 'the keyboard stays in the viewer');
+      assert.equal(await page.evaluate(`document.activeElement.closest('main') === null`), true, 'the focus stays in the viewer');
     }
     await page.goBack();
     await dialog.waitFor({ state: 'detached' });
@@ -108,7 +108,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await page.getByRole('link', { name: 'large.png' }).click();
   await page.getByRole('dialog').getByRole('img').waitFor();
   const whole = await boxes(page);
-  assert.ok(whole.picture.height <= whole.stage.height && whole.picture.width <= whole.stage.width, 'all of it is seen at first');
+  assert.ok(whole.picture.height <= whole.stage.height && whole.picture.width <= whole.stage.width, 'all of it is visible at first');
   const width = async () => (await boxes(page)).picture.width;
   const isWhole = async () => assert.deepEqual(await boxes(page), whole);
   const covers = async () => {
@@ -190,7 +190,11 @@ browserTest('names with markup, files that are not pictures, deleted or large on
   await page.locator('tbody a').first().waitFor();
   await open(hostile);
   await dialog.getByRole('img').waitFor();
-  assert.equal(await dialog.getByRole('heading').textContent(), hostile.replace('\u202e', '[U+202E]'), 'what turns text round is told');
+  assert.equal(
+    await dialog.getByRole('heading').textContent(),
+    hostile.replace('\u202e', '[U+202E]'),
+    'bidirectional controls are escaped',
+  );
   assert.equal(await page.locator('dialog img').count(), 1);
   await assertAccessible(page, 'the viewer');
   await open('bomb.png');
@@ -216,5 +220,5 @@ browserTest('names with markup, files that are not pictures, deleted or large on
   assert.equal(wide, 0);
   await page.goto(`${server.url}/home/bad/?preview=never`);
   await page.locator('#members').waitFor();
-  await until('what is not there leaves the URL', () => !page.url().includes('preview'));
+  await until('a missing preview is removed from the URL', () => !page.url().includes('preview'));
 });

@@ -69,7 +69,7 @@ async function keep(
     const before = told.length;
     clock.advance(ms);
     // The loop may not have started its pause yet when the time was advanced.
-    await until('it is told', () => {
+    await until('it is reported', () => {
       if (told.length > before) return true;
       clock.advance(50);
       return false;

@@ -40,7 +40,7 @@ async function obtained(
 ): Promise<{ server: TestServer; served: X509Certificate; root: string }> {
   const server = await startServer(t, { services: servicesOf(pebble, acme) });
   const root = await pebble.root();
-  assert.equal(await trusted(server.url, root), undefined, 'until then nobody vouches for it');
+  assert.equal(await trusted(server.url, root), undefined, 'until then it is unverified');
   await until('it is obtained', async () => (await server.eventIds()).some((id) => id === 20193 || id === 20194));
   await until('it is served', async () => (await trusted(server.url, root)) !== undefined);
   const served = (await trusted(server.url, root)) as X509Certificate;
@@ -65,7 +65,7 @@ for (const challenge of ['http-01', 'tls-alpn-01']) {
     assert.deepEqual([names.length, names[1]], [2, 'web.pem']);
     for (const name of names) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name);
     assert.deepEqual(new X509Certificate(readFileSync(join(folder, 'web.pem'))).raw, served.raw);
-    assert.equal(await trusted(server.url, root, 'files.example.com', ['acme-tls/1']), undefined, 'no challenge is under way any more');
+    assert.equal(await trusted(server.url, root, 'files.example.com', ['acme-tls/1']), undefined, 'no challenge is running');
   });
 }
 

@@ -39,7 +39,7 @@ test('sessions are listed without their IDs; a removed one ends at once', async 
   const [here] = await listed(t, folder, 'sessions', '--address', '192.0.2.0/24');
   const url = `${server.service.listening()[0]?.url}/home/`;
   const tried = await fetch(url, { headers: { authorization: `session ${here?.id}` } });
-  assert.equal(tried.status, 401, 'the ID of the list lets nobody in');
+  assert.equal(tried.status, 401, 'the listed ID does not log in');
   const removed = await control(t, folder, 'sessions', 'remove', here?.id ?? '');
   assert.deepEqual([removed.code, removed.stdout, removed.stderr], [0, 'removed 1 session\n', '']);
   assert.equal((await server.get('/home/', within(alice))).status, 401);

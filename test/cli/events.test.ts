@@ -22,7 +22,7 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   await follow.line(/"file_name":"b"/);
   follow.child.kill('SIGINT');
   assert.equal((await follow.ended).code, 130);
-  await until('both are told', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
+  await until('both are reported', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
   const text = (await run(t, ['events', '--id', '40017'], { cwd })).stdout;
   assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u009b31m" was uploaded\.\n/);
   const failed = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout

@@ -157,7 +157,7 @@ test('svc receipt: the Event-Id of an upload in the journal and an export is pro
   await second.ended;
   const uncovered = await check(late);
   assert.deepEqual([uncovered.code, uncovered.outcome, uncovered.found?.path], [4, 'undecided', '/d']);
-  assert.equal((await check(id)).outcome, 'proved', 'what comes before the uncovered end is covered');
+  assert.equal((await check(id)).outcome, 'proved', 'events before the uncovered end are covered');
   const path = join(journalOf(cwd).journal, 'events-00000001.ndjson');
   writeFileSync(path, readFileSync(path, 'utf8').replace('"total_write":7', '"total_write":8'));
   assert.deepEqual([(await check(id)).code, (await check(id)).outcome], [3, 'fault']);

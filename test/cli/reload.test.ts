@@ -76,7 +76,7 @@ test('a pipe in place of the configuration is refused without waiting for a writ
   execFileSync('mkfifo', [file]);
   const refused = await run(t, ['reload', '--json', '--data-folder', 'svc-data'], { cwd });
   assert.deepEqual([refused.code, /is a pipe or a device/.test(JSON.parse(refused.stdout).reason)], [1, true], refused.stdout);
-  assert.equal((await fetch(`${url}/home/`)).status, 401, 'the service goes on');
+  assert.equal((await fetch(`${url}/home/`)).status, 401, 'the service continues');
   renameSync(`${file}.before`, file);
   assert.equal((await run(t, ['reload'], { cwd })).code, 0);
 });

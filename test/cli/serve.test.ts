@@ -37,7 +37,7 @@ test('--user, SVC_PASSWORD, --root; several servers in one folder', async (t) =>
   const second = new Client((await two.line(listening))[1] ?? '');
   assert.equal((await first.put('/home/a', 'x', { user: 'bob:pass:word' })).status, 201);
   assert.equal((await second.get('/home/a', { user: 'admin:from env' })).text, 'x');
-  assert.equal(one.stderr().includes('Password'), false, 'a given password is not printed');
+  assert.equal(one.stderr().includes('Password'), false, 'a configured password is not printed');
   const told = [one, two].map((server) => /^Folder: .*$/m.exec(server.stderr())?.[0]).sort();
   assert.deepEqual(told, [`Folder: ${join(folder, 'r')}`, `Folder: ${join(folder, 'r')}   (created)`]);
   assert.ok(existsSync(join(folder, 'svc-data-2')));

@@ -113,7 +113,7 @@ async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownT
   assert.equal((await sftp.read(read, 0, 1000))?.length, 1000);
 
   const parts = () => readdirSync(home).filter((name) => name.startsWith('.svc-'));
-  await until('all are under way', async () => {
+  await until('all are running', async () => {
     const ids = (await events()).map(({ id }) => Number(id));
     const count = (id: number) => ids.filter((other) => other === id).length;
     return count(40021) === 4 && count(40004) === 2 && count(40016) === 2 && count(30043) === 2 && parts().length === 5;
@@ -148,7 +148,7 @@ async function cutAll(t: TestContext, { shutdownTimeoutS, signals }: { shutdownT
     '40041 /folder',
   ]);
   const left = parts();
-  assert.equal(left.length, 1, 'the content of the upload that can go on');
+  assert.equal(left.length, 1, 'the content of the resumable upload');
   // The upload that continues has all its content; no other end of a transfer is reported later.
   const again = await begin();
   const head = await new Client(again.plain).send('HEAD', draft, { headers: { 'upload-draft-interop-version': '9' } });
@@ -169,7 +169,7 @@ test('a second signal cuts every transfer at once, and each has its end in the j
 test('transfers on a listener that a reload moved have their end in the journal, too', { timeout: 60_000 }, async (t) => {
   const { running, plain, home, move, events } = await startServices(t, 1);
   await stall(plain, 'PUT', '/home/put1', length, piece);
-  await until('it is under way', () => readdirSync(home).some((name) => name.startsWith('.svc-')));
+  await until('it is running', () => readdirSync(home).some((name) => name.startsWith('.svc-')));
   writeFileSync(join(home, 'planted-slow'), '');
   await move();
   running.child.kill('SIGHUP');

@@ -309,7 +309,7 @@ test('the events of a day against the mock: bounded concurrency, all received, a
   const end = await run(t, ['webhook-replay', 'day.ndjson', '--concurrency', '8'], { cwd });
   assert.equal(end.code, 0, end.stderr);
   assert.match(end.stdout, /^5000 events in 715 requests: 715 delivered\n$/);
-  assert.equal(end.stderr, '', 'off a terminal there is no progress');
+  assert.equal(end.stderr, '', 'without a terminal there is no progress');
   const recorded = readFileSync(record, 'utf8')
     .trim()
     .split('\n')
@@ -340,7 +340,7 @@ test('--failed with a URL, with a file, and for events that were never sent', as
   assert.deepEqual(
     shown.map((line) => (JSON.parse(line) as ServiceEvent).data.file_name),
     ['2', '3'],
-    'failed, and never sent as the handler had stopped',
+    'failed, and never sent because the handler had stopped',
   );
   const byUrl = await run(t, ['webhook-replay', '--failed', '--url', other.url], { cwd });
   assert.match(byUrl.stdout, /^2 events in 2 requests: 2 delivered/);
@@ -349,7 +349,7 @@ test('--failed with a URL, with a file, and for events that were never sent', as
   assert.match(byFile.stdout, /^2 events in 2 requests: 2 delivered/);
   assert.deepEqual(files(receiver.events()).slice(-2), ['2', '3']);
   const exact = await run(t, ['webhook-replay', '--exact', '--uuid', (JSON.parse(shown[0] ?? '') as ServiceEvent).uuid], { cwd });
-  assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'what was sent from a file hides nothing');
+  assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'values from a file mask nothing else');
 });
 
 test('no secrets, no control characters, one clear line: URLs with credentials or commas, hostile files, a folder without records', async (t) => {

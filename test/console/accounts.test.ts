@@ -80,7 +80,7 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
     actions,
     ['session-end', 'session-end', 'lock-break', 'upload-cancel', 'ban-lift'].map((action) => [action, 'olga']),
   );
-  assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is told of');
+  assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is reported');
 });
 
 test('guesses at a file account do not lock out the administrator of that name, or vice versa; limits are listed separately', async (t) => {

@@ -66,7 +66,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
       { headers: { origin: 'https://evil.example' } },
     );
     assert.equal(login.status, 403);
-    assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session lives');
+    assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session continues');
     // Forms and simple requests cannot send JSON.
     const form = { headers: { 'content-type': 'text/plain' }, body: JSON.stringify({ username: 'olga', password: operatorPassword }) };
     assert.equal((await console.send('POST', '/api/login', form)).status, 415);
@@ -79,7 +79,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
     assert.equal((await console.get('/api/me', { headers: chosen })).status, 401);
     const headers = { cookie: cookieOf(first), origin: console.url };
     const second = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers });
-    assert.equal((await console.get('/api/me', { headers })).status, 401, 'the one of before');
+    assert.equal((await console.get('/api/me', { headers })).status, 401, 'the earlier one');
     assert.equal((await console.get('/api/me', { headers: { cookie: cookieOf(second) } })).status, 200);
   });
 
@@ -128,7 +128,7 @@ test('an address that guesses at the console is banned there for all requests; g
   assert.equal(right.status, 429);
   assert.ok(Number(right.headers['retry-after']) > 0);
   assert.equal((await console.post('/api/login/link', { token: 'guess' })).status, 429);
-  assert.equal((await server.get('/home/')).status, 200, 'the files count apart');
+  assert.equal((await server.get('/home/')).status, 200, 'the files are counted separately');
   for (let guess = 0; guess < 4; guess++) await server.get('/home/', { user: `nobody${guess}:guess-${guess}` });
   assert.equal((await server.get('/home/')).status, 429);
   assert.ok((await server.events()).some(({ id, component }) => id === '20005' && component.type === 'console'));

@@ -75,7 +75,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   const [got] = await receiver.received(1);
   const { request, reply: answer, attempts } = reply.json<Opened>();
   const body = got?.body.toString('utf8').replace('marker-extra', '***');
-  assert.deepEqual([request.body.from, request.body.text], ['record', body], 'byte for byte, but for its secret');
+  assert.deepEqual([request.body.from, request.body.text], ['record', body], 'byte for byte, except for its secret');
   assert.match(body ?? '', /"note":"hello","api_token":"\*\*\*"/);
   assert.deepEqual([request.method, request.url, attempts[0]?.status], ['POST', `${receiver.url}?…`, 500]);
   assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);

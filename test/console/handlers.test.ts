@@ -82,11 +82,11 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   const { text } = await monitor.get('/metrics', { user: null });
   assert.match(text, /svc_handler_paused\{handler="crm"\} 1/);
   assert.match(text, /svc_handler_running\{handler="crm"\} 0/);
-  assert.equal((await monitor.get('/ready', { user: null })).status, 200, 'a pause is meant');
+  assert.equal((await monitor.get('/ready', { user: null })).status, 200, 'a pause needs an intention');
   const failed = await run(t, ['webhook-replay', '--failed', '--dry-run', '--data-folder', join(server.folder, 'data')], {
     cwd: server.folder,
   });
-  assert.equal(failed.stdout.includes('/3.txt'), false, 'what a paused handler is going to deliver is not sent by hand');
+  assert.equal(failed.stdout.includes('/3.txt'), false, 'events that a paused handler will deliver are not replayed');
   assert.equal(receiver.requests.length, 3);
   await act(console, 'crm', 'resume');
   await receiver.received(5);

@@ -19,7 +19,7 @@ async function startWithClients(t: TestContext, options = {}) {
   const clients = new HeldClients(t, console.port);
   const openSegments = () => openBelow(server.folder).filter((name) => /events-\d+\.ndjson$/.test(name)).length;
   const stillStreams = async () => {
-    await until('only what is written is open', () => openSegments() === 1);
+    await until('only files being written are open', () => openSegments() === 1);
     for (let count = 0; count < 5; count++)
       assert.equal((await console.get('/api/events', { ...asOperator, headers: ofStream })).status, 200);
   };
@@ -101,5 +101,5 @@ test('connections that send garbage and stay do not block other clients', async 
       ({ status }) => status === 200,
       () => false,
     );
-  await until('there is room again', isReachable);
+  await until('there is a free slot again', isReachable);
 });

@@ -103,7 +103,7 @@ test('after a restart the overview has the earlier errors, the newest first, and
     return errors.toSorted((a, b) => b.time.localeCompare(a.time) || a.uuid.localeCompare(b.uuid));
   };
   const before = await errorsOf(console);
-  assert.deepEqual(new Set(before.map(({ count }) => count)), new Set([3]), 'those of one kind are counted');
+  assert.deepEqual(new Set(before.map(({ count }) => count)), new Set([3]), 'errors of one kind are counted');
   await server.stop();
   const config = await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });

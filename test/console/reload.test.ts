@@ -85,7 +85,7 @@ test('over TLS the cookie is Secure; a client CA refuses clients without a certi
     return new ConsoleClient(server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
   };
   await assert.rejects(reload({ ...tls, tls_key_path: certPath }), /cannot be used|tls_key_path/);
-  assert.equal((await client.get('/api/me', { ca: cert, ...asOperator })).status, 200, 'the old one goes on');
+  assert.equal((await client.get('/api/me', { ca: cert, ...asOperator })).status, 200, 'the old one continues');
   const guarded = await reload({ ...tls, tls_client_ca_path: certPath });
   await assert.rejects(guarded.get('/api/me', { ca: cert, ...asOperator }));
   assert.equal((await guarded.get('/api/me', { ca: cert, cert, key, ...asOperator })).status, 200);

@@ -22,7 +22,7 @@ test('a replay shows its number of requests and handlers, and stops after the ch
     assert.equal(begun.status, 202, begun.text);
     const path = `/api/replays/${begun.json<{ id: string }>().id}`;
     const progress = async () => (await console.get(path, asOperator)).json<Record<string, unknown>>();
-    await until('it is over', async () => !['waiting', 'running'].includes(String((await progress()).state)));
+    await until('it has ended', async () => !['waiting', 'running'].includes(String((await progress()).state)));
     contract.check('GET', '/api/replays/{id}', await console.get(path, asOperator));
     return progress();
   };

@@ -34,7 +34,7 @@ test('the overview lists running transfers with speed and size until they end in
   const clients = new HeldClients(t, server.port);
   const put = await clients.send('PUT', '/home/up', { 'content-length': 300_000 });
   put.write(Buffer.alloc(100_000));
-  await until('the bytes have come', async () => (await transfers())[0]?.bytes === 100_000);
+  await until('the bytes have arrived', async () => (await transfers())[0]?.bytes === 100_000);
   const [{ started, id, bytes_per_second, ...shown }] = (await transfers()) as [Shown];
   assert.deepEqual(shown, {
     node: 'test',
@@ -58,7 +58,7 @@ test('the overview lists running transfers with speed and size until they end in
   draft.write(Buffer.alloc(500));
   await until('all are there', async () => (await transfers()).length === 5);
   assert.deepEqual(await paths(), ['download /folder', 'download /large', 'download /large', 'upload /draft', 'upload /up']);
-  await until('all go on', async () => (await transfers()).every(({ bytes }) => bytes > 0));
+  await until('all continue', async () => (await transfers()).every(({ bytes }) => bytes > 0));
   const all = await transfers();
   assert.deepEqual(
     all.filter(({ path }) => path === '/large').map(({ total_bytes, bytes }) => [total_bytes, bytes < large / 2]),
@@ -70,7 +70,7 @@ test('the overview lists running transfers with speed and size until they end in
   assert.ok((all.find(({ path }) => path === '/folder')?.total_bytes ?? 0) > large, 'the length of an archive is known');
   assert.deepEqual(await overview().then(({ transfers_left_out }) => transfers_left_out), 0);
   for (const client of [get, ranged, zip, draft]) client.destroy();
-  await until('who went away is not shown', async () => (await paths()).join() === 'upload /up');
+  await until('a client that left is not shown', async () => (await paths()).join() === 'upload /up');
   put.write(Buffer.alloc(200_000));
   await until('the upload is done', async () => (await transfers()).length === 0);
   assert.deepEqual((await server.get('/home/up')).body.length, 300_000);

@@ -53,7 +53,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
         ['address', here],
         ['address', there],
       ],
-      'mere failures are none',
+      'failures alone are not a ban',
     );
     for (const { leftMs } of listed) assert.ok(leftMs > 50_000 && leftMs <= 60_000, String(leftMs));
     await bans.lift([there, elsewhere, '192.0.2.99'].map((of) => ({ by: 'address', of })));
@@ -62,7 +62,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused(here));
     for (const source of [there, elsewhere])
       for (let index = 0; index < 2; index++) assert.equal(await attempt(bans, guess(undefined, source), 'failed'), 'admitted');
-    for (const source of [there, elsewhere]) assert.equal(await bans.isRefused(source), undefined, 'it counts anew');
+    for (const source of [there, elsewhere]) assert.equal(await bans.isRefused(source), undefined, 'it counts from zero');
     assert.deepEqual(
       (await bans.list()).map(({ of }) => of),
       [here],
@@ -97,7 +97,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
       ['*'],
     );
     for (let round = 0; round < 2; round++)
-      assert.equal(await attempt(bans, guess('ALICE', from(50 + round)), 'failed'), 'admitted', 'it counts anew');
+      assert.equal(await attempt(bans, guess('ALICE', from(50 + round)), 'failed'), 'admitted', 'it counts from zero');
     assert.equal((await bans.begin(guess('*', from(50)), leaseMs, true)).kind, 'refused');
   });
 
@@ -142,7 +142,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.deepEqual(await bans.begin(guess(), leaseMs, true), { kind: 'refused', by: 'address', retryAfterS: 1 });
     assert.equal(await bans.isRefused('192.0.2.2'), undefined);
     await pause(1100);
-    assert.equal(await bans.isRefused(here), undefined, 'it is over');
+    assert.equal(await bans.isRefused(here), undefined, 'it has ended');
     policy.ban_after_failures = 0;
     await fail(50);
     assert.equal(await bans.isRefused(here), undefined);
@@ -161,7 +161,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.ok(await bans.isRefused(here));
     assert.equal(await bans.isRefused('192.0.2.2'), undefined);
     await attempt(bans, guess('alice', '192.0.2.2'), 'failed');
-    assert.ok(await bans.isRefused('192.0.2.2'), 'what succeeded elsewhere takes nothing away');
+    assert.ok(await bans.isRefused('192.0.2.2'), 'a success elsewhere removes no failure');
   });
 
   contract('the same wrong credentials count once, whether repeated or concurrent', {}, async (bans) => {
@@ -183,9 +183,9 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     assert.equal(admissions.filter(({ kind }) => kind === 'busy').length, 46);
     assert.equal((await bans.begin(guess('bob', '192.0.2.2'), leaseMs, true)).kind, 'admitted', 'another source');
     const [first, second, third, fourth] = underWay as [LoginAttempt, LoginAttempt, LoginAttempt, LoginAttempt];
-    assert.equal((await bans.begin(first, leaseMs, true)).kind, 'admitted', 'the same at the same time is one');
+    assert.equal((await bans.begin(first, leaseMs, true)).kind, 'admitted', 'identical concurrent ones are one');
     await bans.end(first, 'failed');
-    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy', 'its slot is a failure now');
+    assert.equal((await bans.begin(guess(), leaseMs, true)).kind, 'busy', 'its slot now counts as a failure');
     await bans.end(second, 'unknown');
     const next = guess();
     assert.equal((await bans.begin(next, leaseMs, true)).kind, 'admitted');
@@ -209,7 +209,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     const next = guess();
     assert.equal((await bans.begin(next, leaseMs, true)).kind, 'admitted');
     await bans.end(lost, 'failed');
-    assert.ok(await bans.isRefused(here), 'a late failure counts all the same');
+    assert.ok(await bans.isRefused(here), 'a late failure counts, too');
   });
 
   contract('credentials that were accepted from a source need no slot, until they fail', { ban_window_seconds: 1 }, async (bans) => {
@@ -247,7 +247,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     for (let index = 0; index < 6; index++) assert.equal(await attempt(bans, guess('alice', from(index)), 'failed'), 'admitted');
     const underWay = Array.from({ length: 3 }, (_, index) => guess(index === 1 ? 'ALICE' : 'alice', from(100 + index)));
     for (const one of underWay) assert.equal((await bans.begin(one, leaseMs, true)).kind, 'admitted');
-    assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused', 'those under way count');
+    assert.equal((await bans.begin(guess('alice', from(50)), leaseMs, true)).kind, 'refused', 'running ones count');
     for (const one of underWay) await bans.end(one, 'failed');
     const refusal = await bans.begin(guess('Alice', from(50)), leaseMs, true);
     assert.ok(
@@ -256,7 +256,7 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
     );
     assert.equal(await bans.isRefused(from(50)), undefined, 'the address may try others');
     assert.equal(await attempt(bans, guess('bob', from(50)), 'failed'), 'admitted');
-    assert.equal(await attempt(bans, guess('alice', from(200)), 'failed'), 'admitted', 'where it was accepted');
+    assert.equal(await attempt(bans, guess('alice', from(200)), 'failed'), 'admitted', 'from the address that was accepted');
   });
 
   test(`${name}: the key of accepted credentials reveals nothing about them`, async (t) => {

@@ -84,7 +84,7 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
     assert.deepEqual(
       late.flat().map(({ record }) => record),
       expected.map(({ record }) => record),
-      'what came later is in none of the later pages',
+      'later deliveries are not on the following pages',
     );
     const again = await newestDeliveries(records, {}, { limit: 1 });
     assert.equal(again?.deliveries[0]?.record.time, delivery(next - 1).time);

@@ -244,7 +244,7 @@ export function deliveryStoreContract(
     assert.equal(receiver.requests.length, 2);
     await here.engine.start('crm', 'alice');
     await receiver.received(4);
-    assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are done with, those behind wait');
+    assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are finished, and later ones wait');
   });
 
   contract('an event that an upload waits for is delivered once, not again in the background', async (start, t) => {
@@ -261,7 +261,7 @@ export function deliveryStoreContract(
     await receiver.received(4);
     assert.deepEqual(sent(receiver), row(0, 4));
     const { journal } = here.ground;
-    await until('the position is behind all', async () =>
+    await until('the position is after all events', async () =>
       (await here.engine.figures()).every(({ position }) => comparePositions(position, journal.end) >= 0),
     );
   });

@@ -68,7 +68,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
       ended.map(({ id }) => id),
       [grants[0].id],
     );
-    assert.deepEqual(await store.end([grants[0].id], 'expired', ''), [], 'it is told once');
+    assert.deepEqual(await store.end([grants[0].id], 'expired', ''), [], 'it is reported once');
     assert.deepEqual(heard, [grants[0].id]);
     const soonMs = grants[1].createdMs + 1000;
     await store.shorten(grants[1].id, soonMs);
@@ -153,11 +153,11 @@ test('a grant ends by its expiry, its revocation, or the end of any grant that c
   assert.equal(why(tokenOf('alice', { notBeforeMs: Date.now() + 1000 })), 'not-yet');
   const early = tokenOf('alice', { notBeforeMs: Date.now() + 1000 });
   known.set(early.id, early);
-  assert.equal(why(tokenOf('alice', { parent: early.id })), 'not-yet', 'what is made with it is not valid before it');
+  assert.equal(why(tokenOf('alice', { parent: early.id })), 'not-yet', 'a token made with it is not valid earlier');
   known.set(root.id, { ...root, end: { reason: 'revoked', atMs: 1, by: 'alice' } });
   assert.equal(why(child), 'revoked');
   known.delete(root.id);
-  assert.equal(why(child), 'revoked', 'a maker that is not known fails closed');
+  assert.equal(why(child), 'revoked', 'a token whose maker is unknown is refused');
   known.set(child.id, { ...child, parent: child.id });
   assert.equal(why(known.get(child.id) as Grant), 'revoked', 'a circle ends');
 });

@@ -47,7 +47,7 @@ export function sessionsContract(
     assert.notEqual(id, other);
     const session = await sessions.find(id);
     assert.ok(session);
-    assert.equal(await sessions.find(session.key), undefined, 'what is stored does not open it');
+    assert.equal(await sessions.find(session.key), undefined, 'the stored hash is not accepted');
     assert.deepEqual(session.identity, login);
     assert.deepEqual((await sessions.find(other))?.identity, loginOf('bob', ['first', 'second']));
     assert.ok(session.createdMs >= before - 5 && session.createdMs <= Date.now() + 5);
@@ -77,11 +77,11 @@ export function sessionsContract(
     const session = await sessions.find(first);
     assert.ok(session);
     await sessions.end(session);
-    assert.ok((await begin('alice')) !== undefined, 'the place of one that ended is free');
+    assert.ok((await begin('alice')) !== undefined, 'the slot of an ended one is free');
     assert.deepEqual(over, []);
     lifetimes.maximumAgeMs = 1;
     await Promise.all([begin('carol'), begin('carol')]);
-    await until('those that are too old count no more', async () => (await begin('carol')) !== undefined);
+    await until('old ones no longer count', async () => (await begin('carol')) !== undefined);
   });
 
   contract('all sessions of an account end except one', async (sessions) => {
@@ -155,7 +155,7 @@ export function sessionsContract(
     hold.done();
     await pause(800);
     assert.equal(await sessions.find(busy), undefined);
-    await until('all three are told', () => over.length === 3);
+    await until('all three are reported', () => over.length === 3);
     await pause(1200);
     assert.deepEqual(over.sort(), ['busy', 'idle', 'used']);
     assert.equal(await sessions.count(), 0);
@@ -169,12 +169,12 @@ export function sessionsContract(
     const hold = sessions.hold(session);
     const startedMs = performance.now();
     while (await sessions.find(id)) {
-      assert.ok(performance.now() - startedMs < 3000, 'it lives for ever');
+      assert.ok(performance.now() - startedMs < 3000, 'it never ends');
       await pause(50);
     }
     assert.ok(performance.now() - startedMs >= 600);
     hold.done();
-    await until('it is told', () => over.length === 1);
+    await until('it is reported', () => over.length === 1);
   });
 
   contract('shorter lifetimes after a reload also apply to existing sessions', async (sessions, _, lifetimes) => {
@@ -198,7 +198,7 @@ export function sessionsContract(
       hold.done();
       lifetimes.idleMs = 60_000;
       assert.ok(await sessions.find(ids[1]));
-      await until('it is told', () => over.length > 0);
+      await until('it is reported', () => over.length > 0);
       assert.deepEqual(over, ['idle']);
     },
   );
@@ -232,7 +232,7 @@ export function sessionsContract(
     assert.equal(await sessions.keepOnly(({ proof }) => proof?.fingerprints.includes('second') === true), 1);
     assert.ok(await sessions.find(ids[0]));
     await sessions.renew(other, ['second']);
-    assert.equal(await sessions.find(ids[1]), undefined, 'what has ended is not begun anew');
+    assert.equal(await sessions.find(ids[1]), undefined, 'an ended upload is not started again');
     assert.equal(await sessions.count(), 1);
   });
 

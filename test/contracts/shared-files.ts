@@ -80,7 +80,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
       );
       assert.deepEqual(moved.map(({ status }) => status).sort(), [201, 412, 412, 412]);
       const winner = moved.findIndex(({ status }) => status === 201);
-      for (const node of nodes) assert.equal((await node.get(destination)).text, String(winner), 'what was refused destroyed nothing');
+      for (const node of nodes) assert.equal((await node.get(destination)).text, String(winner), 'refused requests destroyed nothing');
     }
   });
 

@@ -62,7 +62,7 @@ test('things are listed and removed by ID, account, address and range; all filte
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { ids: ['a', 'none'] })), ['a']);
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { account: 'nobody' })), []);
   assert.deepEqual(sessions.removed, ['handle of a']);
-  await assert.rejects(askService(folder, 'DELETE', 'sessions', {}), { code: 'bad-request' }, 'everything has to be meant');
+  await assert.rejects(askService(folder, 'DELETE', 'sessions', {}), { code: 'bad-request' }, 'every reload must be intended');
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { all: true })), ['b', 'c']);
   await assert.rejects(list({ address: 'nonsense' }), { code: 'bad-request', message: /"nonsense" is neither/ });
 });
@@ -184,7 +184,7 @@ test('incomplete requests, garbage and endless heads are ended soon and do no ha
     Buffer.from('16030100ff', 'hex'),
   ].map((text) => say(t, folder, text));
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'others are answered meanwhile');
-  await until('all connections are over', () => hostile.every(({ isOver }) => isOver()));
+  await until('all connections have ended', () => hostile.every(({ isOver }) => isOver()));
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'a request that was not finished removed nothing');
 });
 
@@ -233,5 +233,5 @@ test('the server ends without waiting for clients', async (t) => {
   await until('it is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();
   await close();
-  assert.ok(performance.now() - startedMs < 5000, 'not only when the time for a request is over');
+  assert.ok(performance.now() - startedMs < 5000, 'before the time of a request has passed');
 });

@@ -81,7 +81,7 @@ test('on a slow disk an upload waits for it, and other clients do not', { timeou
   const session = { headers: { authorization: `session ${await server.login()}`, accept: 'application/json' }, user: null };
   const startedMs = performance.now();
   const upload = server.put('/home/slow', Buffer.alloc(500_000, 's'), session).then((reply) => ({ reply, atMs: performance.now() }));
-  await until('it is under way', () => readdirSync(join(folder, 'home')).length > 0);
+  await until('it is running', () => readdirSync(join(folder, 'home')).length > 0);
   let listings = 0;
   let isOver = false;
   void upload.finally(() => {

@@ -41,7 +41,7 @@ test('kill -9 at each step of forwarding a file (sent, event, move, record): eac
   last.child.kill('SIGTERM');
   assert.equal((await last.ended).code, 0);
   const first = [...new Set(receiver.requests.map(({ url }) => url.slice(1)))];
-  assert.deepEqual(first, files, 'in their order, however often');
+  assert.deepEqual(first, files, 'in their order, any number of times');
   assert.ok(
     receiver.requests.every(({ url, body }) => body.toString() === url.slice(1)),
     'and whole',
@@ -59,6 +59,6 @@ test('kill -9 at each step of forwarding a file (sent, event, move, record): eac
   assert.deepEqual(
     events.filter(({ id }) => id === '20174').map(({ data: about }) => about.details),
     [],
-    'none is told as gone',
+    'none is reported as missing',
   );
 });

@@ -110,9 +110,9 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
     for await (const { event } of readEvents(journalFolder(data), undefined, (bad) => assert.fail(bad.reason))) events.push(event);
     const ids = (event: string) => events.flatMap(({ id, data: { held_id } }) => (id === event && held_id ? [String(held_id)] : []));
     const [released, placed, ended] = [ids('40073'), ids('40017'), ids('40074')];
-    assert.equal(new Set(released).size, released.length, 'a release is told once');
+    assert.equal(new Set(released).size, released.length, 'a release is reported once');
     assert.deepEqual(released.toSorted(), placed.toSorted());
-    assert.equal(new Set(ended).size, ended.length, 'an end is told once');
+    assert.equal(new Set(ended).size, ended.length, 'an end is reported once');
     for (const { id, path } of told.values()) {
       const outcomes = [held.some((item) => item.id === id), released.includes(id), ended.includes(id)].filter(Boolean);
       assert.equal(outcomes.length, 1, `${path} ${id}`);

@@ -132,7 +132,7 @@ test('HTTP: a change that took effect is reported as done although its folder co
   );
 
   const failed = await client.put('/home/missing/a', 'x', { headers: json });
-  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'what was not done says nothing of it');
+  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'the item that was not done has no such note');
   heal();
   assert.deepEqual(await toldOf(() => client.put('/home/a', 'newer')), [[40017, undefined]]);
 });
@@ -277,7 +277,7 @@ test('SFTP: the kept part of a lost upload may be lost in a power cut, and its e
   assert.equal(await sftp.write(handle, 0, 'half'), statusCodes.ok);
   plant();
   client.end();
-  await until('the loss is told', async () => (await events()).some(({ id }) => id === '40003'));
+  await until('the loss is reported', async () => (await events()).some(({ id }) => id === '40003'));
   const lost = (await events()).find(({ id }) => id === '30042');
   assert.deepEqual([lost?.data.kept_as, lost?.data.durable], ['/a.filepart', false]);
   assert.equal(readFileSync(join(home, 'a.filepart'), 'utf8'), 'half');
@@ -291,7 +291,7 @@ test('a journal that cannot be synced: all protocols report the change as done, 
   const [name, path] = ['planted-lines', join(home, 'planted-lines')];
   writeFileSync(path, 'old');
   const put = async () => assertDone(await client.put(`/home/${name}`, 'new', { headers: json, mayFail: true }));
-  assert.deepEqual(await toldOf(put), [[40017, undefined], fault], 'the journal went on in a new file');
+  assert.deepEqual(await toldOf(put), [[40017, undefined], fault], 'the journal continued in a new file');
   assert.equal(readFileSync(path, 'utf8'), 'new');
   const handle = await sftp.open(name, openFlags.write | openFlags.truncate);
   assert.equal(await sftp.write(handle, 0, 'newest'), statusCodes.ok);

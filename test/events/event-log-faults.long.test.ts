@@ -159,7 +159,7 @@ test('a full disk: events of reads leave room for those of changes, and lost one
   assert.equal(lost.length, 1, 'a flood of lost events is no flood of log lines');
   isFull = false;
   clock.advance(1000);
-  assert.ok(log.append(testEvent()), 'the space is taken back without a change asking for it');
+  assert.ok(log.append(testEvent()), 'the reserve is filled again without a change');
   log.assertWritable();
   await log.close();
   assert.equal(JSON.parse(lines.at(-1) ?? '{}').lost, 3000 - written);
@@ -178,7 +178,7 @@ test('retention keeps files that a handler still needs, up to the limit, and is 
     neededLimitBytes: 3 * line.length,
   });
   const numbers = () => segments(folder).map((name) => Number(name.slice(7, 15)));
-  assert.deepEqual(numbers(), [3, 4, 5, 6], 'the oldest of what is needed goes when there is too much');
+  assert.deepEqual(numbers(), [3, 4, 5, 6], 'above the limit, the oldest needed events are removed');
   assert.equal(lines.filter((text) => text.includes('undelivered')).length, 1);
   needed = 5;
   clock.advance(3_600_000);

@@ -199,13 +199,13 @@ test('on a full disk, completed changes are still recorded and further changes a
   for (let index = 0; index < 20; index++) {
     if (log.append(event(big))) recorded++;
   }
-  assert.equal(recorded, 20, 'the reserve takes the events of changes that were under way');
+  assert.equal(recorded, 20, 'the reserve stores the events of running changes');
   assert.throws(
     () => log.assertWritable(),
     (error) => error instanceof ServiceError && error.code === 'storage-full',
   );
   truncateSync(filler, 0);
-  assert.throws(() => log.assertWritable(), 'tried again at most once a second');
+  assert.throws(() => log.assertWritable(), 'retried at most once a second');
   clock.advance(1001);
   log.assertWritable();
   await log.close();
@@ -224,7 +224,7 @@ test('a line that was written in part is cut off', async (t) => {
   });
   log.append(event());
   isFull = true;
-  assert.equal(log.append(event()), undefined, 'an event of a read that cannot be written is no exception');
+  assert.equal(log.append(event()), undefined, 'an event of a read that cannot be written throws no exception');
   await assert.rejects(log.appendDurable(event()), (error) => error instanceof ServiceError && error.code === 'storage-full');
   isFull = false;
   log.append(event());

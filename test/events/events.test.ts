@@ -138,7 +138,7 @@ test('the dispatcher appends each event with its group to the journal; emitAndWa
     ],
   );
   assert.deepEqual(log.events[0]?.data, { path: '/' });
-  assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the group is no member of the event');
+  assert.equal(JSON.stringify(log.events[0]).includes('"group"'), false, 'the event has no member for the group');
 });
 
 test('shared data of events is serialised once, exactly as JSON.stringify does', () => {

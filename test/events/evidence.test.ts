@@ -98,7 +98,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   const log = given.open();
   log.append(testEvent());
   given.clock.advance(60_000);
-  await until('it is told', () => given.told.length === 1);
+  await until('it is reported', () => given.told.length === 1);
   log.append({ ...testEvent(), id: '20201' });
   given.clock.advance(60_000);
   given.clock.advance(60_000);
@@ -109,7 +109,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   await until('the next', () => given.told.length === 2);
   await log.close();
   assert.equal(await outcome(given.folder), 'whole');
-  assert.equal(given.told.length, 2, 'nobody hears of the one at the end');
+  assert.equal(given.told.length, 2, 'nobody is told of the event at the end');
 });
 
 test('each kind of damage is found, with its segment and place', async (t) => {
@@ -236,7 +236,7 @@ test('a new key is announced by the old one; an unannounced key is refused', asy
   const { privateKey } = generateKeyPairSync('ed25519');
   writeKey(nextKeyPath(given.keyPath), privateKey);
   given.clock.advance(60_000);
-  await until('the key is taken', () => !existsSync(nextKeyPath(given.keyPath)));
+  await until('the key is accepted', () => !existsSync(nextKeyPath(given.keyPath)));
   log.append(testEvent());
   await log.close();
   assert.equal(given.checkpoints().at(-1)?.key, given.checkpoints().at(-2)?.next_key);

@@ -44,14 +44,14 @@ test('met, late, missing and waiting follow from the window, the due time and th
   assert.deepEqual(states(grace, [], { now: '2026-01-01T06:30:00Z' }), ['waiting']);
   assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:00Z' }]), ['met', 'missing', 'missing'], 'at the end of the grace');
   assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:01Z' }]), ['late', 'missing', 'missing']);
-  assert.deepEqual(states(grace, [{ at: '2026-01-02T05:59:59Z' }]), ['late', 'missing', 'missing'], 'the first that is open takes it');
+  assert.deepEqual(states(grace, [{ at: '2026-01-02T05:59:59Z' }]), ['late', 'missing', 'missing'], 'the first open one gets it');
   assert.deepEqual(
     states(grace, [{ at: '2026-01-01T05:00:00Z' }, { at: '2026-01-01T12:00:00Z' }]),
     ['met', 'met', 'missing'],
-    'a file behind the grace is early for the next when this one has what it needs',
+    'a file after the grace is early for the next occurrence if this one is complete',
   );
   const days = ['2026-01-02T05:30:00Z', '2026-01-03T05:30:00Z'].map((at) => ({ at }));
-  assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'one that is missing makes no later one late');
+  assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'a missing one does not make a later one late');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T09:00:00Z' }]), ['late', 'missing', 'missing']);
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T04:59:59Z' }]), ['missing', 'missing', 'missing'], 'too early');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);

@@ -126,7 +126,7 @@ test('files with a link in their path, large ones, and those of others are not s
   assert.equal(look('own/a'), 'content');
   mkdirSync(join(root, 'other'));
   assert.throws(() => look('own/a', new RealRoots([join(root, 'other')], [])), isNotFound);
-  assert.throws(() => look('own/a', new RealRoots([root], [join(root, 'own')])), isNotFound, 'out of reach');
+  assert.throws(() => look('own/a', new RealRoots([root], [join(root, 'own')])), isNotFound, 'cannot be reached');
   assert.equal(look('own/a'), 'content');
 });
 
@@ -138,7 +138,7 @@ test('the cache stays below its limit, and recently used content stays longest',
     write(`file-${index}`, 'x'.repeat(1000));
     look(`file-${index}`);
     assert.ok(cache.figures.bytes <= 60_000);
-    assert.equal(cache.open(roots, join(root, 'used')), used, 'it is there all the time');
+    assert.equal(cache.open(roots, join(root, 'used')), used, 'it always exists');
   }
   const { files } = cache.figures;
   assert.ok(files > 5 && files < 60, `${files} are kept`);

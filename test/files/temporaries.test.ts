@@ -42,7 +42,7 @@ test('a name that is free again can be reused without another record, and is rem
   assert.notEqual(other, name, 'a name is taken by one at a time');
   temporaries.delete(join(folder, other));
   temporaries.giveBack(folder, name);
-  assert.notEqual(temporaries.take(temporaryFolder(t)), name, 'of this folder alone');
+  assert.notEqual(temporaries.take(temporaryFolder(t)), name, 'only of this folder');
   const before = record();
   assert.equal(temporaries.take(folder), name);
   assert.equal(record(), before);

@@ -125,7 +125,7 @@ async function writtenLikeModel(
   assert.equal((await upload.entry()).sizeBytes, model.content.length);
   if (old && !start.inPlace) assert.ok(readFileSync(path).equals(old), 'the old file is there until the end');
   await upload.commit();
-  assert.ok(readFileSync(path).equals(model.content), 'the file is what a plain buffer is');
+  assert.ok(readFileSync(path).equals(model.content), 'the file equals a plain buffer');
   assert.deepEqual(readdirSync(home), ['f']);
 }
 

@@ -195,7 +195,7 @@ test('SFTP sessions: every request is answered once, without an internal error, 
       const left = readdirSync(shared.home, { recursive: true }).filter((name) => isHiddenName(basename(String(name))));
       assert.deepEqual(left, []);
       const count = (...ids: number[]) => shared.events.filter(({ id }) => ids.includes(id)).length;
-      assert.equal(count(30043), count(30041, 30042, 30017, 30067, 30068), 'what was opened has ended');
+      assert.equal(count(30043), count(30041, 30042, 30017, 30067, 30068), 'the opened connections have ended');
       assert.deepEqual(readdirSync(join(shared.home, '..')).sort(), ['data', 'home']);
     },
     { share: 0.25, each: 20 },

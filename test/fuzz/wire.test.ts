@@ -91,6 +91,6 @@ test('bytes on the wire: no 500, no crash, no connection longer than its time', 
       `${expected} of ${statuses}`,
     );
   assert.ok(statuses.length >= 4, `damage reached more than the parser: ${statuses}`);
-  assert.equal((await server.put('/home/after', 'x')).status, 201, 'it goes on');
+  assert.equal((await server.put('/home/after', 'x')).status, 201, 'it continues');
   assert.equal((await server.eventIds()).includes(40003), false, 'no internal error');
 });

@@ -32,7 +32,7 @@ test('title, logo, footer and colours are shown, and cannot inject anything', as
   assert.match(String(sheet.headers['content-type']), /^text\/css/);
   const image = await server.get(/src="(\/__svc__\/logo[^"]*)"/.exec(text)?.[1] ?? '', { user: null });
   assert.equal(image.headers['content-type'], 'image/svg+xml');
-  assert.match(String(image.headers['content-security-policy']), /^sandbox; default-src 'none'/, 'opened by itself it runs nothing');
+  assert.match(String(image.headers['content-security-policy']), /^sandbox; default-src 'none'/, 'opened directly, it runs no script');
 });
 
 test('without appearance there is no logo and no extra style', async (t) => {

@@ -173,7 +173,7 @@ test('a client that disappears during an upload leaves the old file and no debri
     assert.deepEqual(readdirSync(server.home), ['a']);
     assert.equal(readFileSync(join(server.home, 'a'), 'utf8'), 'old');
   }
-  await until('both are told', async () => (await server.eventIds()).filter((id) => id === 40022).length === 2);
+  await until('both are reported', async () => (await server.eventIds()).filter((id) => id === 40022).length === 2);
   assert.deepEqual(
     (await server.eventIds()).filter((id) => [40018, 40022, 40017].includes(id)),
     [40018, 40022, 40018, 40022],

@@ -67,7 +67,7 @@ test('only a valid client certificate that the authority itself signed, with one
     assert.equal((await visit(server.url, { cert: chained, key })).status, 401, name);
   }
   assert.equal((await visit(server.url, pair('alice'))).status, 200);
-  assert.deepEqual(asked, ['alice'], 'about the others nobody is asked');
+  assert.deepEqual(asked, ['alice'], 'nobody is asked about the others');
   const stolen = { cert: read('alice.crt'), key: read('path.key') };
   await assert.rejects(visit(server.url, stolen), 'without its key a certificate is nothing');
 });

@@ -74,7 +74,7 @@ test('copy of a folder: everything in it except links, with progress and events;
   assert.equal(messageOf(await copy(server, 'tree', 'to')), 'The name is taken at the destination.');
   assert.equal(messageOf(await copy(server, 'tree', 'tree/sub')), 'A folder cannot be copied or moved into itself.');
   const silent = await server.commands('/home/', [{ command: 'copy', target: 'tree', destination: 'to/tree/empty' }]);
-  assert.deepEqual([silent.status, silent.json()], [200, { results: [{ target: 'tree' }] }], 'progress is for those who ask for it');
+  assert.deepEqual([silent.status, silent.json()], [200, { results: [{ target: 'tree' }] }], 'progress is sent on request');
   const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' };
   const body = new URLSearchParams({ action: 'copy', 'selected-members': 'tree', destination: 'to/tree/sub/deep' }).toString();
   assert.equal((await server.send('POST', '/home/', { headers: form, body })).status, 303);

@@ -96,11 +96,11 @@ test('folders: create, refuse, redirect, list in code point order, delete with t
   assert.equal((await server.send('PUT', '/home/d/')).status, 201);
   assert.equal((await server.send('PUT', '/home/d/')).status, 409);
   assert.equal((await server.send('PUT', '/home/x/y/')).status, 409, 'the parent is missing');
-  assert.equal((await server.put('/home/d', 'x')).status, 409, 'a folder has the name');
+  assert.equal((await server.put('/home/d', 'x')).status, 409, 'a folder has this name');
   assert.equal((await server.put('/home/x/y', 'x')).status, 409, 'the parent is missing');
   await server.put('/home/f', 'x');
-  assert.equal((await server.send('PUT', '/home/f/')).status, 409, 'a file has the name');
-  assert.equal((await server.get('/home/f/')).status, 404, 'a file is no folder');
+  assert.equal((await server.send('PUT', '/home/f/')).status, 409, 'a file has this name');
+  assert.equal((await server.get('/home/f/')).status, 404, 'a file is not a folder');
 
   const redirect = await server.get('/home/d?x=1');
   assert.equal(redirect.status, 302);

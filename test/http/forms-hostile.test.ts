@@ -58,7 +58,7 @@ test('fields and files can be missing, repeated or nameless', async (t) => {
     assert.deepEqual(readdirSync(server.home), [], what);
   }
   const same = `${field('action', 'create-folder')}${field('new-folder', 'd')}${field('new-folder', 'd')}--b--\r\n`;
-  assert.equal((await post(server, same)).status, 303, 'the same value twice is no contradiction');
+  assert.equal((await post(server, same)).status, 303, 'the same value twice is not a contradiction');
 });
 
 test('boundaries can be wrong, missing, or occur in the content', async (t) => {
@@ -114,7 +114,7 @@ test('fields, headers, numbers of parts and files over the limits are refused, a
     assert.ok(statuses.includes(reply.status), `${what}: ${reply.status}`);
     assert.deepEqual(readdirSync(server.home), [], what);
   }
-  assert.equal((await post(server, `${upload}${file('fine', 'x')}--b--\r\n`)).status, 303, 'the service goes on');
+  assert.equal((await post(server, `${upload}${file('fine', 'x')}--b--\r\n`)).status, 303, 'the service continues');
 });
 
 test('names of 255 bytes, with bidirectional text, or only of spaces', async (t) => {

@@ -235,9 +235,9 @@ test('a client that disappears during a form leaves nothing', async (t) => {
       ['upload-file', 'x'.repeat(2_000_000), 'a'],
     ]).body.subarray(0, 1_500_000),
   );
-  await until('the upload is under way', () => readdirSync(server.home).length === 2);
+  await until('the upload is running', () => readdirSync(server.home).length === 2);
   socket.destroy();
-  await until('the failure is told', async () => (await server.eventIds()).includes(40022));
+  await until('the failure is reported', async () => (await server.eventIds()).includes(40022));
   assert.deepEqual(readdirSync(server.home), ['d']);
 });
 
@@ -273,7 +273,7 @@ test('a client that disappears while several of its files wait does not end the 
     socket.write(multipart([['action', 'upload-file'], ...parts]).body.subarray(0, -30));
     await until('the first file is there', () => readdirSync(server.home).length > 0);
     socket.destroy();
-    await until('the failure is told', async () => (await server.eventIds()).filter((id) => id === 40022).length > round);
+    await until('the failure is reported', async () => (await server.eventIds()).filter((id) => id === 40022).length > round);
     for (const name of readdirSync(server.home)) rmSync(join(server.home, name), { force: true });
   }
   assert.equal((await server.put('/home/after', 'x')).status, 201);

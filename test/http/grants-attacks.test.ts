@@ -34,7 +34,7 @@ test('guesses at links ban no logins, and guesses at tokens do not delay a valid
   for (let guess = 0; guess < 10; guess++)
     assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 404);
   assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 429);
-  assert.equal(await getFrom(server, '127.0.0.3', `/__svc__/s/${makeSecret('link').secret}/`), 404, 'others guess on their own account');
+  assert.equal(await getFrom(server, '127.0.0.3', `/__svc__/s/${makeSecret('link').secret}/`), 404, 'guesses of others count separately');
   const password = basicOf(`alice:${testPassword}`);
   assert.equal(await getFrom(server, '127.0.0.2', '/home/a.txt', { authorization: password }), 200, 'the office logs in');
   for (let guess = 0; guess < 10; guess++)

@@ -182,7 +182,7 @@ test('password-update: wrong current passwords count like failed logins', async 
   for (let index = 0; index < 5; index++) statuses.push((await update(`not my password ${index}`)).status);
   assert.deepEqual(statuses, [422, 422, 422, 429, 429]);
   const right = await update(testPassword);
-  assert.equal(right.status, 429, 'the right one does not help');
+  assert.equal(right.status, 429, 'even the right one is refused');
   assert.ok(Number(right.headers['retry-after']) > 0);
   assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 429, 'nor does a login');
   const elsewhere = { 'x-forwarded-for': '203.0.113.1' };

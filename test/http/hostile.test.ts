@@ -47,7 +47,7 @@ test('a link into the data folder, or a moved data folder, shows nothing', async
   assert.equal((await server.get('/home/link/svc.pid')).status, 404);
   unlinkSync(join(server.home, 'link'));
   renameSync(join(server.folder, 'data', 'uploads-under-way'), join(server.home, 'moved-out'));
-  assert.equal((await server.get('/home/moved-out')).status, 200, 'only what is in the data folder is out of reach');
+  assert.equal((await server.get('/home/moved-out')).status, 200, 'only items in the data folder cannot be reached');
 });
 
 test('maximum_concurrent_connections holds, and the service recovers', async (t) => {
@@ -61,11 +61,11 @@ test('maximum_concurrent_connections holds, and the service recovers', async (t)
     socket.resume();
     sockets.push(socket);
   }
-  await until('those above the limit are closed', () => closed >= 7);
+  await until('connections above the limit are closed', () => closed >= 7);
   assert.equal(closed, 7);
   for (const socket of sockets) socket.destroy();
   const isTaken = async () => (await server.put('/home/a', 'x').catch(() => undefined))?.status === 201;
-  await until('there is room again', isTaken);
+  await until('there is a free slot again', isTaken);
 });
 
 test('the client address in a header is trusted only where it is configured', async (t) => {

@@ -54,7 +54,7 @@ for (const [where, fileCacheBytes] of [
     const many = await Promise.all(Array.from({ length: 20 }, () => download(session, '/home/f1024')));
     assert.ok(many.every(({ body }) => body.length === 1024));
     const told = async (id: string) => (await server.events()).filter((event) => event.id === id).length;
-    await until('all are told', async () => (await told('40039')) + (await told('40040')) === asked + 20);
+    await until('all are reported', async () => (await told('40039')) + (await told('40040')) === asked + 20);
     assert.deepEqual([await told('40039'), await told('40040'), await told('40018')], [asked + 20, 0, 0]);
   });
 }
@@ -73,6 +73,6 @@ test('a download over HTTP/2 whose client resets it, or disappears, is reported 
     leave(stream);
   }
   const told = async (id: string) => (await server.events()).filter((event) => event.id === id).length;
-  await until('all are told', async () => (await told('40018')) === 2);
+  await until('all are reported', async () => (await told('40018')) === 2);
   assert.deepEqual([await told('40040'), await told('40039')], [2, 0]);
 });

@@ -110,7 +110,7 @@ test('endless header frames, and a body of empty frames, end their connection; o
   assert.deepEqual(
     (await server.eventIds()).filter((id) => id === 40003),
     [],
-    'a flood is no fault of the program',
+    'a flood is not an internal error',
   );
   assert.deepEqual(
     server.log.filter((line) => line.includes('internal error')),
@@ -135,7 +135,7 @@ test('streams whose client never reads are limited, nothing is opened for more, 
   const patient = await connect();
   patient.write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0)));
   for (let stream = 0; stream < 10; stream++) patient.acts.requests();
-  await until('the idle time is over', () => patient.isOver && connection.isOver);
+  await until('the idle time has passed', () => patient.isOver && connection.isOver);
   await until('all are closed', () => openBelow(server.home).length === 0);
 });
 
@@ -150,6 +150,6 @@ test('a header section that arrives byte by byte keeps its connection only for t
   let sent = 0;
   const timer = setInterval(() => connection.write(request.subarray(sent, ++sent)), 100);
   t.after(() => clearInterval(timer));
-  await until('it is over', () => connection.isOver);
+  await until('it has ended', () => connection.isOver);
   assert.ok(sent < request.length, 'before the section was');
 });

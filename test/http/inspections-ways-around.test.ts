@@ -141,7 +141,7 @@ test('if a reload removes an inspection, files that it had not judged stay held'
   assert.equal((await server.put('/home/d/name', 'wait')).status, 202);
   await server.service.reload(await testConfig(server.folder, {}));
   server.inspector.answerAll(422);
-  await until('the hold to end', async () => (await heldOf(server)).length === 0);
+  await until('the end of the hold', async () => (await heldOf(server)).length === 0);
   assert.deepEqual(visible(join(server.home, 'd')), []);
   assert.equal((await server.put('/home/d/name', 'bad')).status, 201);
 });

@@ -91,7 +91,7 @@ test('a late inspection makes the upload held, and its verdict ends the hold', a
     const [item] = await heldOf(server);
     assert.deepEqual([item?.state, item?.reason], ['inspecting', 'late']);
     server.inspector.answerAll(status);
-    await until('the hold to end', async () => (await heldOf(server)).length === 0);
+    await until('the end of the hold', async () => (await heldOf(server)).length === 0);
     assert.deepEqual(visible(join(server.home, 'd')), isThere ? ['name'] : []);
     assert.deepEqual(hidden(join(server.home, 'd')), []);
     await until('its last event', async () => (await server.eventIds()).includes(isThere ? 40017 : 40022));

@@ -141,7 +141,7 @@ test('a large folder', async (t) => {
       assert.deepEqual(lines[0]?.slice(1, 3), ['file', 0]);
       const after = await server.get('/home/many/', { headers: { ...kinds.page, cookie: 'SVC_FLASH=uploaded-2' } });
       assert.match(after.text, /2 files were uploaded/);
-      assert.doesNotMatch(after.text, /http-equiv="refresh"/, 'what a form did is told on the page where the reader stays');
+      assert.doesNotMatch(after.text, /http-equiv="refresh"/, 'the page of the form shows its result');
     },
   );
 

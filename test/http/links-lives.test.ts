@@ -19,8 +19,8 @@ test('a link ends with the right to share, with its file, and with its expiry; i
   ];
   rmSync(join(server.home, 'gone.txt'));
   for (const target of [gone.at, `${gone.at}gone.txt`]) assert.equal((await visit(server, 'GET', target)).status, 410, target);
-  await until('the time is over', async () => (await visit(server, 'GET', short.at)).status === 410);
-  await until('it is told', async () =>
+  await until('the time has passed', async () => (await visit(server, 'GET', short.at)).status === 410);
+  await until('it is reported', async () =>
     (await told(server, 40084)).some(({ data }) => data.link === short.id && data.reason === 'expired'),
   );
   assert.equal((await visit(server, 'GET', link.at)).text, 'a');

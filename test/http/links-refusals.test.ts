@@ -47,7 +47,7 @@ test('refused requests for links: right, path, limits of the group, number, and 
     assert.equal(await status(order), expected, JSON.stringify(order));
   assert.equal((await server.send('POST', '/home/__svc__/links', { body: 'path=/out' })).status, 415);
   const usual = (await orderLink(server, { path: '/out' })).json<{ expires: string }>();
-  assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the usual life');
+  assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the usual lifetime');
   assert.equal(await status({ path: '/mute', kind: 'drop' }), 201, 'dropping needs no reading');
   assert.equal(await status({ path: '/out' }), 429, 'beyond the number');
   assert.equal((await server.send('POST', '/home/__svc__/links', { user: null })).status, 401);
@@ -70,7 +70,7 @@ test('a link with a password reveals nothing without it; the form sets a cookie 
   assert.equal(closed.status, 401);
   assert.match(closed.text, /needs a password/);
   assert.doesNotMatch(closed.text, /plan\.txt|alice/);
-  assert.equal(closed.headers['www-authenticate'], undefined, 'no box of the browser');
+  assert.equal(closed.headers['www-authenticate'], undefined, 'no dialog of the browser');
   const program = await visit(server, 'GET', `${at}plan.txt`);
   assert.deepEqual([program.status, program.headers['www-authenticate']], [401, 'basic realm="Link"']);
   const basic = await visit(server, 'GET', `${at}plan.txt`, { headers: { authorization: basicOf(`anybody:${password}`) } });
@@ -105,11 +105,11 @@ test('wrong secrets are 404 and limited for each address; right ones of ended li
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt' });
   for (const secret of ['x', 'svc_l_short', `${link.secret.slice(0, -1)}${link.secret.endsWith('0') ? '1' : '0'}`])
-    assert.equal((await visit(server, 'GET', `/__svc__/s/${secret}/`)).status, 404, 'a typo is no guess');
+    assert.equal((await visit(server, 'GET', `/__svc__/s/${secret}/`)).status, 404, 'a typo does not count as a guess');
   const guesses: number[] = [];
   for (let guess = 0; guess < 6; guess++) guesses.push((await visit(server, 'GET', `/__svc__/s/${makeSecret('link').secret}/`)).status);
   assert.deepEqual(guesses, [404, 404, 404, 404, 404, 429]);
-  assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'who has a right one is not held up');
+  assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'holders of a valid token are not delayed');
 });
 
 test('a link revoked by REST is 410 at once, has an event, and is no longer listed; the secret of a token is not a link', async (t) => {

@@ -166,7 +166,7 @@ async function startHostile(
   });
   const closed = new Promise((resolve) => child.on('close', resolve));
   for (let waited = 0; waited < 6 && !printed.startsWith('standing'); waited++)
-    await until('the connections stand', () => printed.startsWith('standing')).catch(() => {});
+    await until('the connections are open', () => printed.startsWith('standing')).catch(() => {});
   assert.match(printed, /^standing/);
   const end = async () => {
     child.stdin?.end();

@@ -153,7 +153,7 @@ test('a lost SFTP upload replaces no locked item, neither under its temporary na
   }
   for (const name of ['b.filepart', 'e.part']) await lock(`/home/${name}`);
   client.end();
-  await until('all are told of', async () => (await server.eventIds()).filter((id) => id === 30042).length === 4);
+  await until('all are reported', async () => (await server.eventIds()).filter((id) => id === 30042).length === 4);
   const kept = Object.fromEntries((await server.events()).filter(({ id }) => id === '30042').map(({ data }) => [data.path, data.kept_as]));
   assert.deepEqual(kept, { '/b': undefined, '/c': '/c.filepart', '/e.part': undefined, '/g.part': '/g.part' });
   const text = (name: string) => readFileSync(path(name), 'utf8');

@@ -234,7 +234,7 @@ test('password-update', async (t) => {
   assert.equal(unmet.status, 422);
   assert.equal(unmet.json<{ errors: unknown[] }>().errors.length, 2);
   assert.equal((await update(testPassword, 'long enough 1')).status, 204);
-  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 401, 'the old password is over');
+  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 401, 'the old password is invalid');
   const json = { accept: 'application/json' };
   assert.equal((await server.get('/home/', { user: 'alice:long enough 1', headers: json })).status, 200);
   assert.equal(

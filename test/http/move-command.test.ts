@@ -155,7 +155,7 @@ test('with the option for it, a client that leaves ends the work: between two me
   await leave({ command: 'delete', target: names });
   let left = names.length;
   let sameLooks = 0;
-  await until('nothing goes any more', () => {
+  await until('nothing is sent any longer', () => {
     const now = readdirSync(server.home).length;
     sameLooks = now === left ? sameLooks + 1 : 0;
     left = now;
@@ -169,7 +169,7 @@ test('with the option for it, a client that leaves ends the work: between two me
   await leave({ command: 'delete', target: ['first', 'full', 'f2999'] });
   await until('the deletion has ended', async () => (await server.eventIds()).includes(40027));
   assert.ok(readdirSync(join(server.home, 'full')).length > 0, 'the rest of the folder is there');
-  assert.ok(existsSync(join(server.home, 'f2999')), 'and so is what comes behind it');
+  assert.ok(existsSync(join(server.home, 'f2999')), 'and so is everything after it');
 });
 
 test('a trigger cannot have the name of a command', () => {

@@ -35,7 +35,7 @@ test('no interface creates a name that a rule denies in another of its canonical
       assert.equal(await door(sftp, name), statusCodes.permissionDenied, `${what} ${name}`);
     assert.deepEqual(tree(server.home), before, name);
   }
-  assert.equal((await server.put(urlOf('/d/Größe'), 'new')).status, 201, 'the rule is about the root alone');
+  assert.equal((await server.put(urlOf('/d/Größe'), 'new')).status, 201, 'the rule concerns only the root');
 });
 
 test('a name of many combining marks, which would take quadratic time to compose, is refused before the rules are checked', async (t) => {

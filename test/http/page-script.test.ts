@@ -34,7 +34,7 @@ test('a text is filled in its own language', () => {
   assert.equal(fillText('en', items, { count: 1 }), '1 item');
   assert.equal(fillText('de', items, { count: 12_345 }), '12.345 items');
   assert.equal(fillText('fr', items, { count: 0 }), '0 item', 'French counts nothing as one');
-  assert.equal(fillText('en', '{a} {b}', { a: '{b}' }), '{b} {b}', 'what is filled in is not filled again');
+  assert.equal(fillText('en', '{a} {b}', { a: '{b}' }), '{b} {b}', 'inserted text is not expanded again');
 });
 
 test('every language has every text with the same placeholders', () => {

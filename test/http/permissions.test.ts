@@ -307,7 +307,7 @@ test('file size limit and quota', async (t) => {
   assert.equal((await server.put('/home/c', body(501))).status, 507);
   assert.equal((await server.put('/home/c', body(501), { headers: { 'transfer-encoding': 'chunked' } })).status, 507);
   assert.equal((await server.put('/home/c', body(500))).status, 201);
-  assert.equal((await server.put('/home/a', body(1000))).status, 201, 'what is replaced makes room');
+  assert.equal((await server.put('/home/a', body(1000))).status, 201, 'the replaced file frees its space');
   assert.equal((await server.send('DELETE', '/home/b')).status, 204);
   assert.equal((await server.put('/home/d', body(1000))).status, 201);
   assert.deepEqual(await server.names('/home/'), ['a', 'c', 'd']);

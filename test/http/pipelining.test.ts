@@ -27,7 +27,7 @@ test('pipelined requests behind a reply that nobody reads: when the connection e
     socket.write(request('GET /home/d/', 'Accept: application/json\r\n'));
     socket.write(request('GET /home/d/', 'Accept: application/zip\r\n'));
   }
-  await until('the first is under way', () => openBelow(server.home).length > 0);
+  await until('the first one is running', () => openBelow(server.home).length > 0);
   assert.equal((await server.eventIds()).filter((id) => id === 40004).length, 1, 'each waits for its turn');
   socket.destroy();
   await until('all are closed', () => openBelow(server.home).length === 0);

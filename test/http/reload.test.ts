@@ -56,7 +56,7 @@ test('a session has the permissions, limits and home folder of the configuration
   await reload(server, { account: { home_folder_path: moved } });
   for (const headers of sessions)
     assert.deepEqual([await statusOf(server, headers, '/home/f'), await statusOf(server, headers)], [404, 200]);
-  assert.ok(existsSync(moved), 'it is made as at a login');
+  assert.ok(existsSync(moved), 'it is created as at a login');
   await reload(server, { service: { session_maximum_age: 1 } });
   await until('they are too old', async () => (await statusOf(server, sessions[0])) === 401);
 });
@@ -195,7 +195,7 @@ test('accounts of a callout keep the values of the reply over those of the group
     await reload(server, { authentications, ...partners({ home_folder_path: home, permissions: [['allow-read']] }) }),
     nothing,
   );
-  assert.equal(await put('d3', { user: null, headers: dora }), 403, 'her group says so by now');
+  assert.equal(await put('d3', { user: null, headers: dora }), 403, 'her group now says so');
   assert.equal(await put('d4', { user: users.dora }), 403);
   const download = await stallDownload(server.port, '/home/large', { authorization: basicOf(users.carla) });
   const ended = await reload(server, { authentications, ...partners({ home_folder_path: home, enabled: false }) });
@@ -224,7 +224,7 @@ test('after a password change by the account its own session and its transfers c
   };
   await change(testPassword, next);
   assert.deepEqual([await statusOf(server, own), await statusOf(server, other)], [200, 401]);
-  assert.ok((await foreign.finish()) < largeBytes, 'what the old password let in');
+  assert.ok((await foreign.finish()) < largeBytes, 'sessions of the old password');
   assert.deepEqual(await reload(server, config), nothing);
   assert.equal(await statusOf(server, own), 200);
   await change(next, testPassword);
@@ -251,10 +251,10 @@ test('a change of the accounts file takes effect without a reload, and without a
   const [bob] = await sessionHeaders(server, 'bob');
   const download = await stallDownload(server.port, '/home/large', session);
   write(`${alice.replace('{', '{permissions: [[allow-list]], ')}${other}`);
-  await until('the right is gone', async () => (await statusOf(server, session, '/home/large')) === 403);
+  await until('the right was removed', async () => (await statusOf(server, session, '/home/large')) === 403);
   assert.equal(await statusOf(server, session), 200);
   write(other);
-  await until('it is told', () => server.log.some((line) => line.includes('"transfers":1')));
+  await until('it is reported', () => server.log.some((line) => line.includes('"transfers":1')));
   assert.ok((await download.finish()) < largeBytes);
   assert.deepEqual([await statusOf(server, session), await statusOf(server, bob)], [401, 200]);
   assert.match(readFileSync(path, 'utf8'), /^bob/);

@@ -76,7 +76,7 @@ test('retain survives its option: a file stays retained after a reload without t
   const file = join(folder, 'a');
   writeFileSync(file, 'x');
   const first = new Retention(data, clock);
-  assert.equal(first.isUsed, false, 'nothing is looked up where nothing was ever retained');
+  assert.equal(first.isUsed, false, 'nothing is looked up if nothing was ever retained');
   await first.retain(file, 30);
   first.configure(0);
   const second = new Retention(data, clock);
@@ -85,7 +85,7 @@ test('retain survives its option: a file stays retained after a reload without t
   assert.throws(() => second.requireFree(file), { code: 'retained' });
   clock.advance(1);
   second.requireFree(file);
-  assert.deepEqual(readdirSync(folder), ['a'], 'the record goes with its time');
+  assert.deepEqual(readdirSync(folder), ['a'], 'the record is removed when it expires');
   clock.advance(400 * 86_400_000);
   assert.equal(second.isUsed, false);
 });
@@ -103,7 +103,7 @@ test('a record does not concern another file, even with the same inode number, a
   const text = readFileSync(join(folder, record), 'utf8');
   writeFileSync(join(folder, record), text.replace(/"born":"\d+"/, '"born":"1"'));
   assert.equal(retention.untilMs(file), undefined);
-  assert.equal(existsSync(join(folder, record)), false, 'the record of a file that is gone goes');
+  assert.equal(existsSync(join(folder, record)), false, 'the record of a removed file is removed');
   await retention.retain(file, 1);
   writeFileSync(join(folder, record), text.slice(0, 10));
   assert.equal(retention.untilMs(file), undefined);

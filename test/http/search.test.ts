@@ -68,7 +68,7 @@ test('search in a folder and all below it', async (t) => {
     assert.match(text, /One item was found\./);
     const none = await page('%22%3E%3Cscript%3E');
     assert.match(none, /No name below this folder/);
-    assert.ok(!none.includes('<script>'), 'what was searched for is text');
+    assert.ok(!none.includes('<script>'), 'the search text is shown as plain text');
   });
 
   await t.test('at most a thousand results are returned, and the last line says so', async () => {

@@ -65,7 +65,7 @@ test('a ticket resumes only sessions of its service, and carries no client certi
   const changed = { ...services, web: { ...services.web, tls_client_ca_path: path('other.crt') } };
   await server.service.reload(await testConfig(server.folder, { services: changed, account }));
   const distrusted = await visit(at('web'), { session });
-  assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is trusted no more');
+  assert.deepEqual([distrusted.status, distrusted.isReused], [401, false], 'the authority is no longer trusted');
 });
 
 /** Sends a request on an open connection. @returns the status */
@@ -103,7 +103,7 @@ test('existing connections end with the authority of their client certificate', 
   const changed = { web: { ...options.web, tls_client_ca_path: path('other.crt') } };
   await server.service.reload(await testConfig(server.folder, { services: changed, account }));
   await Promise.all([idleEnds, http2Ends]);
-  assert.equal(await askOn(busy, '2'), 201, 'what was let in before');
+  assert.equal(await askOn(busy, '2'), 201, 'accepted before');
   assert.equal(await askOn(busy, get), 401);
 });
 

@@ -70,7 +70,7 @@ test('a token reaches only its paths: by links, dots, case, listings, searches, 
   const { as } = await makeToken(server, { path: '/in' });
   const header = (more: Record<string, string>) => ({ ...as, headers: { ...as.headers, ...more } });
   assert.deepEqual(await namesOf(server, '/home/in/', as), ['a.txt', 'deep', 'deeper']);
-  assert.deepEqual(await namesOf(server, '/home/', as), ['in'], 'the way to it shows nothing else');
+  assert.deepEqual(await namesOf(server, '/home/', as), ['in'], 'the path to it shows nothing else');
   assert.equal((await server.get('/home/in/deeper/c.txt', as)).text, 'in/deep/c.txt');
   const outside = [
     '/home/out/secret.txt',
@@ -184,7 +184,7 @@ test('requests for tokens are validated: permissions, limits, types', async (t) 
   for (let count = 0; count < 2; count++) await makeToken(server);
   assert.equal((await askForToken(server, {})).status, 429);
   const shown = (await server.get('/home/__svc__/tokens', { headers: json })).json<{ tokens: { id: string; expires: string }[] }>().tokens;
-  assert.ok(Date.parse(shown[0]?.expires ?? '') - Date.now() <= 86_400_000, 'without a time it lives the longest');
+  assert.ok(Date.parse(shown[0]?.expires ?? '') - Date.now() <= 86_400_000, 'without an expiry it has the longest lifetime');
   assert.equal((await server.send('PUT', '/home/__svc__/tokens')).status, 405);
   assert.equal((await server.send('DELETE', '/home/__svc__/tokens/unknown')).status, 404);
 });
@@ -204,8 +204,8 @@ test('tokens need permission at their place: 422 for a permission the account la
   makeFolders(server);
   const statusOf = async (order: Record<string, unknown>, by: TestRequest = {}) => (await askForToken(server, order, by)).status;
   assert.equal(await statusOf({}), 403, 'no right at /');
-  assert.equal(await statusOf({ path: '/out' }), 403, 'the account reads there, but may not give that');
-  assert.equal(await statusOf({ path: '/closed' }), 422, 'the account itself may nothing there');
+  assert.equal(await statusOf({ path: '/out' }), 403, 'the account may read there, but not grant it');
+  assert.equal(await statusOf({ path: '/closed' }), 422, 'the account itself has no rights there');
   assert.equal(await statusOf({ path: ['/in', '/closed'] }), 422);
   assert.equal(await statusOf({ path: '/in', permissions: ['allow-write'] }), 422);
   assert.equal(await statusOf({ path: '/in' }, { user: `bob:${testPassword}` }), 403);
@@ -255,7 +255,7 @@ test('a revoked token ends at once, with its sessions and tokens; only its holde
   assert.equal(
     (await server.send('DELETE', `/home/__svc__/tokens/${parent.id}`, child.as)).status,
     404,
-    'a token ends no other but those it made',
+    'a token can only revoke tokens that it made',
   );
   const session = { user: null, headers: { authorization: `session ${await server.login('token', parent.token)}` } };
   assert.equal((await server.get('/home/in/a.txt', session)).status, 200);

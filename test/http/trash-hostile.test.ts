@@ -145,7 +145,7 @@ test('permissions: those of the deletion, writing where an item is restored, del
   assert.equal((await restore(server, id('/gone/c'), { path: '/shut/x/c' })).status, 403);
   assert.equal((await server.put('/home/drop/b', 'newest')).status, 201);
   const rest = await server.send('DELETE', '/home/__svc__/trash');
-  assert.equal(rest.status, 422, 'what it may not end stays');
+  assert.equal(rest.status, 422, 'items that it may not remove stay');
   assert.deepEqual(paths(await trashOf(server)), ['/drop/b']);
 });
 

@@ -135,7 +135,7 @@ test('malformed and cross-site forms of the trash change nothing; without the pe
     ],
   ] as [[string, string][], number, Record<string, string>?][])
     assert.equal((await post(server, fields, headers)).status, status, JSON.stringify(fields));
-  assert.equal((await post(server, [['action', 'empty']])).status, 303, 'what may not be ended stays');
+  assert.equal((await post(server, [['action', 'empty']])).status, 303, 'items that may not be removed stay');
   assert.deepEqual(
     (await trashOf(server)).map((trashed) => trashed.id),
     [id],

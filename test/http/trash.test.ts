@@ -59,7 +59,7 @@ test('items deleted and replaced over REST and WebDAV can be restored unchanged,
   assert.equal((await restore(server, folder.id)).status, 201);
   assert.equal(readFileSync(join(server.home, 'folder/deep/x'), 'utf8'), 'deep content');
   assert.deepEqual(await trashOf(server), []);
-  assert.equal((await restore(server, folder.id)).status, 404, 'it is not there any more');
+  assert.equal((await restore(server, folder.id)).status, 404, 'it no longer exists');
   assert.deepEqual(await told(server), [
     [40017, '/a.txt', undefined],
     [40017, '/a.txt', true],
@@ -131,7 +131,7 @@ test('MOVE, COPY, forms, folder commands and resumable uploads keep the items th
   assert.deepEqual(
     (await server.events()).filter(({ data }) => data.replaced && !data.trashed),
     [],
-    'what replaces says that the old one is in the trash',
+    'the event of the replacement says that the old file is in the trash',
   );
 });
 
@@ -189,12 +189,12 @@ test('the quota counts the trash; the oldest items make room, unless the file wo
     assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
   }
   assert.equal((await server.put('/home/large', Buffer.alloc(1001))).status, 507);
-  assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old'], 'nothing goes for it');
+  assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old'], 'nothing is sent for it');
   assert.equal((await server.put('/home/fits', Buffer.alloc(250))).status, 201);
   assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old']);
   assert.equal((await server.put('/home/more', Buffer.alloc(300))).status, 201);
   assert.deepEqual(paths(await trashOf(server)), ['/young'], 'the two oldest made room');
-  assert.equal((await server.put('/home/fits', Buffer.alloc(260))).status, 201, 'what is replaced stays if it fits');
+  assert.equal((await server.put('/home/fits', Buffer.alloc(260))).status, 201, 'the replaced file is kept if it fits');
   assert.deepEqual(paths(await trashOf(server)), ['/fits']);
   assert.equal((await server.put('/home/more', Buffer.alloc(700))).status, 201, 'a file can be replaced under a full quota');
   assert.equal((await server.put('/home/another', Buffer.alloc(41))).status, 507);

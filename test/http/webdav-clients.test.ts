@@ -89,7 +89,7 @@ test('rclone: copy, check, sync, move and purge of 60 files, times kept', { time
   writeFileSync(join(local, 'sub/file 0.txt'), 'changed content');
   const again = await run('sync', '-v', local, 'svc:there');
   assert.match(again.output, /file 0\.txt: Copied/);
-  assert.equal(again.output.match(/: Copied/g)?.length, 1, 'only what changed is sent again');
+  assert.equal(again.output.match(/: Copied/g)?.length, 1, 'only changed parts are sent again');
   await run('check', local, 'svc:there');
 
   await run('move', 'svc:there/sub', 'svc:moved');

@@ -87,7 +87,7 @@ function assertExpected(result: { failed: Record<string, string>; output: string
   const surprises = Object.entries(result.failed).filter(([name]) => !(name in list));
   assert.deepEqual(surprises, [], 'tests that must pass');
   const better = Object.keys(list).filter((name) => !(name in result.failed));
-  assert.deepEqual(better, [], 'expected failures that pass by now: take them off the list');
+  assert.deepEqual(better, [], 'expected failures that now pass: remove them from the list');
 }
 
 test('litmus: a strict class 1 server fails only the tests that the specification rules out', { timeout: 120_000 }, async (t) => {

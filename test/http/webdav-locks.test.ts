@@ -104,11 +104,11 @@ test('a lock is granted, shown, refreshed and ended', async (t) => {
   const granted = await lock(server, '/home/a', { timeout: 'Infinite, Second-4100000000' });
   assert.equal(granted.status, 200);
   const token = tokenOf(granted);
-  assert.match(granted.text, /<D:timeout>Second-3600<\/D:timeout>/, 'no lock is for ever');
+  assert.match(granted.text, /<D:timeout>Second-3600<\/D:timeout>/, 'every lock expires');
   assert.match(granted.text, /<D:owner><D:href>mailto:alice@example\.com<\/D:href><\/D:owner>/);
   assert.match(granted.text, /<D:lockroot><D:href>\/home\/a<\/D:href><\/D:lockroot>/);
   const shown = await propfind(server, '/home/', '1', propBody('lockdiscovery', 'supportedlock'), { headers: finder });
-  assert.equal(shown.reply.text.split(token).length - 1, 1, 'at the file alone');
+  assert.equal(shown.reply.text.split(token).length - 1, 1, 'at the file only');
   const refreshed = await server.send('LOCK', '/home/a', { headers: { ...finder, if: `(<${token}>)`, timeout: 'Second-60' } });
   assert.equal(refreshed.status, 200);
   assert.match(refreshed.text, /Second-60</);

@@ -118,7 +118,7 @@ test('a member that cannot be copied keeps the folder at its place', async (t) =
   assert.equal((await move(server, 'd/', 'v/n/')).status, 403);
   execFileSync('rm', [join(server.home, 'd/fifo')]);
   writeFileSync(join(server.home, 'd/.svc-0123456789abcdef01234567.part'), 'half');
-  assert.equal((await move(server, 'd/', 'v/n/')).status, 503, 'an upload is under way');
+  assert.equal((await move(server, 'd/', 'v/n/')).status, 503, 'an upload is running');
   assert.deepEqual([readdirSync(join(server.home, 'd')).length, readdirSync(disk)], [2, []]);
 });
 

@@ -117,7 +117,7 @@ test('a folder without its slash is answered directly, with its URL', async (t) 
   const home = await propfind(server, '/home', '0');
   assert.deepEqual([home.reply.headers['content-location'], home.responses[0]?.href], ['/home/', '/home/']);
   assert.equal((await propfind(server, '/home/d/', '0')).reply.headers['content-location'], undefined);
-  assert.equal((await server.send('PROPFIND', '/home/d/a.txt/')).status, 404, 'a file is no folder');
+  assert.equal((await server.send('PROPFIND', '/home/d/a.txt/')).status, 404, 'a file is not a folder');
   assert.equal((await server.send('PROPFIND', '/home/nothing')).status, 404);
   assert.equal((await server.send('PROPFIND', '/')).status, 307);
   assert.equal((await server.send('PROPFIND', '/home/__svc__/')).status, 403);

@@ -26,10 +26,10 @@ test('virtual folders are not moved or replaced, and a real folder with two path
   assert.equal(await move('/home/p/', '/home/n/'), 403, 'its parent');
   assert.equal(await move('/home/f', '/home/v'), 403, 'over a virtual folder');
   assert.equal(await move('/home/plain/', '/home/v/'), 403);
-  assert.equal(await move('/home/f', '/home/p/n'), 403, 'where only virtual folders are');
-  assert.equal(await move('/home/d/', '/home/n/'), 403, 'it holds what a virtual folder shows');
-  assert.equal(await move('/home/d/', '/home/v/n/'), 403, 'into itself, by another way');
-  assert.equal(await move('/home/v/g', '/home/d/inner/g'), 403, 'the same file, by another way');
+  assert.equal(await move('/home/f', '/home/p/n'), 403, 'in a folder with only virtual folders');
+  assert.equal(await move('/home/d/', '/home/n/'), 403, "it contains a virtual folder's target");
+  assert.equal(await move('/home/d/', '/home/v/n/'), 403, 'into itself, through another path');
+  assert.equal(await move('/home/v/g', '/home/d/inner/g'), 403, 'the same file, through another path');
   assert.equal((await server.send('COPY', '/home/v/g', { headers: { destination: '/home/d/inner/g' } })).status, 403);
   assert.equal(readFileSync(join(home, 'd/inner/g'), 'utf8'), 'G');
   assert.equal(await move('/home/v/g', '/home/p/q/g'), 201, 'between virtual folders');

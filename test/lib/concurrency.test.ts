@@ -30,7 +30,7 @@ test('slots are taken for all names or for none, and are free after their releas
   assert.equal(places.take(both), undefined);
   assert.equal(places.take(both), undefined);
   assert.equal(places.take(both), 'of one');
-  assert.equal(places.take([['all', 3]]), undefined, 'what was refused took nothing');
+  assert.equal(places.take([['all', 3]]), undefined, 'refused requests used no space');
   assert.equal(places.take([['all', 3]]), 'all');
   assert.equal(places.take([['all', 4]]), undefined, 'a limit may be raised');
   places.free(['all', 'of one']);
@@ -58,7 +58,7 @@ test('parties alternate however many turns one of them requests; urgent requests
   const turns = new FairQueue({ concurrency: 1, maxWaitingPerParty: 10, maxWaiting: 100 });
   assert.equal(await orderOf(turns, [...'aaaaabbc']), 'aabcabaa');
   assert.equal(await orderOf(turns, [...'aaaabbU'], (party) => party === 'U'), 'aUababa');
-  assert.equal(await orderOf(turns, [...'a']), 'a', 'all turns were given back');
+  assert.equal(await orderOf(turns, [...'a']), 'a', 'all turns were released');
 });
 
 test('running and waiting turns are limited for each party and in total; urgent ones may always wait', async () => {

@@ -138,7 +138,7 @@ test('metadata of uploads is read as it was written', () => {
     { seed, numRuns: 1000 },
   );
   const awkward = [{ key: 'a', value: '1,x="y' }];
-  assert.deepEqual(parseKeyValueList(writeKeyValueList(awkward)), awkward, 'what looks like an item inside a quote is none');
+  assert.deepEqual(parseKeyValueList(writeKeyValueList(awkward)), awkward, 'a quoted comma does not begin an item');
 });
 
 test('no file name leaves its Content-Disposition', () => {

@@ -55,7 +55,7 @@ async function startTwo(t: TestContext) {
 
 /** Waits until the node works. After a sleep it can need a new connection to Redis. */
 function awake({ client }: NodeProcess): Promise<void> {
-  return untilWithinMinute('the sleeper answers', async () => (await client.get('/home/')).status === 200);
+  return untilWithinMinute('the sleeping node answers', async () => (await client.get('/home/')).status === 200);
 }
 
 /** A way to send the rest of an upload. */
@@ -115,7 +115,7 @@ test('a node that slept while another one continued its uploads does not touch t
       return { name, way, fate, url, request, first, mine, others };
     }),
   );
-  await untilWithinMinute('the sleeper has written', () => sizes().filter((size) => size === sentBytes).length === cases.length);
+  await untilWithinMinute('the sleeping node has written', () => sizes().filter((size) => size === sentBytes).length === cases.length);
   sleeper.running.child.kill('SIGSTOP');
   await Promise.all(
     stuck.map(async ({ name, way, fate, url, request, mine, others }) => {
@@ -178,7 +178,7 @@ test('a node sleeps in the middle of the end of an upload: one end, reported onc
     });
     const reply = request.end(mine);
     await untilWithinMinute(`it sleeps ${what}`, () => existsSync(`${control}.stalled`));
-    await untilWithinMinute('its end is looked after', async () => (await other.send('HEAD', url)).status === 204);
+    await untilWithinMinute('its end is handled', async () => (await other.send('HEAD', url)).status === 204);
     const head = await other.send('HEAD', url);
     assert.equal(head.headers['upload-complete'], isNamed ? '?1' : '?0', what);
     if (!isNamed) {

@@ -194,7 +194,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
   });
 
   await t.test('logins over SSH: of ten concurrent ones at most two succeed', async () => {
-    await until('the connections before have ended', async () => {
+    await until('the earlier connections have ended', async () => {
       const attempts = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
           tryLogins(t, ssh(index % 2 === 0 ? 'n0' : 'n1'), [{ type: 'password', username: 'bob', password: testPassword }]),

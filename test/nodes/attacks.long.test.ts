@@ -58,7 +58,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
       password: `by SFTP, number ${index}`,
     }));
     assert.equal((await tryLogins(t, ssh('n1'), attempts)).client, undefined);
-    assert.equal((await here.get('/home/', { user: `bob:${testPassword}` })).status, 429, 'the right one does not help any more');
+    assert.equal((await here.get('/home/', { user: `bob:${testPassword}` })).status, 429, 'even the right one is refused');
     assert.equal((await tryLogins(t, ssh('n0'), [{ type: 'password', username: 'alice', password: testPassword }])).client, undefined);
   });
 });
@@ -131,7 +131,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     await soon('the SFTP connection of a revoked token ended', begun);
     assert.ok((await download.finish()) < largeBytes);
     assert.equal((await tryLogins(t, ssh('n1'), [{ type: 'password', username: 'alice', password: token }])).client, undefined);
-    assert.equal(existsSync(join(home, 'open')), false, 'nothing was given its name');
+    assert.equal(existsSync(join(home, 'open')), false, 'nothing got its name');
   });
 
   await t.test('a link: its running download at the other node', async () => {
@@ -171,7 +171,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
       });
       t.diagnostic(`password changes at once: ${answered}, good afterwards: ${good}`);
       assert.equal(good.length, 1, 'one password is good, at both nodes');
-      assert.equal(answered[next.indexOf(good[0] as never)], 204, 'it is one that was answered');
+      assert.equal(answered[next.indexOf(good[0] as never)], 204, 'it is an answered state');
       assert.equal(answered.filter((status) => status === 204).length, 1, 'no answered change is lost');
       current = good[0] as string;
     }
@@ -221,7 +221,7 @@ test('forged requests and values in Redis: no node ends, no file changes, and no
   const keys = (await redis.command("EVAL \"return table.concat(redis.call('KEYS','*'),' ')\" 0")).split('\r\n')[1]?.split(' ') ?? [];
   assert.ok(keys.length > 3, String(keys));
   t.diagnostic(`keys: ${keys.join(' ')}`);
-  assert.ok(!keys.join(' ').includes(session), 'the key of a session is none');
+  assert.ok(!keys.join(' ').includes(session), 'a session has no key');
   const uuids = [...new Set(keys.flatMap((key) => key.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? []))];
   for (const uuid of uuids)
     for (const order of ['reload', 'stop', 'exec', 'release', 'replay-cancel'])
@@ -234,7 +234,7 @@ test('forged requests and values in Redis: no node ends, no file changes, and no
   for (const node of [here, there])
     for (let index = 0; index < 20; index++)
       assert.equal((await node.get('/home/a', within(randomBytes(32).toString('base64url')))).status, 401);
-  await until('both go on', async () =>
+  await until('both continue', async () =>
     statuses([await here.get('/home/a'), await there.get('/home/a')]).every((status) => status === 200),
   );
   assert.deepEqual(visible(home), ['a']);

@@ -57,13 +57,13 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   );
   assert.deepEqual(new Set(seen.services.map(({ url }) => url)).size, 6, 'each where it listens');
   assert.deepEqual(seen.methods.map(({ node }) => node).sort(), names);
-  await until('somebody delivers', async () => names.includes((await overview(0)).handlers[0]?.node ?? ''));
+  await until('a node delivers', async () => names.includes((await overview(0)).handlers[0]?.node ?? ''));
   const owners = await Promise.all([0, 1, 2].map(async (index) => (await overview(index)).handlers[0]?.node));
-  assert.equal(new Set(owners).size, 1, 'all say the same');
+  assert.equal(new Set(owners).size, 1, 'all are equal');
 
   const upload = await new HeldClients(t, there.port).send('PUT', '/home/slow.bin', { 'content-length': 2 });
   const transfers = async () => (await overview(0)).transfers.map(({ node, path }) => `${node} ${path}`);
-  await until('it is under way', async () => (await transfers()).join() === 'n1 /slow.bin');
+  await until('it is running', async () => (await transfers()).join() === 'n1 /slow.bin');
   upload.destroy();
 
   // Sessions, bans and unfinished uploads of all nodes.
@@ -142,10 +142,10 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
 
   // Redis stops answering, and then disappears.
   redis.pause();
-  await until('it is told', async () => (await overview(0)).incomplete !== '');
+  await until('it is reported', async () => (await overview(0)).incomplete !== '');
   await redis.kill();
   const alone = await overview(0);
-  assert.equal((await consoles[0].get('/api/overview', asViewer)).status, 503, 'a password is not looked at while bans cannot be');
+  assert.equal((await consoles[0].get('/api/overview', asViewer)).status, 503, 'no password is checked while bans cannot be read');
   assert.match(alone.incomplete, /^Redis .* is away/);
   assert.deepEqual(nodesOf(alone), ['n0 ready']);
   assert.deepEqual([...new Set(alone.services.map(({ node }) => node))], ['n0']);
@@ -156,10 +156,10 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   await redis.restart();
   for (const index of [0, 1, 2]) await until('Redis is back for each', async () => (await overview(index)).incomplete === '');
   await until('all are seen again', async () => nodesOf(await overview(0)).join() === names.map((name) => `${name} ready`).join());
-  await until('handlers go on', async () => (await overview(0)).handlers[0]?.state === 'running');
+  await until('handlers continue', async () => (await overview(0)).handlers[0]?.state === 'running');
 
   assert.equal(await there.stop(), true);
-  assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'who ends is gone at once');
+  assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'an ended node disappears at once');
 });
 
 test('the console of any node lifts the suspension of a URL that another node uses, and breaks a lock', async (t) => {
@@ -175,7 +175,7 @@ test('the console of any node lifts the suspension of a URL that another node us
   const consoles = nodes.map(consoleOf) as [ConsoleClient, ConsoleClient];
   const handlers = async (console: ConsoleClient) =>
     (await console.get('/api/handlers', asViewer)).json<{ handlers: HandlerView[] }>().handlers[0] as HandlerView;
-  await until('somebody delivers', async () => ['n0', 'n1'].includes((await handlers(consoles[0])).node));
+  await until('a node delivers', async () => ['n0', 'n1'].includes((await handlers(consoles[0])).node));
   const owner = (await handlers(consoles[0])).node === 'n0' ? 0 : 1;
   const [there, other] = [nodes[owner] as TestNode, consoles[1 - owner] as ConsoleClient];
   await there.put('/home/a.txt', 'x');

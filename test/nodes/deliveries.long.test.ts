@@ -29,7 +29,7 @@ test('a node that starts without Redis stays up, but is not ready; later, a new 
   const refused = await node.get('/home/', { headers: { authorization: 'session none' } });
   assert.equal(refused.status, 503);
   assert.ok(Number(refused.headers['retry-after']) > 0);
-  assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'what needs no state is served');
+  assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'requests that need no state are served');
   await redis.restart();
   await until('it is ready', async () => (await ready()).status === 200);
   assert.equal((await node.put('/home/after.txt', 'x')).status, 201);

@@ -33,9 +33,9 @@ test('a node that ends hands its handlers over at once, and nothing is lost or r
   for (let index = 0; index < 20; index++) await second.put(`/home/${index}.txt`, 'x');
   const lease = () => redis.command('GET {svc}:lease:crm');
   const held = await lease();
-  assert.ok(!held.startsWith('$-1'), 'somebody has it');
+  assert.ok(!held.startsWith('$-1'), 'a node has it');
   assert.equal(await first?.stop(), true);
-  assert.notEqual(await lease(), held, 'the other need not wait until the lease is over');
+  assert.notEqual(await lease(), held, 'the other node need not wait until the lease expires');
   for (let index = 20; index < 40; index++) await second.put(`/home/${index}.txt`, 'x');
   await until('all are delivered', () => paths(receiver).length >= 40);
   assert.deepEqual(
@@ -165,7 +165,7 @@ test('while Redis is absent the known state of handlers is shown with its age, e
   });
   if (!begun) return;
   const { redis, nodes } = begun;
-  await until('somebody delivers', () => owner(nodes).length === 1);
+  await until('a node delivers', () => owner(nodes).length === 1);
   for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
   await receiver.received(1);
   const figureOf = (node: TestNode) => async (name: string) => {
@@ -180,7 +180,7 @@ test('while Redis is absent the known state of handlers is shown with its age, e
   assert.equal(await other('known_seconds'), 0);
   await redis.kill();
   for (const figure of [figureOf(delivering as TestNode), other]) {
-    await until('the age is told', async () => ((await figure('known_seconds')) ?? 0) > 0);
+    await until('the age is reported', async () => ((await figure('known_seconds')) ?? 0) > 0);
     assert.equal(await figure('running'), 1);
     assert.equal(await figure('paused'), 0);
     assert.notEqual(await figure('waiting_events'), undefined);
@@ -201,7 +201,7 @@ test('/ready reports that Redis is absent, and that it is back', async (t) => {
   await until('it is not ready', async () => (await ready()).status === 503);
   assert.match((await ready()).json<{ checks: { state: string } }>().checks.state, /Redis .* is away/);
   assert.equal((await monitor.get('/health', { user: null })).status, 200);
-  assert.equal((await monitor.get('/metrics', { user: null })).status, 200, 'the figures that can be had are given');
+  assert.equal((await monitor.get('/metrics', { user: null })).status, 200, 'the available figures are returned');
   await redis.restart();
   await until('it is ready again', async () => (await ready()).status === 200);
 });

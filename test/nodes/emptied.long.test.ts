@@ -33,7 +33,7 @@ test('after FLUSHALL one node at a time still delivers for a handler', { timeout
   const upload = async (count: number) => {
     for (let index = 0; index < count; index++) {
       const put = () => nodes[index % 3]?.put(`/home/${uploads}.txt`, 'x', { mayFail: true });
-      await until('the upload is taken', async () => (await put())?.status === 201);
+      await until('the upload is accepted', async () => (await put())?.status === 201);
       uploads++;
     }
   };
@@ -73,7 +73,7 @@ test('after Redis was emptied, a lease is only given to the node that had it', a
   assert.ok(typeof next === 'object');
   assert.notEqual(next.token, lease.token);
   await redis.command('FLUSHALL');
-  assert.equal(await asked(owner), 'held', 'what was released is not repeated');
+  assert.equal(await asked(owner), 'held', 'released events are not repeated');
 });
 
 test('a node that was cut off while Redis was emptied asks before its next request, and is refused', async (t) => {
@@ -86,7 +86,7 @@ test('a node that was cut off while Redis was emptied asks before its next reque
   proxy.cut();
   await redis.command('FLUSHALL');
   const next = await asked(storeOn(near, 'b'));
-  assert.ok(typeof next === 'object', 'nobody is there to repeat the former lease');
+  assert.ok(typeof next === 'object', 'no node is there to repeat the former lease');
   // A lease is trusted without asking for less time than nodes wait after a loss (700 ms here, 2 s in a server).
   lease.validUntilMs -= 1500;
   let isAnswered = false;

@@ -13,7 +13,7 @@ test('one of two nodes reports each arrival once, whichever received the file; t
   if (!begun) return;
   const { redis, folder } = begun;
   const [teller] = begun.nodes as [TestNode];
-  await untilWithinMinute('it is the teller', async () => (await redis.command('EXISTS {svc}:expectations-teller')).includes('1'));
+  await untilWithinMinute('it is the reporting node', async () => (await redis.command('EXISTS {svc}:expectations-teller')).includes('1'));
   const other = await startNode(t, folder, 'n1', redis.url, config);
   const told = async () => {
     const text = await redis.command('XRANGE {svc}:journal - +');
@@ -21,9 +21,9 @@ test('one of two nodes reports each arrival once, whichever received the file; t
     return events.map((line) => /"expectation":"(\w+)"/.exec(line)?.[1]);
   };
   assert.equal((await other.put('/home/first', 'x')).status, 201);
-  await untilWithinMinute('it is told', async () => (await told()).length > 0);
+  await untilWithinMinute('it is reported', async () => (await told()).length > 0);
   await teller.stop();
   assert.equal((await other.put('/home/second', 'x')).status, 201);
-  await untilWithinMinute('the second is told by the other', async () => (await told()).length > 1);
+  await untilWithinMinute('the second one is reported by the other node', async () => (await told()).length > 1);
   assert.deepEqual(await told(), ['first', 'second']);
 });

@@ -59,12 +59,12 @@ for (const [kind, begin] of [
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     });
-    await until('uploads are under way', () => answered.length > 20);
+    await until('uploads are running', () => answered.length > 20);
     replica.pause();
     assert.equal((await here.send('POST', '/__svc__/logout', over)).status, 204);
     await primary.kill();
     replica.resume();
-    await until('it is told', async () => (await ready()) === 503);
+    await until('it is reported', async () => (await ready()) === 503);
     assert.equal((await there.get('/home/', session)).status, 503);
     await untilWithinMinute('the replica serves', () => nodes.every(({ log }) => log.some((line) => line.includes('Redis is back'))));
     assert.equal(await ready(), 200);
@@ -73,7 +73,7 @@ for (const [kind, begin] of [
       assert.equal((await node.get('/home/', over)).status, 401, 'a logout that the replica had not heard of holds');
     }
     const before = answered.length;
-    await until('uploads go on', () => answered.length > before + 10);
+    await until('uploads continue', () => answered.length > before + 10);
     isOver = true;
     await Promise.all(lanes);
     const delivered = () => new Set(receiver.events().map(({ data }) => data.path));

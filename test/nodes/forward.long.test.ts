@@ -77,8 +77,8 @@ test('svc events reports that Redis lost its history, and names the files that h
   await new Promise((resolve) => setTimeout(resolve, 4500));
   await redis.command('FLUSHALL');
   await untilWithinMinute('it is noticed', async () => !(await redis.command('HLEN {svc}:journal-lost')).startsWith(':0'));
-  await untilWithinMinute('uploads go on', async () => (await node.client.put('/home/after.txt', 'x')).status === 201);
-  await untilWithinMinute('the journal goes on', async () => /after\.txt/.test((await svc()).stdout));
+  await untilWithinMinute('uploads continue', async () => (await node.client.put('/home/after.txt', 'x')).status === 201);
+  await untilWithinMinute('the journal continues', async () => /after\.txt/.test((await svc()).stdout));
   const lost = await svc();
   assert.match(lost.stderr, new RegExp(`the journal in Redis was emptied \\(noticed at 20.*svc events --data-folder ${folder}/n0`));
   assert.match((await svc('--data-folder', `${folder}/n0`)).stdout, /before\.txt/);

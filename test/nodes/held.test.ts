@@ -61,7 +61,7 @@ test('another node repeats the inspection of a node that died; if that one wakes
   assert.equal(inspector.requests.length, 4);
   // The first node now gets the opposite verdict.
   inspector.answerWaiting(204);
-  await until('what it makes of it', async () => (await heldAt(nodes[0] as Client)).length === 0);
+  await until('the result', async () => (await heldAt(nodes[0] as Client)).length === 0);
   await nodes[0]?.stop();
   assert.deepEqual(visible(home), ['a']);
   assert.deepEqual(hidden(home), []);

@@ -41,5 +41,5 @@ test('nodes share links: made at one, used and revoked at the other, downloads c
   for (const name of ['n0', 'n1'])
     for await (const { event } of readEvents(journalFolder(join(started.folder, name)), undefined, ({ reason }) => assert.fail(reason)))
       if (Number(event.id) === eventIds.linkOpened) told.push(event.data.link);
-  assert.deepEqual(told.sort(), [link.id, locked.id, drop.id].sort(), 'opened is told once for each link by all nodes together');
+  assert.deepEqual(told.sort(), [link.id, locked.id, drop.id].sort(), 'opening is reported once for each link over all nodes');
 });

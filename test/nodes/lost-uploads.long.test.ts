@@ -55,8 +55,8 @@ test('unfinished uploads that an emptied Redis lost are ended, each with one eve
 
   await redis.command('FLUSHALL');
   const hidden = () => readdirSync(join(folder, 'home')).filter((name) => name.startsWith('.svc-'));
-  await until('the contents of the nodes that live are gone', () => hidden().length === 1);
-  await until('all ends are told', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 2);
+  await until('the files of living nodes were removed', () => hidden().length === 1);
+  await until('all ends are reported', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 2);
   const again = await startNode(t, folder, 'n2', redis.url);
   await until('the third node ends its own', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 3);
   assert.deepEqual(await ends(folder, ['n0', 'n1', 'n2']), [
@@ -113,8 +113,8 @@ test('if Redis lost an upload between its rename and its event, the event of the
   const reply = await last;
   assert.ok(reply === undefined || reply.status === 503, 'it is cut, or may come again');
   assert.equal(readFileSync(join(folder, 'home/a'), 'utf8'), 'abcdefg');
-  await until('it is told of', async () => (await ends(folder, ['n0'])).length > 0);
-  await until('its client is told', async () => (await client.send('HEAD', url)).headers['upload-complete'] === '?1');
+  await until('it is reported', async () => (await ends(folder, ['n0'])).length > 0);
+  await until('its client is informed', async () => (await client.send('HEAD', url)).headers['upload-complete'] === '?1');
   running.child.kill('SIGTERM');
   await running.ended;
   assert.deepEqual(await ends(folder, ['n0']), ['40017 /a 7']);

@@ -64,7 +64,7 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
     ['a'],
   );
   assert.equal(await link.call(['HEXISTS', reports, 'b']), 0);
-  assert.ok(Number(await link.call(['PTTL', reports])) > 0 && Number(await link.call(['PTTL', times])) > 0, 'nothing stays for ever');
+  assert.ok(Number(await link.call(['PTTL', reports])) > 0 && Number(await link.call(['PTTL', times])) > 0, 'everything expires');
 
   const bad = {
     text: 'no JSON',
@@ -98,7 +98,7 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
   }
 
   for (let index = 0; index < 150; index++) await put(`many-${index}`, JSON.stringify(report('many')));
-  assert.equal((await board.read()).length, 100, 'of a flood the first are looked at');
+  assert.equal((await board.read()).length, 100, 'only the first ones of a flood are checked');
   await board.leave('a');
   assert.equal(await link.call(['HEXISTS', reports, 'a']), 0);
 });
@@ -139,13 +139,13 @@ test('questions between nodes: each answers for itself, in time or not at all; i
   assert.equal(answers.size, 2);
   assert.deepEqual(answers.get('first'), { node: 'first', reply: `of ${job}` });
   assert.deepEqual(answers.get('second'), { node: 'second', refused: { code: 'not-found', message: 'It is not here.' } });
-  assert.deepEqual(seen, ['replay-results'], 'each question once, and none that is none');
+  assert.deepEqual(seen, ['replay-results'], 'each question once, and no invalid one');
   assert.ok(told('a question of another node cannot be read') > 0);
 
   const asked = asker.ask(['silent'], { kind: 'reload' }, 60_000);
   const questions = link.key('node-questions', 'silent');
   await until('it is asked', async () => Number(await link.call(['LLEN', questions])) > 0);
-  assert.ok(Number(await link.call(['PTTL', questions])) > 0, 'a question does not wait for ever');
+  assert.ok(Number(await link.call(['PTTL', questions])) > 0, 'a question does not wait forever');
   const { id } = JSON.parse(String(await link.call(['LPOP', questions]))) as { id: string };
   const wrong = [
     'no JSON',
@@ -163,7 +163,7 @@ test('questions between nodes: each answers for itself, in time or not at all; i
   await until('it is asked', async () => Number(await link.call(['LLEN', flood])) > 0);
   const floodedBy = JSON.parse(String(await link.call(['LPOP', flood]))) as { id: string };
   await link.call(['RPUSH', link.key('node-answers', floodedBy.id), ...Array.from({ length: 200 }, () => 'x')]);
-  assert.equal((await flooded).size, 0, 'who is answered nothing but garbage waits no longer');
+  assert.equal((await flooded).size, 0, 'garbage as an answer ends the wait');
 
   for (let index = 0; index < 120; index++) await link.call(['RPUSH', link.key('node-questions', 'full'), 'x']);
   await asker.ask(['full'], { kind: 'reload' }, 10);
@@ -183,9 +183,9 @@ test('a node that changes during its report sends another one with the new state
   let name = 'before';
   const own = { uuid: 'a', name: 'a', report: async () => report(name), answer: async () => null };
   const installation = new Installation(own, { board, questions: {} } as unknown as NodeLink, silentLog);
-  const release = () => until('it is told', async () => waiting.length > 0).then(() => waiting.shift()?.());
+  const release = () => until('it is reported', async () => waiting.length > 0).then(() => waiting.shift()?.());
   const first = installation.tell();
-  await until('it is being told', async () => waiting.length > 0);
+  await until('it is being reported', async () => waiting.length > 0);
   name = 'after';
   const [second, third] = [installation.tell(), installation.tell()];
   await release();

@@ -47,7 +47,7 @@ test('a data folder of 0.1.0 can be used: journal, positions and a changed passw
   assert.equal((await client.get('/home/', { user: `alice:${oldPassword}` })).status, 401);
   assert.equal((await client.put('/home/new.txt', 'x', { user: `alice:${changedPassword}` })).status, 201);
   const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
-  await until('what was not delivered is', () => paths(receivers.waiting).includes('/new.txt'));
+  await until('undelivered events are delivered', () => paths(receivers.waiting).includes('/new.txt'));
   assert.deepEqual(paths(receivers.waiting), ['/3.txt', '/4.txt', '/new.txt'], 'the handler had given two up');
   await until('the other gets what is new', () => paths(receivers.done).includes('/new.txt'));
   assert.deepEqual(paths(receivers.done), ['/new.txt']);
@@ -89,7 +89,7 @@ test('a data folder of the last 0.1.0 can be used: events, deliveries, an upload
   const [trashed] = await trashOf(server, user);
   assert.equal(trashed?.path, '/3.txt');
   const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
-  await until('what was not delivered is', () => paths(receivers.waiting).includes('/large.txt'));
+  await until('undelivered events are delivered', () => paths(receivers.waiting).includes('/large.txt'));
   assert.deepEqual(paths(receivers.waiting), ['/2.txt', '/3.txt', '/large.txt'], 'the handler had given one up');
   await until('the other gets what is new', () => paths(receivers.done).includes('/large.txt'));
   assert.deepEqual(paths(receivers.done), ['/large.txt']);
@@ -121,7 +121,7 @@ test('a node of 0.1.0 is updated: each event gets into the stream once, and hand
   assert.deepEqual(
     receiver.events().map(({ data }) => data.path),
     ['/3.txt', '/4.txt', '/new.txt'],
-    'what 0.1.0 could not forward, and not what it had delivered',
+    'the events that 0.1.0 could not forward, without delivered ones',
   );
   const all = (await link.call(['XRANGE', '{svc}:journal', '-', '+'])) as [string, string[]][];
   const uuids = all.map(([, fields]) => /"uuid":"([^"]+)"/.exec(fields[fields.indexOf('event') + 1] ?? '')?.[1]);

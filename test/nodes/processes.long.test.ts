@@ -13,7 +13,7 @@ test('when a node is killed during deliveries, another one takes over within the
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
   const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url]);
-  await until('somebody delivers', async () => !(await redis.command('GET {svc}:lease:crm')).startsWith('$-1'));
+  await until('a node delivers', async () => !(await redis.command('GET {svc}:lease:crm')).startsWith('$-1'));
   const isOwner = ({ running }: NodeProcess) => running.stderr().includes('taken over');
   await until('it is known who', () => nodes.some(isOwner));
   const victim = nodes.find(isOwner) as NodeProcess;

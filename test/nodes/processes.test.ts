@@ -26,7 +26,7 @@ test('sessions and bans are shared by all nodes; while Redis is absent, requests
     await (index % 2 === 0 ? here : there).get('/home/', { user: `alice:wrong ${index}`, headers: { 'x-forwarded-for': '192.0.2.9' } });
   for (const client of [here, there]) {
     const refused = await client.get('/home/', { headers: { 'x-forwarded-for': '192.0.2.9' } });
-    assert.equal(refused.status, 429, 'the right password does not help a banned address');
+    assert.equal(refused.status, 429, 'a banned address is refused even with the right password');
     assert.ok(Number(refused.headers['retry-after']) > 590);
   }
   await pause(1200);
@@ -34,7 +34,7 @@ test('sessions and bans are shared by all nodes; while Redis is absent, requests
   for (const client of [here, there]) {
     for (const options of [withSession, {}, { user: 'alice:wrong' }]) {
       const away = await client.get('/home/', options);
-      assert.equal(away.status, 503, 'nothing is let in because a check could not be made');
+      assert.equal(away.status, 503, 'nothing is accepted because a check failed');
       assert.ok(Number(away.headers['retry-after']) > 0);
     }
   }

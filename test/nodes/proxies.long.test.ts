@@ -188,5 +188,5 @@ for (const [program, start] of [
     );
     assert.equal(cutOff.cutReads.count, 0);
     assert.ok(dying.cutReads.count <= 3, 'one for each node that died');
-    assert.deepEqual(failed, [], 'what may be repeated goes to the next node');
+    assert.deepEqual(failed, [], 'repeatable requests go to the next node');
   });

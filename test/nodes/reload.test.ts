@@ -43,12 +43,12 @@ test('nodes reload one after the other: an account that is out at one has no ses
   ];
   const out = { accounts, account: { enabled: false } };
   assert.deepEqual(await reload(started, 1, out), { sessions: 1, connections: 0, transfers: 1 });
-  assert.ok((await here.finish()) < largeBytes, 'cut where the account is out');
+  assert.ok((await here.finish()) < largeBytes, 'cut at the node where the account is removed');
   assert.deepEqual([await statusAt(first, alice), await statusAt(first, bob)], [401, 200], 'it has ended everywhere');
   const again = await sessionAt(first);
   assert.equal(await statusAt(first, again), 200, 'a node that has not reloaded knows the account');
-  assert.equal(await statusAt(second, again), 401, 'refused where it is out');
-  assert.equal(await statusAt(first, again), 401, 'and ended by that');
+  assert.equal(await statusAt(second, again), 401, 'refused at the node where it is removed');
+  assert.equal(await statusAt(first, again), 401, 'and this ended it');
   assert.deepEqual(await reload(started, 0, out), { sessions: 0, connections: 0, transfers: 1 });
   assert.ok((await there.finish()) < largeBytes);
   assert.deepEqual([await statusAt(first, bob), await statusAt(second, bob)], [200, 200]);
@@ -78,7 +78,7 @@ test('a password changed at one node: its own session and transfers continue at 
   await until('the other node has read the file', () =>
     second.log.some((line) => line.includes('sessions and connections without a valid account were ended')),
   );
-  assert.ok((await foreign.finish()) < largeBytes, 'what the old password let in');
+  assert.ok((await foreign.finish()) < largeBytes, 'sessions of the old password');
   assert.ok((await running.finish()) > largeBytes, 'whole, with its header section');
   for (const node of [first, second]) assert.deepEqual([await statusAt(node, own), await statusAt(node, other)], [200, 401]);
   assert.deepEqual(await reload(started, 1, config), { sessions: 0, connections: 0, transfers: 0 });

@@ -41,7 +41,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   await one.put('f', 'old');
   const upload = await one.open('f', write | create | truncate);
   assert.equal(await one.write(upload, 0, 'newer'), ok);
-  assert.equal(((await two.stat('f')) as { sizeBytes: number }).sizeBytes, 3, 'until the end the old one');
+  assert.equal(((await two.stat('f')) as { sizeBytes: number }).sizeBytes, 3, 'the old one until the end');
   assert.equal(await one.close(upload), ok);
   const reading = await two.open('f', read);
   assert.equal(String(await two.read(reading, 0, 100)), 'newer');
@@ -86,15 +86,15 @@ test('SFTP on two nodes: a session is listed and ended by the other one, a ban a
   assert.deepEqual([session?.service, session?.account, others], ['sftp', 'alice', []]);
   assert.equal((await control(t, dataOf('n1'), 'sessions', 'remove', session?.id ?? '')).code, 0);
   await ended;
-  await until('its upload is gone', () => readdirSync(home).length === 0);
+  await until('its upload no longer exists', () => readdirSync(home).length === 0);
   assert.deepEqual(await listed(t, dataOf('n0'), 'sessions'), []);
   const again = await loginSftp(t, portOf(there));
   const upload = await again.sftp.open('f', write | create);
   assert.equal(await again.sftp.write(upload, 0, 'content'), ok);
   await redis.kill();
   const code = await again.sftp.close(upload);
-  assert.deepEqual(readdirSync(home), code === ok ? ['f'] : [], 'what was answered is what is there');
-  await assert.rejects(loginSftp(t, portOf(here)), 'nobody is let in because a check could not be made');
+  assert.deepEqual(readdirSync(home), code === ok ? ['f'] : [], 'the disk has the answered state');
+  await assert.rejects(loginSftp(t, portOf(here)), 'nobody is admitted because a check failed');
   await redis.restart();
   await until('logins work again', () =>
     loginSftp(t, portOf(here)).then(
@@ -102,7 +102,7 @@ test('SFTP on two nodes: a session is listed and ended by the other one, a ban a
       () => false,
     ),
   );
-  await until('the session goes on', () =>
+  await until('the session continues', () =>
     again.sftp.put('g', 'content').then(
       () => true,
       () => false,
@@ -110,6 +110,6 @@ test('SFTP on two nodes: a session is listed and ended by the other one, a ban a
   );
   for (const [index, node] of [here, there, here].entries())
     await assert.rejects(loginSftp(t, portOf(node), { password: `wrong ${index}` }));
-  for (const node of [here, there]) await assert.rejects(loginSftp(t, portOf(node)), 'the right password does not help');
+  for (const node of [here, there]) await assert.rejects(loginSftp(t, portOf(node)), 'even the right password is refused');
   assert.equal((await there.get('/home/')).status, 429, 'over HTTP, too');
 });

@@ -46,7 +46,7 @@ test('nodes share sessions, limits of accounts and locks over SSH; without Redis
   const { sftp } = await loginSftp(t, portOf(there));
   const authHandler = (_: unknown, __: unknown, tryNext: (attempt: object) => void) => void redis.kill().then(() => tryNext(alice));
   assert.equal((await tryLogins(t, portOf(here), [alice], { authHandler })).client, undefined);
-  assert.equal(typeof (await sftp.stat('locked')), 'object', 'who is in goes on reading');
+  assert.equal(typeof (await sftp.stat('locked')), 'object', 'existing sessions can still read');
   await assert.rejects(sftp.put('locked', 'x'), /cannot be reached/, 'nobody knows whether it is locked still');
   assert.equal(here.log.filter((line) => line.includes('internal error')).length, 0);
 });

@@ -28,12 +28,12 @@ test('while Redis does not answer, a console says so in time, and shows the data
   const [own, shared] = await Promise.all([ofNode, ofAll].map((names) => Promise.all(names.map((name) => status(`/api/${name}`)))));
   const { services, incomplete } = await overview();
   // A request waits two seconds for Redis; after that none waits until Redis has answered.
-  assert.ok(performance.now() - paused < 5000, 'Redis still sleeps');
+  assert.ok(performance.now() - paused < 5000, 'Redis is still paused');
   assert.deepEqual(own, [200, 200, 200, 200]);
   assert.deepEqual(shared, [503, 503, 503, 503, 503, 503]);
   assert.deepEqual([services.map(({ node }) => node), incomplete.endsWith('no answer within 2 s')], [['n0', 'n0'], true]);
   const reader = await tail;
-  await until('who was logged out hears nothing', () => reader.isEnded);
+  await until('a logged-out administrator gets no messages', () => reader.isEnded);
   await until('Redis is back', async () => (await overview()).incomplete === '');
   assert.equal(await status('/api/events'), 200);
 });

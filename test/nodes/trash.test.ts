@@ -37,7 +37,7 @@ test('nodes share a trash; one of them removes expired items, with one event', {
   await until('the trash is empty', async () => readdirSync(trash).length === 0);
   assert.deepEqual(await trashOf(again), []);
   const ended = () => receiver.events().filter(({ id }) => id === '40102');
-  await until('all ends are told', () => ended().length >= names.length - 1);
+  await until('all ends are reported', () => ended().length >= names.length - 1);
   assert.deepEqual(
     ended()
       .map(({ data }) => [data.path, data.reason])

@@ -51,7 +51,7 @@ test('when the supervisor is killed its nodes end at once, and the next start is
   assert.deepEqual(
     stored.filter((name) => !paths.includes(name)),
     [],
-    'what was answered is recorded',
+    'answered deliveries are recorded',
   );
   again.child.kill('SIGTERM');
   assert.equal((await again.ended).code, 0);

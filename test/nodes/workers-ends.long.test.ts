@@ -48,10 +48,10 @@ test('a node that is killed during uploads and downloads is replaced; every answ
   isOver = true;
   await Promise.all(load);
   const used = await svc.everywhere(2, () => svc.get('/home/', within(session)));
-  assert.deepEqual([...new Set(used.map(({ status }) => status))], [200], 'the session lives on');
+  assert.deepEqual([...new Set(used.map(({ status }) => status))], [200], 'the session continues');
   assert.equal((svc.running.stderr().match(/a node ended and is replaced/g) ?? []).length, 2);
   await until('no debris', () => !readdirSync(svc.home).some(isTemporaryName));
-  assert.deepEqual(readdirSync(join(svc.dataFolder, 'nodes')).toSorted(), ['1', '2'], 'who comes later has the folder of the one before');
+  assert.deepEqual(readdirSync(join(svc.dataFolder, 'nodes')).toSorted(), ['1', '2'], 'a later session has the folder of the earlier one');
   assert.equal(await svc.stop(), 0);
   const uploads = (await svc.events()).filter(({ id }) => id === '40017').map(({ data }) => String(data.path));
   assert.deepEqual([...new Set(uploads)].toSorted(), uploads.toSorted(), 'none twice');

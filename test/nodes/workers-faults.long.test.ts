@@ -81,13 +81,13 @@ test('one console for all nodes: it ends sessions on all, and its reload reaches
   assert.deepEqual((await console.send('DELETE', '/api/sessions?account=alice', asOperator)).json(), { removed: 1 });
   assert.deepEqual([...(await statuses())], [401]);
   const changed = (await console.get('/api/configuration/changes', asOperator)).json<{ changes: unknown[] }>();
-  assert.deepEqual(changed.changes, [], 'the share of a node is no change');
+  assert.deepEqual(changed.changes, [], 'the share of a node is not a change');
   await svc.configure({ services: { web: { type: 'http', port: 0, headers: { 'x-reloaded': 'yes' } }, console: services.console } });
   const reload = (await console.send('POST', '/api/configuration/reload', asOperator)).json<{ changes: string[]; nodes: object[] }>();
   assert.deepEqual([reload.changes, reload.nodes.length], [['services.web.headers'], 2]);
   const replies = await svc.everywhere(2, () => svc.get('/home/'));
   assert.ok(replies.every(({ headers }) => headers['x-reloaded'] === 'yes'));
-  assert.equal(await svc.count(20012), 2, 'one reload, told of by each node');
+  assert.equal(await svc.count(20012), 2, 'one reload, reported by each node');
 });
 
 test('SIGTERM during the start test of a callout ends supervisor and nodes at once', async (t) => {

@@ -114,7 +114,7 @@ test('the failures that three nodes count', async (t) => {
     const refused = await svc.everywhere(3, () => svc.get('/home/', from('203.0.113.3', `carol:${testPassword}`)));
     assert.deepEqual(statuses(refused), [429]);
     assert.ok(Number(refused[0]?.headers['retry-after']) > 0);
-    assert.deepEqual(statuses(await svc.everywhere(3, () => svc.get('/home/', within(session)))), [200], 'a session goes on');
+    assert.deepEqual(statuses(await svc.everywhere(3, () => svc.get('/home/', within(session)))), [200], 'a session continues');
     // A node that starts later knows of the ban, too.
     await svc.kill(svc.nodes());
     await svc.ready(3);

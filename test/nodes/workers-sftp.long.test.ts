@@ -134,7 +134,7 @@ test('two nodes share the limits of SSH connections, list and end their sessions
     const socket = await stranger(t, port);
     if (socket) letIn.push(socket);
   }
-  assert.equal(letIn.length, 4, 'of one address before the login, each node its share');
+  assert.equal(letIn.length, 4, 'from one address before the login, a share at each node');
   for (const socket of letIn) socket.destroy();
 
   const logins: SftpLogin[] = [];

@@ -84,7 +84,7 @@ test('root binds, and the nodes run as another account with TLS files that only 
   await svc.ready(2).catch((error) => assert.fail(`${error}\n${svc.running.stderr()}`));
   await check('b');
   // The files are checked every five seconds, now without success.
-  await until('six seconds are over', () => performance.now() - startedMs > 6000);
+  await until('six seconds have passed', () => performance.now() - startedMs > 6000);
   await check('c');
   assert.equal(await svc.stop(), 0, 'and it can end its work in the data folder');
 });

@@ -37,7 +37,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   assert.deepEqual(
     started.map(({ component, server }) => `${component.uuid} ${server.name}`).toSorted(),
     ['second test-1', 'second test-2', 'web test-1', 'web test-2'],
-    'each node tells of its own, by its name',
+    'each node reports its own, with its name',
   );
   const second = new Client(`http://127.0.0.1:${started.find(({ component }) => component.uuid === 'second')?.data.port}`);
   await svc.everywhere(2, () => second.get('/home/', { headers: { accept: 'application/json' } }));

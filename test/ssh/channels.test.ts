@@ -97,7 +97,7 @@ test('SFTP on several channels of one connection: handles of one do not exist in
       const extended = (name: string) => other.status(packetTypes.extended, (fields) => fields.text(name).bytes(handle));
       assert.deepEqual([await extended('fsync@openssh.com'), await extended('fstatvfs@openssh.com')], [4, 4]);
     }
-    assert.equal(await other.stat('upload'), statusCodes.noSuchFile, 'uploads of one channel are not seen by another');
+    assert.equal(await other.stat('upload'), statusCodes.noSuchFile, 'uploads of one channel are invisible in another');
   }
   await Promise.all(others.map((other, index) => other.put(`by-${index}`, `content ${index}`)));
   assert.equal(await first.write(writing, 0, 'own'), 0);

@@ -159,7 +159,7 @@ test('a login is explained by the methods of its service: endpoints, skipped met
   assert.deepEqual(login('carol'), [true, null, 'id decides']);
   assert.deepEqual(login('alice', 'all'), [true, null, 'local decides; assumed: id, which is asked first, passes the login on (401)']);
   assert.equal(login('alice', 'none')[0], false);
-  assert.equal(login('anonymous', 'all')[2], 'id decides', 'nobody comes over SSH without a name');
+  assert.equal(login('anonymous', 'all')[2], 'id decides', 'nobody logs in over SSH without a name');
   assert.equal(login('alice', 'web')[1], 'there is no enabled ssh service "web"');
   const without = decide(configOf({ accounts }), { user: 'alice', method: 'LOGIN', path: '' });
   assert.deepEqual([without.allowed, without.status, without.reason], [false, null, 'the configuration has no enabled ssh service']);

@@ -92,7 +92,7 @@ test('one account cannot use up all files that may be open: as many remain for t
   assert.equal(taken('carol').length, 1);
   first[0]?.();
   first[0]?.();
-  assert.equal(shares.take('alice'), undefined, 'she has three, and two are left');
+  assert.equal(shares.take('alice'), undefined, 'she has three, and two remain');
   for (const free of [...first.slice(1), ...second]) free();
   assert.equal(taken('dave').length, 4);
 });

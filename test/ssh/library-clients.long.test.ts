@@ -152,7 +152,7 @@ test('ssh2: transfers in pieces, writing anywhere, both renames', async (t) => {
   const piece = Buffer.alloc(3);
   await promised((done) => sftp.read(handle, piece, 0, 3, 249_999, done));
   assert.equal(piece[1], 'X'.charCodeAt(0));
-  assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), large, 'until it is closed others see the old file');
+  assert.equal(readFileSync(join(server.home, 'large'), 'utf8'), large, 'others see the old file until it is closed');
   await promised((done) => sftp.close(handle, done));
   const written = [...large];
   for (const at of [500_000, 0, 250_000, 599_999]) written[at] = 'X';

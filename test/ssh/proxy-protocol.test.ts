@@ -59,7 +59,7 @@ async function addressAfter(
   const [session, ...others] = await listed(t, `${server.folder}/data`, 'sessions');
   assert.deepEqual(others, []);
   client.end();
-  await until('the session is over', async () => (await listed(t, `${server.folder}/data`, 'sessions')).length === 0);
+  await until('the session has ended', async () => (await listed(t, `${server.folder}/data`, 'sessions')).length === 0);
   return session?.address;
 }
 
@@ -80,7 +80,7 @@ test('behind HAProxy: only the guessing client is banned, its own PROXY header i
     banned.map(({ address }) => address),
     ['127.0.0.9'],
   );
-  assert.equal(await addressAfter(t, server, '', port), '127.0.0.1', 'others come in through the same proxy');
+  assert.equal(await addressAfter(t, server, '', port), '127.0.0.1', 'others log in through the same proxy');
   assert.deepEqual(
     (await server.events()).filter(({ id }) => id === '40003'),
     [],
@@ -120,5 +120,5 @@ test('a malformed, cut, endless or unsupported header ends the connection; one f
   for (const [bytes, address] of known) assert.equal(await addressAfter(t, server, bytes), address, bytes.toString('hex'));
   const foreign = await startSsh(t, { proxy_protocol: true, login_grace_time: 1, trusted_proxies: '192.0.2.1' });
   assert.equal(await addressAfter(t, foreign, header()), undefined);
-  assert.equal(await addressAfter(t, foreign, ''), '127.0.0.1', 'from others none is looked for');
+  assert.equal(await addressAfter(t, foreign, ''), '127.0.0.1', 'others are not searched');
 });

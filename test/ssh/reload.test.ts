@@ -67,7 +67,7 @@ test('new permissions and limits apply to the next request; open handles stay; a
   assert.equal(status, 204);
   await Promise.all([before.ended, after.ended]);
   await assert.rejects(loginSftp(t, server.sshPort), 'the old password');
-  await until('they are told of', async () => (await server.events()).filter(({ id }) => id === '30015').length >= 3);
+  await until('they are reported', async () => (await server.events()).filter(({ id }) => id === '30015').length >= 3);
 });
 
 const outs: [why: string, config: (server: SshTestServer) => Promise<TestConfig>][] = [
@@ -91,7 +91,7 @@ for (const [why, config] of outs) {
     assert.deepEqual(counts, { sessions: 0, connections: 1, transfers: 2 });
     await ended;
     await assert.rejects(loginSftp(t, server.sshPort));
-    await until('its end is told', async () => (await server.events()).some(({ id }) => id === '30015'));
+    await until('its end is reported', async () => (await server.events()).some(({ id }) => id === '30015'));
     const [closed] = (await server.events()).filter(({ id }) => id === '30015');
     assert.equal(closed?.data.details, 'The account or its credential was removed, disabled or changed.');
     assert.equal(closed?.account.name, 'alice');

@@ -181,7 +181,7 @@ test('an upload is renamed and removed while it runs', async (t) => {
   assert.equal(readFileSync(join(home, 'd/b'), 'utf8'), 'one two');
   const again = await client.open('d/b', write | create | truncate);
   assert.equal(await client.rename('d/b', 'c'), ok);
-  assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'one two', 'the old file goes along');
+  assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'one two', 'the old file is moved with it');
   await client.write(again, 0, 'three');
   assert.equal(await client.close(again), ok);
   assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'three');

@@ -107,7 +107,7 @@ test('connections without a login are limited, in total and for each address', a
   const fourth = await rawConnection(t, server.sshPort);
   assert.equal(await fourth.closed, '');
   first[0]?.socket.destroy();
-  await until('one more is let in', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
+  await until('one more is admitted', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
   const refused = (await server.events()).filter(({ id }) => id === '30051');
   assert.match(String(refused[0]?.data.details), /of this address/);
   const few = await startSsh(t, { maximum_unauthenticated_connections: 1 });
@@ -121,7 +121,7 @@ test('the connections of an account are limited', async (t) => {
   assert.ok(one.client && two.client);
   assert.equal((await tryLogins(t, server.sshPort, [alice])).client, undefined);
   one.client.end();
-  await until('a place is free again', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
+  await until('a slot is free again', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
 });
 
 test('sessions are listed, and ending one ends the connection; idle ones end', async (t) => {
@@ -159,7 +159,7 @@ test('the address of a client behind a proxy is that of the PROXY protocol', asy
   const [session] = await listed(t, `${server.folder}/data`, 'sessions');
   assert.equal(session?.address, '192.0.2.7');
   const without = await rawConnection(t, server.sshPort, 'SSH-2.0-direct\r\n');
-  assert.equal(await without.closed, '', 'a trusted proxy must say whom it speaks for');
+  assert.equal(await without.closed, '', 'a trusted proxy must send the client address');
 });
 
 test('when it stops, the service ends idle connections even if their clients leave closing a channel to it', async (t) => {

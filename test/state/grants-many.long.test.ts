@@ -64,7 +64,7 @@ test('100,000 tokens are read in seconds, found at once, use bounded memory, and
   // 0.1 ms for each allows for a loaded machine; a linear search would exceed the limit of the test.
   assert.ok(foundMs < count / 10 && missedMs < 1000, `${foundMs} ms, ${missedMs} ms`);
   assert.ok(heapBytes < 300e6, `${heapBytes} bytes`);
-  assert.ok(compactBytes < writtenBytes, 'the first change writes the file anew');
+  assert.ok(compactBytes < writtenBytes, 'the first change rewrites the file');
   assert.equal(store.find(grants[0]?.hash ?? '')?.end?.reason, 'revoked');
   assert.equal(store.find(grants[1]?.hash ?? '')?.used?.address, '192.0.2.2');
 });

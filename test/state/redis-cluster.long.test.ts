@@ -54,7 +54,7 @@ test('a server of a cluster dies without a replica: logins are refused, events w
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   for (const text of row(5, 10)) await log.appendDurable(testEvent(text));
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  assert.equal(link.isReady, false, 'the others of the cluster do not stand in');
+  assert.equal(link.isReady, false, 'the others of the cluster do not take over');
   await owner.restart();
   await until('it is back', () => link.isReady);
   assert.ok(await sessions.find(id));
@@ -86,7 +86,7 @@ test('a replica of a cluster takes over: sessions, bans, logouts and events are 
   assert.deepEqual(await journalTexts(log), row(0, 10));
   await owner.restart();
   await until('the old one follows', async () => /role:slave/.test(await owner.command('INFO replication')));
-  assert.ok(await sessions.find(id), 'who comes back is not asked');
+  assert.ok(await sessions.find(id), 'a returning administrator need not log in');
   await log.close();
 });
 

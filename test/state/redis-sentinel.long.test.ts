@@ -49,7 +49,7 @@ test('the primary is killed, and the replica lacks its last changes: logouts, ba
   assert.deepEqual(await journalTexts(log), row(0, 15));
   await primary.restart();
   for (let look = 0; look < 20; look++) {
-    assert.ok(await sessions.find(stays), 'the old one still takes itself for the primary; nobody asks it');
+    assert.ok(await sessions.find(stays), 'the old one still acts as the primary, but nobody uses it');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await log.close();
@@ -81,7 +81,7 @@ test('a manual failover is followed; Sentinels that are dead, silent, or do not 
   for (const sentinel of [second, third]) await sentinel.kill();
   // Longer than the interval at which the Sentinels are asked.
   await new Promise((resolve) => setTimeout(resolve, 5500));
-  assert.ok(await sessions.find(id), 'a primary that answers is not left because nobody says where it is');
+  assert.ok(await sessions.find(id), 'a primary that answers is kept although no Sentinel names it');
 });
 
 test('TLS, an ACL user for Redis and a password for Sentinel work', async (t) => {

@@ -93,7 +93,7 @@ test('two nodes share sessions, bans and suspensions; one of them reports a time
   assert.equal(await here.find(second), undefined, 'a password change ends them everywhere');
   lifetimes.idleMs = 100;
   for (let index = 0; index < 20; index++) await here.create(loginOf(`user${index}`));
-  await until('all are told', () => told.length >= 20);
+  await until('all are reported', () => told.length >= 20);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   assert.equal(new Set(told).size, told.length, 'each once');
   const [bans, otherBans] = links.map((link) => new RedisBans(link, systemClock, policy)) as [RedisBans, RedisBans];
@@ -258,11 +258,11 @@ test('a node that starts on an unused Redis waits for nodes that know more', asy
   const redis = await startRedis(t, [], { isFresh: true });
   const startedMs = performance.now();
   const first = await linkTo(t, redis.url, { settleMs: 2000 });
-  assert.equal(first.check(), true, 'the wait is no fault');
+  assert.equal(first.check(), true, 'the wait is not an error');
   assert.ok(performance.now() - startedMs >= 2000);
   const second = performance.now();
   await linkTo(t, redis.url, { settleMs: 60_000 });
-  assert.ok(performance.now() - second < 30_000, 'what others use is used at once');
+  assert.ok(performance.now() - second < 30_000, 'a configuration in use is applied at once');
 });
 
 test('a cut network is noticed although the other side sends nothing, and used again after its repair', async (t) => {
@@ -329,7 +329,7 @@ test('a grant that one node revokes ends on the others at once, and they are tol
   const endedMs = Date.now();
   await here.store.end([grant.id], 'revoked', 'alice');
   assert.equal((await there.store.find(grant.hash))?.end?.reason, 'revoked');
-  await until('the other node is told', () => !Number.isNaN(toldMs));
+  await until('the other node is informed', () => !Number.isNaN(toldMs));
   assert.ok(toldMs - endedMs < 1000);
 });
 
@@ -344,7 +344,7 @@ test('after Redis was emptied, no grant is lost and none that was revoked is val
   await third.store.find(kept.hash);
   await revoker.link.close();
   await opened.redis.command('FLUSHALL');
-  await assert.rejects(maker.store.find(revoked.hash) as Promise<unknown>, { code: 'unavailable' }, 'its data is not believed to be all');
+  await assert.rejects(maker.store.find(revoked.hash) as Promise<unknown>, { code: 'unavailable' }, 'its data is not taken as complete');
   await until('both nodes are back', () => maker.link.isReady && third.link.isReady);
   for (const { store } of [maker, third, await grantNode(t, opened.redis)]) {
     assert.equal((await store.find(revoked.hash))?.end?.by, 'root');
@@ -366,7 +366,7 @@ test('while Redis is absent no grant is found; revocations made meanwhile are in
   await assert.rejects(there.store.find(grant.hash) as Promise<unknown>, away);
   await assert.rejects(here.store.add(tokenOf('alice'), 10), away);
   await assert.rejects(here.store.end([grant.id], 'revoked', 'alice'), away);
-  assert.equal(here.store.get(grant.id)?.end?.reason, 'revoked', 'it is over here in any case');
+  assert.equal(here.store.get(grant.id)?.end?.reason, 'revoked', 'here it has ended in any case');
   await opened.redis.restart();
   await until('both nodes are back', () => here.link.isReady && there.link.isReady);
   await until('the end is known', async () => (await there.store.find(grant.hash))?.end !== undefined);

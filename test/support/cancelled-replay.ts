@@ -40,8 +40,8 @@ export async function cancelWhileSending(t: TestContext, events: number): Promis
   const test = console.post('/api/handlers/crm/test', {}, asOperator);
   await receiver.received(answered + atOnce + 1);
   receiver.release();
-  assert.equal((await test).json().outcome, 'delivered', 'the service goes on');
-  assert.equal(receiver.requests.length, answered + atOnce + 1, 'of the others nothing was sent');
+  assert.equal((await test).json().outcome, 'delivered', 'the service continues');
+  assert.equal(receiver.requests.length, answered + atOnce + 1, 'nothing of the others was sent');
 }
 
 /** Causes events with ID 40039. */

@@ -69,6 +69,6 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
   const after = asked;
   clock.advance(60_000);
   await turn();
-  assert.equal(asked, after, 'nobody looks, nothing is asked');
+  assert.equal(asked, after, 'without a viewer nothing is requested');
   samples.close();
 }

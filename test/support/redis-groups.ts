@@ -68,7 +68,7 @@ export async function untilReplicated(primary: TestRedis): Promise<void> {
     return { own: Number(/master_repl_offset:(\d+)/.exec(info)?.[1]), replica: Number(/state=online,offset=(\d+)/.exec(info)?.[1] ?? -1) };
   };
   const { own } = await offsets();
-  await until('the replica has all', async () => (await offsets()).replica >= own);
+  await until('the replica is up to date', async () => (await offsets()).replica >= own);
 }
 
 /** Servers that share the slots of a cluster and have no replicas. */

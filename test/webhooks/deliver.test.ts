@@ -158,7 +158,7 @@ test('several URLs: first the retries of the first one, then the next; the faili
   await second.received(1);
   await server.put('/home/b.txt', 'b');
   await second.received(2);
-  assert.equal(first.requests.length, 2, 'one try and one retry, then it is left alone');
+  assert.equal(first.requests.length, 2, 'one attempt and one retry, then no more');
   assert.equal(third.requests.length, 0, 'on success no later URL is called');
   await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   const suspended = (await server.events()).filter(({ id }) => id === '40042');
@@ -270,7 +270,7 @@ test('two handlers for all events whose receivers are absent do not cause each o
   const events = await server.events();
   assert.ok(events.length < 80, `${events.length} events`);
   for (const event of down.events().filter(({ id }) => id === '20174')) {
-    assert.notEqual(event.data.event_id, '20174', 'what is told of telling is told to nobody');
+    assert.notEqual(event.data.event_id, '20174', 'events about deliveries of events are not delivered');
   }
   const own = down.requests.map(({ body }) => JSON.parse(body.toString('utf8')).events[0] as ServiceEvent);
   assert.ok(own.length > 0);

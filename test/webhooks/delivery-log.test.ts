@@ -141,7 +141,7 @@ test('positions: from the file and the newer records; the furthest applies', asy
   positions.keepOnly(new Set(['crm']));
   assert.equal(positions.get('gone'), undefined);
   writeFileSync(join(folder, 'positions.json'), text({ crm: '00000001:1' }, { deliveries: `00000001:${between.offset}` }));
-  assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'only what came after the file is counted in');
+  assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'only later requests are added');
 });
 
 test('records in files and in Redis are validated alike', async (t) => {

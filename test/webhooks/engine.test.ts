@@ -96,7 +96,7 @@ test('a hanging receiver delays neither requests nor other handlers', async (t) 
   for (let index = 0; index < 20; index++) await server.put(`/home/${index}.txt`, 'x');
   await healthy.received(20);
   assert.equal(dead.requests.length, 1);
-  assert.equal(await server.stop(), false, 'what is under way is given up after shutdown_timeout');
+  assert.equal(await server.stop(), false, 'running work is aborted after shutdown_timeout');
 });
 
 test('after a restart each handler continues from its position: nothing lost, and nothing repeated after a clean stop', async (t) => {
@@ -335,7 +335,7 @@ test('retention never removes events that a running handler still needs', async 
   age();
   const fourth = await startOn(t, folder, config);
   const left = () => readdirSync(journal).filter((name) => name.startsWith('events-')).length;
-  await until('they go when nobody needs them', () => left() < needed);
+  await until('they are removed when nobody needs them', () => left() < needed);
   await fourth.service.stop();
 });
 

@@ -94,7 +94,7 @@ test('code and extra of a 403 are only in the journal: no handler or client gets
   assert.deepEqual(
     holding.map(({ name }) => name.replace(/\d+/, 'N')),
     ['events-N.ndjson'],
-    'of the data folder the journal alone',
+    'only the journal of the data folder',
   );
 });
 

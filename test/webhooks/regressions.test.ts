@@ -127,7 +127,7 @@ test('waiting uploads, reloads and retries together: no position is stuck, no he
   await Promise.all(uploaders);
   assert.equal(partial, 0, 'the back-end was there all the time');
   const wanted = (await server.events()).filter(({ id }) => id === '40017' || id === '40010').map(({ uuid }) => uuid);
-  await until('everything is taken', () => {
+  await until('everything is in use', () => {
     const taken = new Set(receiver.events((_, index) => flaky[index % flaky.length]?.status === undefined).map(({ uuid }) => uuid));
     return wanted.every((uuid) => taken.has(uuid));
   });

@@ -94,7 +94,7 @@ test('a 429 with Retry-After waits, regardless of retry_count, and is no failure
     receiver.events().map(({ data }) => data.path),
     ['/a', '/a', '/a', '/a', '/b'],
   );
-  await until('both are told', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
+  await until('both are reported', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   assert.deepEqual(await failedFor(server), []);
 });
 

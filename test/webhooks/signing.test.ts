@@ -32,7 +32,7 @@ test('signatures are valid for the public library, for each of several secrets, 
     }
     assert.throws(() => new Webhook(`whsec_${randomBytes(24).toString('base64')}`).verify(body.toString('utf8'), headers));
   }
-  assert.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'], 'an attempt is the same message');
+  assert.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'], 'each attempt is the same message');
 });
 
 test('without a secret there is no signature', async (t) => {

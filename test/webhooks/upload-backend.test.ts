@@ -95,7 +95,7 @@ test("a form that asks for JSON gets what a PUT gets: 201, the file's path, the 
   for (const reply of [form, put]) {
     assert.equal(Buffer.from(String(reply.headers['server-path']), 'latin1').toString(), '/d/ü %41.txt');
     for (const name of ['x-receipt', 'location', 'etag', 'x-request-id'] as const) assert.deepEqual(valuesOf(reply, name), [receipt[name]]);
-    assert.deepEqual(valuesOf(reply, 'x-base'), ['ours'], 'what the back-end does not send stays');
+    assert.deepEqual(valuesOf(reply, 'x-base'), ['ours'], 'headers that the back-end does not send stay');
   }
   const browser = await server.send('POST', '/home/d/', uploadForm('text/html'));
   assert.equal(browser.status, 303);
@@ -212,7 +212,7 @@ test('fail_after_errors counts deliveries that uploads wait for; untried events 
   const config = { service, event_handlers: backend(receiver.url, { fail_after_errors: 2 }) };
   const server = await startServer(t, config);
   for (const name of ['1', '2', '3']) assert.equal((await server.put(`/home/${name}.txt`, 'x')).headers['x-receipt'], 'pending');
-  assert.equal(receiver.requests.length, 2, 'a stopped handler is not asked');
+  assert.equal(receiver.requests.length, 2, 'a stopped handler is not used');
   assert.ok((await server.eventIds()).includes(20066));
   await server.service.reload(await testConfig(server.folder, { ...config, service: { ...service } }));
   await receiver.received(3);

@@ -76,7 +76,7 @@ Match User bob
   const { accounts } = await assertImported(t, draft, 'openssh');
   const { groups } = await assertImported(t, imported(t, sftp), 'openssh', { isTested: false });
   for (const group of Object.values(groups)) assert.deepEqual([group.tokens, group.links], [{ enabled: false }, { enabled: false }]);
-  assert.equal(accounts.bob?.password, undefined, 'a password that sshd refuses is not taken over');
+  assert.equal(accounts.bob?.password, undefined, 'a password that sshd refuses is not imported');
 });
 
 test('openssh: no restriction of sshd becomes less strict', (t) => {

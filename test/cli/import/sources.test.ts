@@ -231,7 +231,7 @@ dave;;;;;;
   assert.equal(await verifyPassword('se;"cret', String(accounts.alice?.password)), true);
   assert.deepEqual(groups[String(accounts.alice?.group)]?.permissions, [['allow-read', 'allow-list']]);
   assert.deepEqual([accounts.bob?.password, accounts.bob?.enabled, accounts.carol?.enabled], [bcrypt, false, false]);
-  assert.deepEqual(groups[String(accounts.bob?.group)]?.permissions, [[]], 'nothing rather than all');
+  assert.deepEqual(groups[String(accounts.bob?.group)]?.permissions, [[]], 'nothing instead of everything');
   assert.ok(notes.some(({ what }) => /column 7 \("colour"\)/.test(what)));
   await assert.rejects(importCsv(input({ files: [file('x.csv', 'a,b\n1,2\n')] })), { code: 'bad-request', message: /one of them "name"/ });
   await assert.rejects(importCsv(input({ files: [file('x.csv', 'name\n"open\n')] })), {

@@ -105,7 +105,7 @@ test('a returning follower gets the events of its absence, once and in order; a 
   log.append(more);
   assert.deepEqual((await beyond).uuids, [more.uuid]);
   const inside = await follow(live.follow(everything, { segment: next.segment, offset: next.offset - 5 }, signal), 1);
-  assert.notEqual(inside.lag, undefined, 'half an event is told as something left out');
+  assert.notEqual(inside.lag, undefined, 'half an event is reported as skipped');
 });
 
 test('a slow follower is told the number of skipped events, and memory stays small', async (t) => {

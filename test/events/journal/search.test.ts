@@ -37,7 +37,7 @@ test('a search ends at its limits of bytes and time, and continues from there', 
       });
       found.push(...page.events.map(({ event }) => event.uuid));
       assert.equal(page.isComplete, page.next === undefined);
-      if (before && page.next) assert.ok(comparePositions(page.next, before) < 0, 'each page comes further');
+      if (before && page.next) assert.ok(comparePositions(page.next, before) < 0, 'each page continues further');
       before = page.next;
       if (!before) break;
     }
@@ -106,7 +106,7 @@ test('lines of any length, torn lines, and lines that are not events', async (t)
   appendFileSync(path, `${JSON.stringify(long)}\n\n{"id":"1"}\n${'z'.repeat(longestLineBytes + 1000)}\n${JSON.stringify(last)}\n`);
   appendFileSync(path, JSON.stringify(journalEventAt(5)));
   const uuids = [last, long, second, first].map((event) => event?.uuid);
-  assert.deepEqual((await searchAll(folder, {})).uuids, uuids, 'what has no end is not written yet');
+  assert.deepEqual((await searchAll(folder, {})).uuids, uuids, 'a line without an end is incomplete');
   writeFileSync(path.replace('00000001', '00000002'), '');
   await summariseAll(folder);
   assert.deepEqual((await searchAll(folder, {})).uuids, uuids);

@@ -237,6 +237,6 @@ test('a folder that cannot be read at present, for lack of descriptors, is read 
   renameSync(folder, `${folder}.away`);
   writeFileSync(folder, 'no folder');
   clock.advance(10_000);
-  await until('that is told', () => lines.some((line) => line.includes('ENOTDIR')));
+  await until('it is reported', () => lines.some((line) => line.includes('ENOTDIR')));
   await summariser.close();
 });

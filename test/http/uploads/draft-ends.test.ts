@@ -27,7 +27,7 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
   assert.equal((await server.put('/home/none/a', 'x', { headers: part })).status, 409);
   assert.equal((await server.put('/home/there', 'x', { headers: { 'if-none-match': '*' } })).status, 412);
   const told = (await server.eventIds()).filter((id) => id === 40021 || id === 40022);
-  assert.deepEqual(told, Array(5).fill(40022), 'what was refused before it began has no beginning');
+  assert.deepEqual(told, Array(5).fill(40022), 'an upload refused at once has no begin event');
   const end = async (name: string, headers: Record<string, string>, meanwhile: () => unknown) => {
     const url = await begin(server, name, content, headers);
     await meanwhile();
@@ -44,7 +44,7 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
   assert.equal(await end('lost', {}, lose), 404);
   // The upload has 300,000 bytes, and another file of 650,000 leaves no space for the rest.
   const url = await begin(server, 'full', content);
-  assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'what is unfinished counts');
+  assert.equal((await server.put('/home/filler', Buffer.alloc(750_000))).status, 507, 'unfinished uploads count');
   assert.equal((await server.put('/home/filler', Buffer.alloc(650_000))).status, 201);
   const late = await server.send('PATCH', await begin(server, 'late', Buffer.alloc(0)), {
     headers: { ...append(0, false), 'upload-length': '900001' },
@@ -56,7 +56,7 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
   assert.deepEqual(hidden(server), []);
   const starts = (await server.events()).filter(({ id, data }) => id === '40021' && data.path !== '/filler').length;
   const ends = (await server.events()).filter(({ id, data }) => id === '40022' && data.resumed !== undefined).length;
-  assert.equal(ends, starts, 'each is told of once');
+  assert.equal(ends, starts, 'each is reported once');
 });
 
 // MUSTs: a 104 to an append has no `Location` (Append).
@@ -125,10 +125,10 @@ test('an abandoned upload expires, with events', async (t) => {
   const url = await begin(server, 'a', content);
   clock.shift(3_601_000);
   clock.runPeriodic();
-  await until('it is swept', () => hidden(server).length === 0);
-  await until('it is over', async () => (await server.send('HEAD', url)).status === 410);
+  await until('it is removed', () => hidden(server).length === 0);
+  await until('it has ended', async () => (await server.send('HEAD', url)).status === 410);
   const ends = async () => (await server.events()).filter(({ id }) => ['40069', '40022'].includes(id));
-  await until('it is told', async () => (await ends()).length === 2);
+  await until('it is reported', async () => (await ends()).length === 2);
   assert.deepEqual(
     (await ends()).map(({ id, account, data }) => [id, account.name, data.path]),
     [

@@ -91,7 +91,7 @@ test('data received before the connection was cut is kept, and the rest complete
   assert.equal(head.headers['upload-length'], String(content.length));
   assert.match(String(head.headers['upload-limit']), /^max-age=\d+$/);
   assert.equal(head.headers['cache-control'], 'no-store');
-  assert.deepEqual(await server.names('/home/'), [], 'nothing shows before it is whole');
+  assert.deepEqual(await server.names('/home/'), [], 'nothing is visible before it is whole');
   const rest = await server.send('PATCH', url, { headers: append(200_000, true), body: content.subarray(200_000) });
   assert.equal(rest.status, 201);
   assert.equal(rest.headers['upload-complete'], '?1');
@@ -122,7 +122,7 @@ test('a PUT that breaks off leaves nothing if its client did not get the URL', a
     request.cut();
     await until('nothing is left', () => hidden(server).length === 0);
   }
-  await until('all are told', async () => (await server.events()).filter(({ id }) => id === '40022').length === 3);
+  await until('all are reported', async () => (await server.events()).filter(({ id }) => id === '40022').length === 3);
 });
 
 // MUSTs: the offset never decreases (Offset); the reply to an incomplete creation has `Location` and `Upload-Limit` (Creation).
@@ -134,7 +134,7 @@ test('an upload in parts: PUT, POST with a name, an empty last request, a length
   assert.deepEqual([middle.status, middle.headers['upload-offset'], middle.headers['upload-complete']], [204, '300000', '?0']);
   assert.equal(existsSync(join(server.home, 'p')), false, 'it is its client that says when it is whole');
   const head = await server.send('HEAD', byPut);
-  assert.equal(head.headers['upload-offset'], '300000', 'what was told stays told');
+  assert.equal(head.headers['upload-offset'], '300000', 'reported states are not repeated');
   assert.equal((await server.send('PATCH', byPut, { headers: append(300_000, true) })).status, 201);
   assert.deepEqual(stored(server, 'p'), content);
 
@@ -146,7 +146,7 @@ test('an upload in parts: PUT, POST with a name, an empty last request, a length
   const last = await server.send('PATCH', url, { headers: { ...append(0, true), 'transfer-encoding': 'chunked' }, body: content });
   assert.deepEqual([last.status, last.headers['server-path']], [201, Buffer.from('/in box/ü b.bin').toString('latin1')]);
   assert.deepEqual(readFileSync(join(server.home, 'in box', 'ü b.bin')), content);
-  assert.equal((await server.send('POST', '/home/p', { headers: part })).status, 405, 'a file takes no POST');
+  assert.equal((await server.send('POST', '/home/p', { headers: part })).status, 405, 'a file does not support POST');
 });
 
 // MUSTs: values of another form make a field count for nothing; lengths told in two ways match, in one request and in several (Length);

@@ -58,7 +58,7 @@ test(`${count} unfinished uploads of one account: limited in number and memory, 
   assert.deepEqual(await server.names('/home/kept/'), []);
   const last = await server.send('PATCH', String(urls[0]), { headers: append(5, true), body: ', world' });
   assert.equal(last.status, 201, last.text);
-  assert.equal((await server.put('/home/more', 'x', { headers: part })).status, 201, 'there is a place again');
+  assert.equal((await server.put('/home/more', 'x', { headers: part })).status, 201, 'there is a free slot again');
 
   assert.equal((await server.send('DELETE', '/home/gone/')).status, 204);
   assert.equal((await server.send('HEAD', String(urls[1]))).status, 410);
@@ -73,7 +73,7 @@ test(`${count} unfinished uploads of one account: limited in number and memory, 
   const listed = () => readdirSync(join(server.home, 'kept')).length;
   while (listed() > 1) await sleep(100);
   const ended = async () => (await server.events()).filter(({ id, data }) => id === '40022' && data.resumed !== undefined).length;
-  await until('all ends are told', async () => (await ended()) >= count);
+  await until('all ends are reported', async () => (await ended()) >= count);
   assert.equal(await ended(), count);
   clock.shift(601_000);
   clock.runPeriodic();

@@ -61,7 +61,7 @@ test('the upload back-end answers only the request that completes an upload', as
   const last = await server.send('PATCH', url, { headers: append(1000, true), body: content.subarray(1000) });
   assert.deepEqual([last.status, last.headers['x-receipt']], [201, 'r1']);
   const again = await server.send('PATCH', url, { headers: append(content.length, true) });
-  assert.deepEqual([again.status, again.headers['x-receipt']], [201, 'r1'], 'who lost the reply has it again');
+  assert.deepEqual([again.status, again.headers['x-receipt']], [201, 'r1'], 'a client that lost the reply gets it again');
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const metadata = { 'upload-length': '5', 'upload-metadata': `path ${Buffer.from('/b').toString('base64')}` };
   const created = await server.send('POST', uploads, { headers: { ...tus, ...metadata }, body: 'he' });

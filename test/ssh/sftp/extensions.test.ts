@@ -171,7 +171,7 @@ test('copy-data: any parts to any place; an early end is an error, and handles k
   assert.equal(await copy({ from, to }), ok);
   assert.equal(await copy({ from, offset: 2, length: 3, to, toOffset: 12 }), ok);
   assert.equal(await textOf(client, to), '0123456789\0\x00234');
-  assert.equal(await copy({ from, offset: 8, length: 5, to }), eof, 'two bytes were there');
+  assert.equal(await copy({ from, offset: 8, length: 5, to }), eof, 'two bytes had been received');
   assert.equal(await textOf(client, to), '8923456789\0\x00234');
   assert.deepEqual([await copy({ from, offset: 10, to }), await copy({ from, offset: 11, length: 1, to })], [ok, eof]);
   assert.equal(await copy({ from, offset: Number.MAX_SAFE_INTEGER, to }), ok, 'nothing is there');
@@ -182,7 +182,7 @@ test('copy-data: any parts to any place; an early end is an error, and handles k
   for (const handle of foreignHandles)
     assert.deepEqual([await copy({ from: handle, to }), await copy({ from, to: handle })], [failure, failure]);
   assert.equal(await code('copy-data', (fields) => fields.bytes(from).uint64(0).uint64(0).bytes(to)), badMessage);
-  assert.equal(await textOf(client, to), '8923456789\0\x00234', 'what was refused changed nothing');
+  assert.equal(await textOf(client, to), '8923456789\0\x00234', 'refused requests changed nothing');
   assert.equal(await client.close(to), ok);
   assert.equal(readFileSync(join(home, 'target'), 'latin1'), '8923456789\0\x00234');
   assert.equal(events.filter(({ id }) => id === 30068).length, 1);

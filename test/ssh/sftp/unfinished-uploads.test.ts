@@ -49,7 +49,7 @@ test('files that are being written count as unfinished uploads of their account,
   for (let index = 0; index < 9; index++) handles.push(await client.open(`/${index}`, writeNew));
   const record = await environment.uploads.add(orderOf(join(session.home, keptName())), 1);
   await assert.rejects(client.open('/more', writeNew), { status: failure });
-  assert.deepEqual(readdirSync(session.home).length, 9, 'what was refused leaves nothing');
+  assert.deepEqual(readdirSync(session.home).length, 9, 'refused requests leave nothing');
   assert.equal(await client.close(handles[0] as Buffer), ok);
   assert.equal(await client.close(await client.open('/more', writeNew)), ok);
   const again = await client.open('/more', writeNew);

@@ -78,7 +78,7 @@ test('a sent file is deleted or moved with its event, folders are created, and a
     ['/sent/alice/a', '/sent/alice/a (2)'],
   );
   assert.equal(readFileSync(join(server.home, 'sent/alice/a'), 'utf8'), 'first');
-  assert.equal(receiver.requests.length, 3, 'what was moved is no new file');
+  assert.equal(receiver.requests.length, 3, 'a moved file is not a new one');
 });
 
 test('a file that is missing, has another size or an unusable name is reported and not sent; the handler continues', async (t) => {
@@ -209,7 +209,7 @@ test('a file that shrinks or changes while it is sent is reported; the target ge
   assert.match(details[0] ?? '', /not sent: it became shorter while it was sent/);
   assert.match(details[1] ?? '', /not sent: it changed while it was sent/);
   await until('the whole one is deleted', () => !existsSync(join(home, 'whole')));
-  assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'what was not sent stays');
+  assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'unsent files stay');
 });
 
 test('a replay sends files from their new place; a record contains the file, and a missing one is reported', async (t) => {
@@ -222,7 +222,7 @@ test('a replay sends files from their new place; a record contains the file, and
   const begun = await console.post('/api/replays', { filter: { id: ['40017'] }, handlers: ['out'] }, asOperator);
   const path = `/api/replays/${begun.json<{ id: string }>().id}`;
   const replay = async () => (await console.get(path, asOperator)).json<{ state: string; delivered: number; failed: number }>();
-  await until('it is over', async () => ['done', 'failed'].includes((await replay()).state));
+  await until('it has ended', async () => ['done', 'failed'].includes((await replay()).state));
   const { delivered, failed } = await replay();
   assert.deepEqual([delivered, failed], [1, 1]);
   assert.deepEqual(

@@ -47,7 +47,7 @@ test('S3: parts of an earlier attempt are not sent again, even by another proces
   await server.put('/home/large.bin', stale);
   await untilSent(server, 2);
   assert.ok(storage.objects.get('large.bin')?.equals(stale));
-  assert.equal(parts, 10, 'the first of the two parts that were there is another one');
+  assert.equal(parts, 10, 'the first of the two existing parts is a different one');
 });
 
 /** Changes the last byte of a file of 70 MiB in place. */
@@ -72,9 +72,9 @@ test('S3: a file that changes while its parts are sent does not become an object
   const server = await startServer(t, { event_handlers: { out } });
   home = server.home;
   await server.put('/home/large.bin', large(70 * mebibyte));
-  await until('it is told', async () => (await failures(server)).length === 1);
+  await until('it is reported', async () => (await failures(server)).length === 1);
   assert.match((await failures(server))[0] ?? '', /not sent: it changed while it was sent/);
   assert.equal(storage.objects.size, 0);
-  assert.equal(storage.uploads.size, 0, 'its parts are given up');
+  assert.equal(storage.uploads.size, 0, 'its parts are abandoned');
   assert.equal((await server.eventIds()).includes(20202), false);
 });
