@@ -89,7 +89,7 @@ export class AccountFiles {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
-  /** Whether the account may know if something exists at a path. If not, replies do not depend on that. */
+  /** Whether the account may know if a path exists. If it may not know this, replies do not depend on whether the path exists. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }

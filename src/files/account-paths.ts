@@ -284,7 +284,7 @@ export class AccountPaths {
     return notDurable(this.environment, fault, this.context, { path });
   }
 
-  /** @returns undefined for an event that this component does not emit */
+  /** The ID that this component uses for an event of HTTP services; undefined for an event that it does not emit. */
   #eventId(id: number): number | undefined {
     return this.context.component.type === 'ssh' && sshEventIds.has(id) ? sshEventIds.get(id) : id;
   }

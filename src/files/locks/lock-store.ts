@@ -30,8 +30,8 @@ export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'account
 /** Keeps locks until they expire or are released. Every implementation passes `test/contracts/lock-store.ts`. */
 export interface LockStore {
   /**
-   * Takes a lock, unless another lock covers the path, or the new lock is deep and another lock is below the path. If several
-   * conflicting requests arrive at the same time, exactly one succeeds.
+   * Takes a lock if no other lock conflicts with it. Each lock that covers the path conflicts. If the new lock is deep, each lock below
+   * the path conflicts, too. If several conflicting requests arrive at the same time, exactly one succeeds.
    *
    * @returns the lock, or the conflicting lock
    * @throws ServiceError `too-many-requests` when an account holds `maxLocksPerAccount` locks

@@ -82,7 +82,7 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A download of a small file from memory. Most such files are sent immediately, so the sender calls `show` only if necessary. */
+/** A download of a small file from memory. Most are sent immediately, so they are listed as running only after the sender calls `show`. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 

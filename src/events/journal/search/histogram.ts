@@ -67,6 +67,6 @@ export async function countInParts(
 
 /**
  * Maximum time in milliseconds by which an event can be older than an event that is stored before it. The order can differ, because several
- * processes write events, and clocks may be set.
+ * processes write events, and a clock may be set back.
  */
 const outOfOrderMs = 60_000;
