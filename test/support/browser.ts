@@ -50,7 +50,7 @@ export async function openBrowser(t: TestContext, options: BrowserOptions = {}):
   return openPage(t, browser, options);
 }
 
-/** Opens the page of a folder of alice, with a session. */
+/** Opens the page of a folder, in a session of alice. */
 export async function openFolder(
   t: TestContext,
   server: { url: string },

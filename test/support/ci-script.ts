@@ -25,7 +25,8 @@ export interface ScriptEnd {
 }
 
 /**
- * Runs the `ci.sh` of a project in a shell without variables. The shell is ended at the end of the test.
+ * Runs the `ci.sh` of a project, with no environment variables but PATH and HOME. At the end of the test, all processes in the project's
+ * folder are ended.
  *
  * @param onOutput called with the output so far
  */

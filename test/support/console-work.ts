@@ -7,7 +7,7 @@ import { asOperator, type ConsoleClient } from './console.ts';
 import { type Receiver, startReceiver, until } from './receiver.ts';
 import type { TestConfig } from './server.ts';
 
-/** The console of one node, and the files through each node. */
+/** Clients of an installation: of the console of one node, and of the files at each node. */
 export interface Installation {
   console: ConsoleClient;
   files: readonly Client[];

@@ -9,7 +9,7 @@ import { startServer, type TestServer } from './server.ts';
 const json = { accept: 'application/json' };
 const asJson = { 'content-type': 'application/json' };
 
-/** Sends a request and checks its reply against a document. */
+/** Sends a request and checks its reply against the OpenAPI document. */
 type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
 
 /** Covers the replies about files that an inspection refuses or holds, and about held uploads. */

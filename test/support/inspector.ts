@@ -19,12 +19,12 @@ interface Reply {
 
 /**
  * An endpoint for inspections of `type: http`. Its answer depends on the content: it refuses `bad`, holds `odd`, answers 500 to `fail`, and
- * does not answer `wait` until `answerAll` is called.
+ * does not answer `wait` until `answerWaiting` or `answerAll` is called.
  */
 export interface TestInspector {
   url: string;
   requests: Inspected[];
-  /** If set, it determines the answers instead of the content. */
+  /** Returns the answer to a request; undefined if the content determines it. */
   decide: ((inspected: Inspected) => Reply | undefined) | undefined;
   /** Answers the waiting requests with a status. */
   answerWaiting(status: number): void;

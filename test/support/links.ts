@@ -30,7 +30,7 @@ export function visit(server: Pick<TestServer, 'send'>, method: string, target: 
   return server.send(method, target, { user: null, ...options });
 }
 
-/** Returns the events of some kinds. */
+/** Returns the events with these IDs. */
 export async function told(server: Pick<TestServer, 'events'>, ...ids: number[]) {
   return (await server.events()).filter(({ id }) => ids.includes(Number(id)));
 }

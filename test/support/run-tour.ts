@@ -77,7 +77,7 @@ async function tourShell(t: TestContext): Promise<TourShell> {
   return { shell, cwd, ports, withPorts };
 }
 
-/** Pastes all commands of a page into a shell at once, and waits until the last one has ended. @returns the folder */
+/** Pastes all commands of a page into a shell at once, and waits until the last one has ended. @returns the shell's folder; undefined without curl */
 export async function pasteTour(t: TestContext, file: string): Promise<string | undefined> {
   if (!hasProgram(t, 'curl')) return undefined;
   const { shell, cwd, ports, withPorts } = await tourShell(t);
@@ -131,7 +131,7 @@ export async function runTour(t: TestContext, file: string, heading?: string): P
   await new Promise((resolve) => shell.on('close', resolve));
 }
 
-/** Changes the starter's port, because it may be taken on this machine. */
+/** Changes the port in the configuration that `svc init` wrote, because it may be taken on this machine. */
 function usePort(file: string, port: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`));
 }

@@ -96,7 +96,7 @@ export async function startSsh(t: TestContext, service: Record<string, unknown> 
   return Object.assign(server, { sshPort, clientFolder, key, openssh });
 }
 
-/** Loads a package from disk that is not bundled with the tests. */
+/** Loads an installed package that is not bundled with the tests. */
 export function installedPackage<T>(name: string): T {
   return createRequire(join(process.env.SVC_ROOT ?? process.cwd(), 'package.json'))(name) as T;
 }

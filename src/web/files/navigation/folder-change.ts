@@ -58,7 +58,7 @@ export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
   if (reply.page && isLike(reply.page)) {
-    // The text of a search is no filter of the folder in which it was typed.
+    // The text in the field became a search, so it must not filter the folder when the user goes back.
     left.set(shownEntry, { ...howItIs(), ...(page.searchParams.has('search') && { filter: '' }) });
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();

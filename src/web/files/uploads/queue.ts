@@ -188,7 +188,8 @@ async function lackOfRoom(upload: Upload): Promise<string | undefined> {
 }
 
 /**
- * Returns the number of bytes that are left, including those that the service can free in the trash; undefined if it does not report them.
+ * Returns the number of bytes that are left, including those that the service can free in the trash; undefined if the service does not
+ * report the quota.
  */
 async function askRoom(): Promise<number | undefined> {
   const space = await askSpace();
