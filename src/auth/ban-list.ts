@@ -55,9 +55,9 @@ export interface LoginAttempt {
 }
 
 /**
- * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the source has as many running attempts as it has
- * failures left before a ban. `isKnown` means that the credentials were accepted from the source within the window. Such an attempt takes
- * no slot.
+ * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the failures of the source and its running
+ * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within the window.
+ * Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
@@ -107,7 +107,7 @@ export interface AddressBans extends BanOverview {
    * Asks whether an attempt may begin. The caller must call `end` after an admitted attempt.
    *
    * @param leaseMs time in milliseconds after which the slot is released at the latest
-   * @param isInLine whether the attempt may take a slot; if not, it is admitted only if it needs no slot
+   * @param isInLine whether it is the attempt's turn to take a slot; if not, it is admitted only if it needs no slot
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
   /** Counts the outcome and releases the slot. The failure that reaches the limit bans the source. */

@@ -16,8 +16,8 @@ import {
 import type { Credentials } from './credentials.ts';
 
 /**
- * Maximum number of attempts that wait for a slot, from one source and from all sources together. Each running attempt takes a slot. A
- * source has as many slots as it has failures left before a ban.
+ * Maximum number of attempts that wait for a slot, from one source and from all sources together. Each running attempt takes a slot. With
+ * `ban_after_failures: 10`, a source with 3 failures has 7 slots, because each running attempt could be a further failure.
  */
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;

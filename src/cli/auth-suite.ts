@@ -89,7 +89,7 @@ function commonName(pem: string): string {
 /** Reads the address of `--peer`. @throws ServiceError `bad-request` */
 export function parsePeer(text: string | undefined): EventPeer {
   const client = parseAddressPort(text ?? '127.0.0.1:0');
-  if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
+  if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT; write IPv6 addresses in brackets.');
   return peerAt(client.address, client.port);
 }
 

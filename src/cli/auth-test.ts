@@ -80,10 +80,10 @@ async function exchangeToken(target: Target, given: string): Promise<{ named: Cr
   return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
-/** Reads from the options which methods or which endpoint to ask. @returns a function from a service type to the target for its clients */
+/** Reads from the options which methods or endpoint to ask. @returns a function that returns the target for clients of a type of service */
 async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
-    if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method exclude each other.');
+    if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method cannot be used together.');
     const target = urlTarget({ url: options.url, headers: options.header, basic: options.basic, timeout: options.timeout });
     return () => target;
   }

@@ -7,7 +7,7 @@ import { hasReference } from './reading/interpolate.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Config } from './schema/schema.ts';
 
-/** Options of the server and of services that may differ between nodes. */
+/** Options that may differ between nodes: those of the server, and those of services. */
 const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 

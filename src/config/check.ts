@@ -88,7 +88,10 @@ export function lintConfig(
 /** Maximum number of findings that suggest the nearest name. Each suggestion compares a name with all known names. */
 const maxHints = 50;
 
-/** Codes of findings that can be mere consequences of an invalid entry that was left out, each with the section of that entry. */
+/**
+ * Findings that only follow from a left-out invalid entry if there is one in a certain section. For example, `no-service` is not reported if
+ * an entry of `services` was left out.
+ */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',

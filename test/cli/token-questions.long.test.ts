@@ -39,7 +39,7 @@ test('svc explain shows the permissions of a token, by its secret and by its ID,
     assert.equal(failed.code, 2, failed.stdout);
     assert.match(failed.stderr, said);
   }
-  assert.match((await run(t, ['explain', 'LOGIN', '--token', id], { cwd: server.folder })).stderr, /LOGIN takes no token/);
+  assert.match((await run(t, ['explain', 'LOGIN', '--token', id], { cwd: server.folder })).stderr, /LOGIN cannot be combined with a token/);
 });
 
 test('svc auth-test asks the method of a token about its ID, as the service does, and an endpoint about any ID', async (t) => {

@@ -235,7 +235,7 @@ test('input files: one event per line, request bodies, one indented document, st
   const shown = await run(t, ['webhook-replay', 'bad.ndjson', '--dry-run'], { cwd });
   assert.deepEqual([shown.code, shown.stderr.trim().split('\n').at(-1)], [1, 'svc: 3 malformed lines skipped']);
   const both = await run(t, ['webhook-replay', 'bad.ndjson', '--strict', '--skip-malformed'], { cwd });
-  assert.deepEqual([both.code, both.stderr], [2, 'svc: --strict and --skip-malformed exclude each other.\n']);
+  assert.deepEqual([both.code, both.stderr], [2, 'svc: --strict and --skip-malformed cannot be used together.\n']);
 });
 
 test('an event without a UUID gets one derived from its content', async (t) => {
@@ -277,7 +277,7 @@ test('a usage error gives one line and exit code 2', async (t) => {
     [['.'], /is not a file/],
     [['--handler', 'erp'], /no event handler "erp"; known: crm|There is no journal/],
     [['svc.config.yaml', '--url', 'ftp://x/'], /must be an http/],
-    [['--exact', '--diff'], /exclude each other/],
+    [['--exact', '--diff'], /cannot be used together/],
     [['x.ndjson', '--exact'], /they cannot be used with a file/],
     [['--since', 'yesterday'], /must be a time/],
     [['--id', 'abc'], /^svc: --id "abc" must be event IDs, separated by commas/],

@@ -25,7 +25,8 @@ export interface GrantStore {
    * Adds a grant. When the promise has resolved, the grant is on disk and valid on all nodes.
    *
    * @param maximum number of valid grants of this kind that the account may have
-   * @throws ServiceError `too-many-requests` above the maximum, `storage-full`, `internal`, `unavailable` while the store cannot be reached
+   * @throws ServiceError `too-many-requests` above the maximum, `storage-full` or `internal` if the grant cannot be written, `unavailable`
+   *   while the store cannot be reached
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**

@@ -20,7 +20,7 @@ export interface ValidateOptions {
 
 /** Checks a configuration. @returns 0 if it is valid, otherwise 1 */
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
-  if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
+  if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif cannot be used together.');
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
   const checked = checkConfigFile(where, process.env, { isFolderShared: (options.workers ?? 1) > 1, readsAccounts: true });
   const findings = [...checked.findings];

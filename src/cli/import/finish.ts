@@ -10,8 +10,8 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 const maxAccountsWithCases = 500;
 
 /**
- * Maximum number of accounts in the configuration itself, because each reload reads it completely. If there are more, all accounts are
- * written to another file.
+ * Maximum number of accounts in the configuration itself. If there are more, all accounts are written to another file, because each reload
+ * reads the whole configuration.
  */
 const maxAccountsOfConfig = 1000;
 

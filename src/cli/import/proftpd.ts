@@ -128,7 +128,7 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
   return top;
 }
 
-/** Sections that apply to all accounts, or that depend only on a loaded module. */
+/** Sections that do not depend on the account. The condition of `<IfModule>` and `<IfDefine>` is assumed to be met. */
 const transparent = /^(?:global|virtualhost|ifmodule|ifdefine)$/i;
 
 /** Yields the entries that apply to all accounts, without the sections around them. */

@@ -29,7 +29,7 @@ import { complain, visible } from '../output.ts';
 /** The journal of a service or of all its nodes, and the configuration if there is one. */
 export interface Journal extends ReplayedJournal {
   config: Config | undefined;
-  /** The text of the configuration file. */
+  /** The parsed configuration file. */
   source: Source | undefined;
   /** Reason why there is no journal; undefined if there is one. */
   missing: string | undefined;

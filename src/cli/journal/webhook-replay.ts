@@ -119,8 +119,8 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   const refuse = (text: string) => {
     throw new ServiceError('bad-request', text);
   };
-  if (options.strict && options.skipMalformed) refuse('--strict and --skip-malformed exclude each other.');
-  if (options.exact && options.diff) refuse('--exact and --diff exclude each other.');
+  if (options.strict && options.skipMalformed) refuse('--strict and --skip-malformed cannot be used together.');
+  if (options.exact && options.diff) refuse('--exact and --diff cannot be used together.');
   if ((options.exact || options.diff) && source !== undefined)
     refuse('--exact and --diff compare with recorded requests, so they cannot be used with a file.');
   if ((options.exact || options.diff) && options.url !== undefined)

@@ -29,7 +29,7 @@ const files: Completions = { candidates: [], files: true };
  * @param words the words after the program's name; the last one is being typed, and may be empty
  */
 async function completionsFor(program: Command, words: readonly string[]): Promise<Completions> {
-  // bash splits `--option=value` at the equals sign.
+  // bash splits `--option=value` at the equals sign, and treats the sign as a word, which is left out here.
   const before = words.slice(0, -1).filter((word) => word !== '=');
   const typed = words.at(-1) ?? '';
   const { command, positional } = walk(program, before);

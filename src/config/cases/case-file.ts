@@ -42,7 +42,7 @@ const expectedRequest = z.strictObject({
   url: textOrList.optional(),
   method: z.string().optional(),
   content_type: z.string().optional(),
-  /** A text must equal the body. A map may leave out members of the JSON body. A list must match item by item. */
+  /** The expected body. A text must equal it, a map may leave out members of its JSON, and a list must match its JSON item by item. */
   body: z.unknown().optional(),
 });
 

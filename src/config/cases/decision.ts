@@ -150,7 +150,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
   if (isLogin && asked.token)
-    throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH, a token is presented as the password.');
+    throw new ServiceError('bad-request', 'LOGIN cannot be combined with a token: over SSH, a client presents a token as the password.');
   if (isLogin !== (path === undefined))
     throw new ServiceError('bad-request', isLogin ? 'LOGIN has no path.' : `The path is missing: name the file or folder for ${method}.`);
   if (method.toUpperCase() === 'POST')

@@ -49,8 +49,8 @@ class EarlierRules {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
     const globs = splitGlobs(expression) ?? [];
-    // An expression with a class or `?` is not in the index. These can match the character that replaces a `*`, but not everything that the
-    // `*` matches.
+    // An expression with a class or `?` is not in the index. Both can match the character that stands for a `*` (`anything`), but not
+    // everything that the `*` itself matches.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 

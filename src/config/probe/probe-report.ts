@@ -11,9 +11,9 @@ import { probe, type Target } from './method-probe.ts';
 /** The result for the credentials of one client. */
 export interface ProbedLogin {
   outcome: AuthTestReport['outcome'];
-  /** Reports of the methods that were asked: all about the credentials that were presented first, then all about the next ones. */
+  /** Reports of the methods that were asked. Those about the credentials that were presented first come first. */
   methods: MethodReport[];
-  /** The last report about the credentials on which the outcome depends. */
+  /** The last report about the credentials that decide the outcome. */
   last: MethodReport;
   /** The steps of the login; undefined if no SSH service is asked. */
   login: LoginReport | undefined;

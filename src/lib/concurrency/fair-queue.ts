@@ -8,8 +8,8 @@ export interface FairQueueLimits {
 }
 
 /**
- * Each caller belongs to a party, such as a client's address. The parties take turns, so that one with many requests does not block the
- * others.
+ * Limits how many callers run at the same time. Each caller belongs to a party, such as a client's address. Waiting parties take turns, so
+ * that one with many requests does not block the others.
  */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
