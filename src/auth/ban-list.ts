@@ -56,8 +56,8 @@ export interface LoginAttempt {
 
 /**
  * Whether credentials may be checked. `busy` means that the attempt must wait for a slot: the failures of the source and its running
- * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within the window.
- * Such an attempt takes no slot.
+ * attempts together have reached `ban_after_failures`. `isKnown` means that the credentials were accepted from the source within the
+ * window. Such an attempt takes no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 

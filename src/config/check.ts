@@ -89,8 +89,8 @@ export function lintConfig(
 const maxHints = 50;
 
 /**
- * Findings that only follow from a left-out invalid entry if there is one in a certain section. For example, `no-service` is not reported if
- * an entry of `services` was left out.
+ * Findings that can be mere consequences of an invalid entry that was left out, each with the section of that entry. For example,
+ * `no-service` is not reported if an entry of `services` was left out.
  */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',

@@ -70,7 +70,7 @@ export class Connections {
 
   /** Tells HTTP/2 clients to send no new requests here. */
   goAway(): void {
-    // If the client cuts a session, it stays in the set until its `close` event, so destroyed sessions are skipped.
+    // A session that its client has cut stays in the set until its `close` event, so destroyed sessions are skipped.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 

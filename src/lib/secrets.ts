@@ -16,7 +16,8 @@ const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
 
 /** A parsed text that has the form of a secret. */
 export type ReadSecret =
-  | { kind: SecretKind /** SHA-256 in base64url: the only trace of a secret that is kept. */; hash: string }
+  /** `hash` is the SHA-256 of the secret in base64url. Only this hash is stored. */
+  | { kind: SecretKind; hash: string }
   /** The text has the form of a secret, but its checksum is wrong. It was mistyped or truncated. */
   | 'mistyped';
 

@@ -73,7 +73,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 /**
  * Like `writeFileAtomically`, but synchronous. It is used only while svc starts and does not serve requests yet.
  *
- * @throws the errors of writing
+ * @throws the errors of `writeFileSync`, `renameSync` and `syncFolder`
  */
 export function writeFileNow(path: string, text: string, options: { mode: number }): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;

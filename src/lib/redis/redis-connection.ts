@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArguments, type RedisClient } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** Finds the server that has the data of Redis. */
+/** Finds the Redis server that has the data: the single server, the primary, or the node of the cluster that owns the slot. */
 interface PrimaryFinder {
   /**
    * Whether to check regularly that the server still has the data. A primary that is cut off from Sentinel does not know that it was
