@@ -54,7 +54,6 @@ export async function picturesOfFlows({ openPage, login, save, url }) {
   });
   await picture('undo', async (page) => {
     await act(page, 'Invitation.docx', 'Delete');
-    await dialog(page).getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Undo' }).waitFor();
   });
   await picture(

@@ -3,7 +3,7 @@ import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
-export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
+export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted' | 'restored';
 
 /** A change of an account's files, read from the journal. */
 export interface RecentChange {
@@ -14,6 +14,8 @@ export interface RecentChange {
   destination: string | undefined;
   /** Undefined if the event does not distinguish files from folders. */
   isFolder: boolean | undefined;
+  /** Virtual path that the item had before it was deleted; only for `restored`. */
+  deletedFrom?: string | undefined;
   /** Unix time in milliseconds. */
   atMs: number;
 }
@@ -37,11 +39,12 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
   [String(eventIds.sftpFileRemoved), { kind: 'deleted', isFolder: false }],
   [String(eventIds.folderRemoved), { kind: 'deleted', isFolder: true }],
   [String(eventIds.sftpFolderRemoved), { kind: 'deleted', isFolder: true }],
+  [String(eventIds.trashRestored), { kind: 'restored', isFolder: undefined }],
 ]);
 
 /**
  * Finds the recent changes of an account's files, newest first. If a path has several changes of the same kind, only the newest is
- * returned.
+ * returned. Deletion and restoration count as one kind, so that a restored item is not listed as deleted.
  *
  * @throws ServiceError `unavailable` if the journal cannot be read
  */
@@ -51,7 +54,8 @@ export async function recentChanges(journal: NewestFirstJournal, accountUuid: st
   for await (const { event } of newestEvents(journal, selection, { maxBytes })) {
     const change = event.account.uuid === accountUuid ? readChange(event) : undefined;
     if (!change) continue;
-    const key = JSON.stringify([change.kind, change.destination ?? change.path]);
+    const kind = change.kind === 'restored' ? 'deleted' : change.kind;
+    const key = JSON.stringify([kind, change.destination ?? change.deletedFrom ?? change.path]);
     if (!found.has(key)) found.set(key, change);
     if (found.size === maxChanges) break;
   }
@@ -60,8 +64,10 @@ export async function recentChanges(journal: NewestFirstJournal, accountUuid: st
 
 function readChange({ id, data, timestamp }: ServiceEvent): RecentChange | undefined {
   const known = changes.get(id);
-  const { path, destination } = data;
+  const { path, destination, trashed_path: trashedPath, is_directory: isFolder } = data;
   if (!known || typeof path !== 'string') return undefined;
   const atMs = Number(timestamp.timestamp) * 1000;
-  return { ...known, path, destination: typeof destination === 'string' ? destination : undefined, atMs };
+  const change = { ...known, path, destination: typeof destination === 'string' ? destination : undefined, atMs };
+  if (known.kind !== 'restored') return change;
+  return { ...change, isFolder: isFolder === true, deletedFrom: typeof trashedPath === 'string' ? trashedPath : undefined };
 }

@@ -28,7 +28,7 @@ const trash = { group: { trash: { days: 30 } } };
 const files = ['a/report 1.bin', 'b/report 2.bin', 'b/c/report 3.bin', 'report 4.bin'];
 
 browserTest('results in several folders are deleted together, and one Undo restores all', async (t) => {
-  const { page, exists, select, bar, dialog } = await found(t, files, trash);
+  const { page, exists, select, bar } = await found(t, files, trash);
   assert.ok(await bar.isHidden());
   await select('report 1.bin', 'report 2.bin');
   await bar.getByText('2 selected').waitFor();
@@ -36,12 +36,10 @@ browserTest('results in several folders are deleted together, and one Undo resto
   assert.ok(await bar.getByRole('button', { name: 'Download as ZIP' }).isHidden(), 'one archive has members of one folder');
   assert.ok(await bar.getByRole('button', { name: 'Show in its folder' }).isHidden(), 'for one result');
   await bar.getByRole('button', { name: 'Delete' }).click();
-  await dialog.getByText('Delete these 2 items?').waitFor();
-  await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were found.').waitFor();
   await bar.waitFor({ state: 'hidden' });
   assert.deepEqual(files.map(exists), [false, false, true, true]);
-  await page.getByText('Deleted 2 items').locator('..').getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Moved 2 items to the trash').locator('..').getByRole('button', { name: 'Undo' }).click();
   await page.getByText('2 changes were undone.').waitFor();
   await page.getByText('4 items were found.').waitFor();
   assert.deepEqual(files.map(exists), [true, true, true, true]);
@@ -104,13 +102,11 @@ browserTest('a folder that no longer exists is reported with the names of its re
 
 browserTest('a result inside a selected folder is included with the folder', async (t) => {
   const inside = ['reports/report 1.bin', 'reports/deep/report 2.bin', 'report 3.bin'];
-  const { page, exists, bar, dialog } = await found(t, inside, trash);
+  const { page, exists, bar } = await found(t, inside, trash);
   await page.getByLabel('Select all').check();
   await bar.getByText('4 selected').waitFor();
   await bar.getByRole('button', { name: 'Delete' }).click();
-  await dialog.getByText('Delete these 2 items?').waitFor();
-  await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('Deleted 2 items').waitFor();
+  await page.getByText('Moved 2 items to the trash').waitFor();
   await page.getByText('No name below this folder contains this.').waitFor();
   assert.ok(!exists('reports') && !exists('report 3.bin'));
 });
@@ -143,7 +139,6 @@ browserTest('the keys of a folder work in results, and a selection in one folder
   await page.getByRole('menuitem', { name: 'Show in its folder' }).waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('Delete');
-  await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were found.').waitFor();
   assert.equal(exists('b/old report.bin'), false);
   await page.keyboard.press('/');

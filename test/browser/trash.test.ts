@@ -15,11 +15,7 @@ browserTest('deleted items are restored by the message or by Ctrl+Z; an item tha
   const remove = async (...names: string[]) => {
     for (const name of names) await page.getByLabel(`Select ${name}`).check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page
-      .getByRole('dialog')
-      .getByText(/from the trash/)
-      .waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText(names.length === 1 ? `Moved ${names[0]} to the trash` : `Moved ${names.length} items to the trash`).waitFor();
     await page.getByRole('button', { name: 'Undo' }).waitFor();
     for (const name of names) assert.equal(existsSync(join(server.home, name)), false);
   };
@@ -38,6 +34,23 @@ browserTest('deleted items are restored by the message or by Ctrl+Z; an item tha
   assert.equal((await server.send('DELETE', '/home/__svc__/trash')).status, 204);
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.getByText('one: no longer in the trash').waitFor();
+});
+
+browserTest('a question precedes the deletion of more than 100 items, also if they go to the trash', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  for (let index = 0; index <= 100; index++) writeFileSync(join(server.home, `${index}`), '');
+  const page = await openFolder(t, server);
+  await page.getByLabel('Select all').check();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete these 101 items?' });
+  await dialog.getByText('You can restore them from the trash.').waitFor();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('Moved 101 items to the trash').waitFor();
+  await page.getByText('This folder is empty.').waitFor();
+  assert.deepEqual(
+    readdirSync(server.home).filter((name) => !name.startsWith('.')),
+    [],
+  );
 });
 
 browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; Undo reverses a restoration', async (t) => {

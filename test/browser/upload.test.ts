@@ -43,6 +43,8 @@ browserTest('a taken name: skip, keep both, overwrite, and the same for all', as
     await dialog.waitFor({ state: 'detached' });
   };
   await answer('a.txt', 'Skip');
+  await page.locator('.queue header p', { hasText: /^one skipped$/ }).waitFor();
+  assert.ok(await page.getByLabel('All uploads').isHidden(), 'nothing is under way');
   await answer('b.txt', 'Keep both');
   await page.getByRole('link', { name: 'b (2).txt' }).waitFor();
   await answer('c.txt', 'Overwrite');

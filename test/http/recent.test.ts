@@ -6,6 +6,7 @@ import type { TestReply } from '../support/client.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { asJson, trashOf } from '../support/trash.ts';
 
 const html = { accept: 'text/html' };
 
@@ -57,6 +58,27 @@ test('the page lists changes by the account, the newest first, even if others ch
   assert.equal((await server.send('POST', '/home/__svc__/recent')).status, 405);
   const menu = (await server.get('/home/', { headers: html })).text;
   assert.match(menu, /<a class="button quiet to-place" href="\/home\/__svc__\/recent"/);
+});
+
+test('a restored item is listed as restored, not as deleted, also under another name; another deletion supersedes that', async (t) => {
+  const server = await startServer(t, { group: { show_recent: true, trash: { days: 30 } } });
+  for (const name of ['a', 'b', 'c']) {
+    writeFileSync(join(server.home, name), name);
+    assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
+  }
+  const items = await trashOf(server);
+  const restore = async (path: string, body?: string) => {
+    const id = items.find((item) => item.path === path)?.id;
+    const reply = await server.send('POST', `/home/__svc__/trash/${id}/restore`, body === undefined ? {} : { headers: asJson, body });
+    assert.equal(reply.status, 201, reply.text);
+  };
+  await restore('/a');
+  await restore('/b', '{"path":"new b"}');
+  const files = '[Files](/home/) · T';
+  const restored = [`[new b](/home/new%20b) Restored · ${files}`, `[a](/home/a) Restored · ${files}`];
+  assert.deepEqual(itemsOf(await recent(server)), [...restored, `c Deleted · ${files}`]);
+  await server.send('DELETE', '/home/a');
+  assert.deepEqual(itemsOf(await recent(server)), [`a Deleted · ${files}`, restored[0], `c Deleted · ${files}`]);
 });
 
 test('permissions are checked when the page is shown: an item that may not be listed is omitted, whether it exists or not', async (t) => {

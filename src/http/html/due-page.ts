@@ -47,9 +47,9 @@ function expectationItem(exchange: Exchange, context: PageContext, { told: { nam
   const expected = ({ due }: ToldOccurrence) => html` &middot; <code>${bdi(pathOfDay(path, new Date(`${due.slice(0, 19)}Z`)))}</code>`;
   return html`<li>
 <span class="i ${fileIconClasses('')}">${bdi(name)}</span>
-${last !== null && html`<p class="hint">${language.text('dueLast')}: ${timeHtml(context, Date.parse(last.due))} &middot; <strong class="state ${last.state}">${language.text(stateTexts[last.state])}</strong>${last.state !== 'met' && expected(last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
+${last !== null && html`<p class="hint">${language.text('dueLast')}${language.text('colon')}${timeHtml(context, Date.parse(last.due))} &middot; <strong class="state ${last.state}">${language.text(stateTexts[last.state])}</strong>${last.state !== 'met' && expected(last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
 ${last?.files.slice(0, maxFiles).map((file) => html`<p class="hint">${fileLink(exchange, file.path)} &middot; ${language.size(file.size)} &middot; ${timeHtml(context, Date.parse(file.time))}</p>`)}
-${next !== null && html`<p class="hint">${language.text('dueNext')}: ${timeHtml(context, Date.parse(next.due))}${expected(next)}</p>`}
+${next !== null && html`<p class="hint">${language.text('dueNext')}${language.text('colon')}${timeHtml(context, Date.parse(next.due))}${expected(next)}</p>`}
 </li>
 `;
 }

@@ -51,6 +51,7 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   moved: 'changeMoved',
   copied: 'changeCopied',
   deleted: 'changeDeleted',
+  restored: 'changeRestored',
 };
 
 /** Minimum number of consecutive changes in a group. The page shows a group as one item that the reader can open. */
@@ -67,7 +68,7 @@ function groupItems(language: Language, files: AccountFiles, change: RecentChang
   const shown = parsedPath(destination ?? path);
   if (items.length < leastGrouped || !shown) return items;
   return [
-    html`<li><details><summary>${language.text(kindTexts[kind])}: ${language.text('items', { count: items.length })}</summary>
+    html`<li><details><summary>${language.text(kindTexts[kind])}${language.text('colon')}${language.text('items', { count: items.length })}</summary>
 <ul class="recent">
 ${items}
 </ul></details>

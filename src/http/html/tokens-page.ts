@@ -144,7 +144,7 @@ function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
 <main class="card roomy" id="main">
 <h1>${language.text('tokenReady')}</h1>
 <div id="members" tabindex="-1"><p>${language.text('tokenOnce', { date: language.date(grant.expiresMs) })}</p>
-<label for="secret">${language.text('tokenSecret')}: ${nameCell(context, grant)}</label>
+<label for="secret">${language.text('tokenSecret')}${language.text('colon')}${nameCell(context, grant)}</label>
 <input id="secret" value="${secret}" readonly data-copy autocomplete="off" spellcheck="false">
 <p class="row"><a class="button" href="${tokensUrl}">${language.text('toTokens')}</a></p></div>
 </main>`;

@@ -155,6 +155,17 @@ export interface ListedMember {
   modified: number;
 }
 
+/** Returns the items of the trash, newest first, or a message that says why they cannot be listed. */
+export async function listTrash(): Promise<{ id: string; path: string }[] | string> {
+  try {
+    const reply = await send('GET', '/home/__svc__/trash');
+    if (!reply.ok) return await replyReason(reply);
+    return ((await reply.json()) as { trash: { id: string; path: string }[] }).trash;
+  } catch {
+    return text('noConnection');
+  }
+}
+
 /** Returns the members of a folder, or a message that says why it cannot be listed. @param url path of the folder's URL */
 export async function listMembers(url: string): Promise<ListedMember[] | string> {
   try {

@@ -132,11 +132,14 @@ export function cancelButton(): DialogButton {
 const namesInSight = 4;
 const charactersInSight = 100;
 
+/** Returns the first `count` items of a list. If there are more, another item tells their number. */
+export function firstOf(items: readonly string[], count: number): string[] {
+  return items.length > count ? [...items.slice(0, count), `… +${items.length - count}`] : [...items];
+}
+
 /** Builds a list of names for a dialog. A long list is cut off. */
 export function nameList(names: readonly string[]): HTMLElement {
-  const shown = names.slice(0, 50);
-  const items = shown.map((name) => make('li', make('bdi', displayName(name))));
-  if (names.length > shown.length) items.push(make('li', `… +${names.length - shown.length}`));
+  const items = firstOf(names.map(displayName), 50).map((name) => make('li', make('bdi', name)));
   // A scrollable list must be focusable. Other lists are not, because a focusable list looks like a field.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);

@@ -1,5 +1,5 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton, type DialogButton, progressBar } from '../../shared/dialogs.ts';
+import { ask, cancelButton, type DialogButton, firstOf, progressBar } from '../../shared/dialogs.ts';
 import { byId, type Child } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
@@ -8,8 +8,21 @@ import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
-/** A file or folder: its name and the URL path of its folder. For an item of the trash, the name is its ID. */
-export type Placed = Pick<Member, 'name' | 'folder'>;
+/**
+ * A file or folder: its name and the URL path of its folder. For an item of the trash, the name is its ID, and `shownName` is the name in
+ * messages.
+ */
+export type Placed = Pick<Member, 'name' | 'folder'> & { shownName?: string };
+
+/** Returns the name of a member for use in a sentence. */
+function nameOf({ name, shownName }: Pick<Placed, 'name' | 'shownName'>): string {
+  return nameInText(shownName ?? name);
+}
+
+/** Shows a message about problems, if there are any. */
+export function noticeProblems(problems: readonly string[]): void {
+  if (problems.length > 0) notice(text('error', { reason: firstOf(problems, maxProblems).join('; ') }), 'error');
+}
 
 export interface Outcome<T extends Placed = Placed> {
   members: readonly T[];
@@ -93,7 +106,10 @@ async function run<T extends Placed>(works: readonly Work<T>[], course: Course):
         // Members that are already in the destination need no command.
         const isThere = 'destination' in command && decodeURIComponent(folder) === command.destination;
         const reason = isThere ? undefined : await runInFolder(command, folder, group, { ...course, outcome, through });
-        if (reason !== undefined) outcome.problems.push(group.length < outcome.members.length ? `${someNames(group)}: ${reason}` : reason);
+        if (reason !== undefined) {
+          const names = firstOf(group.map(nameOf), maxProblems).join(', ');
+          outcome.problems.push(group.length < outcome.members.length ? names + text('colon') + reason : reason);
+        }
         through += group.length;
         course.onProgress(through);
       }
@@ -142,16 +158,12 @@ async function runInFolder<T extends Placed>(
       if (item.target !== last) onProgress(++count);
       last = item.target;
       const member = members.get(item.target);
-      if (item.message !== null) outcome.problems.push(`${nameInText(item.target)}: ${reasonFor(422, item.message)}`);
+      if (item.message !== null)
+        outcome.problems.push(nameOf(member ?? { name: item.target }) + text('colon') + reasonFor(422, item.message));
       else if (member) outcome.done.push(member);
     }
   }
   return undefined;
-}
-
-function someNames(members: readonly Placed[]): string {
-  const names = members.slice(0, maxProblems).map(({ name }) => nameInText(name));
-  return [...names, ...(members.length > maxProblems ? [`… +${members.length - maxProblems}`] : [])].join(', ');
 }
 
 /**
@@ -216,7 +228,7 @@ export async function runAtOnce<T extends Placed>(title: string, works: readonly
 /** Shows the result and refreshes the list. @param tell shows the success message @param to name of the destination folder */
 export async function showOutcome(
   outcome: Outcome,
-  doneText: 'deleted' | 'moved' | 'copied',
+  doneText: 'deleted' | 'trashed' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
   to = '',
 ): Promise<void> {
@@ -228,10 +240,7 @@ export async function showOutcome(
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0]?.name ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: members.length - count }));
-  const reasons = problems.slice(0, maxProblems);
-  if (problems.length > maxProblems) reasons.push(`… +${problems.length - maxProblems}`);
-  if (isLost) reasons.push(text('noConnection'));
-  if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
+  noticeProblems([...problems, ...(isLost ? [text('noConnection')] : [])]);
   await refreshRows();
   // The action bar, which had the focus, has perhaps disappeared.
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();

@@ -7,26 +7,41 @@ import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
-import { askAndRun, outermost, showOutcome } from './commands.ts';
+import { askAndRun, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes the files and folders of rows. @returns whether at least one was deleted */
+/** Maximum number of items that are moved to the trash without a question. */
+const maxUnasked = 100;
+
+/**
+ * Deletes the files and folders of rows. Items that go to the trash are deleted at once, because the message about it has a button that
+ * undoes it. Otherwise, and before many items are deleted, a dialog asks.
+ *
+ * @returns whether at least one was deleted
+ */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const members = outermost(rows.map(rowMember));
-  const names = members.map(({ name }) => name);
-  const [first] = members;
-  if (!first) return false;
-  const count = members.length;
-  // The warning about a folder is in the plural, because all its members are deleted, too.
-  const warned = { count: count === 1 && !first.isFolder ? 1 : 2 };
-  const content = [count > 1 && nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned))];
-  const button = { label: text('delete'), kind: 'primary danger' } as const;
-  const question = text('deleteQuestion', { count, name: nameInText(first.name) });
-  const outcome = await askAndRun(question, content, button, members, () => ({ command: 'delete' }));
+  if (members.length === 0) return false;
+  const toTrash = may('trash');
+  const works = [{ command: { command: 'delete' } as const, members }];
+  const outcome = toTrash && members.length <= maxUnasked ? await runAtOnce(text('delete'), works) : await askToDelete(members);
   const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
-  if (outcome) await showOutcome(outcome, 'deleted', may('trash') ? tell : undefined);
+  if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
   return (outcome?.done.length ?? 0) > 0;
+}
+
+/** Asks, then deletes members. */
+function askToDelete(members: readonly Member[]): Promise<Outcome | undefined> {
+  const count = members.length;
+  const [first] = members;
+  // The warning about a folder is in the plural, because all its members are deleted, too.
+  const warned = { count: count === 1 && !first?.isFolder ? 1 : 2 };
+  const warning = make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning', warned));
+  const content = [count > 1 && nameList(members.map(({ name }) => name)), warning];
+  const button = { label: text('delete'), kind: 'primary danger' } as const;
+  const question = text('deleteQuestion', { count, name: nameInText(first?.name ?? '') });
+  return askAndRun(question, content, button, members, () => ({ command: 'delete' }));
 }
 
 /** Returns the reason why a name cannot be used, as a message. For example, a browser would resolve `..` to another URL. */

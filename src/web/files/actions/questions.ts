@@ -1,12 +1,12 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton } from '../../shared/dialogs.ts';
+import { ask, cancelButton, firstOf } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { clearSelection } from '../rows/selection.ts';
-import { fetchPage, homeUrl, type PageReply, replyReason, send } from '../server.ts';
-import { maxProblems, runAtOnce } from './commands.ts';
+import { fetchPage, homeUrl, listTrash, type PageReply, replyReason, send } from '../server.ts';
+import { maxProblems, noticeProblems, runAtOnce } from './commands.ts';
 import { askName } from './members.ts';
 import { forgetShared } from './shared-marks.ts';
 import { noticeUndoable } from './undo.ts';
@@ -69,10 +69,9 @@ async function showRest(): Promise<void> {
 function reasonIn(page: Document | undefined): string {
   const reasons = [...(page?.querySelectorAll('.doomed li') ?? [])].map((item) => {
     const [name, ...words] = [...item.children].map((part) => part.textContent?.trim());
-    return `${name}: ${words.at(-1) ?? ''}`;
+    return name + text('colon') + (words.at(-1) ?? '');
   });
-  if (reasons.length > maxProblems) reasons.splice(maxProblems, reasons.length, `… +${reasons.length - maxProblems}`);
-  return reasons.join('; ') || (page?.querySelector('.card p:not(.status)')?.textContent ?? '');
+  return firstOf(reasons, maxProblems).join('; ') || (page?.querySelector('.card p:not(.status)')?.textContent ?? '');
 }
 
 const trashUrl = '/home/__svc__/trash';
@@ -81,8 +80,9 @@ const trashUrl = '/home/__svc__/trash';
 export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const label = button.textContent ?? '';
   const ids = readFields(form, button).getAll('selected');
-  const placed = await fetchPlaces(ids);
-  if (!placed) return void notice(text('error', { reason: text('noConnection') }), 'error');
+  const trash = await listTrash();
+  if (typeof trash === 'string') return noticeProblems([trash]);
+  const placed = new Map(trash.map(({ id, path }) => [id, splitPlace(path)]));
   const members = ids.map((name) => ({ name, folder: '/home/' }));
   const outcome = await runAtOnce(label, [{ command: { command: 'restore' }, members }]);
   const done = outcome.done.map(({ name }) => name);
@@ -100,7 +100,7 @@ export async function restoreSelected(form: HTMLFormElement, button: HTMLButtonE
   else if (message) notice(message);
   if (outcome.isStopped) notice(text('stopped', { count: ids.length - done.length }));
   if (outcome.isLost) problems.push(text('noConnection'));
-  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
+  noticeProblems(problems);
   await showRest();
 }
 
@@ -118,25 +118,13 @@ async function restoreAs(id: string, name: string, label: string, problems: stri
   const { status, reason } = await post();
   if (reason === undefined) return name;
   if (status !== 409) {
-    problems.push(`${nameInText(name)}: ${reason}`);
+    problems.push(nameInText(name) + text('colon') + reason);
     return undefined;
   }
   const dot = name.lastIndexOf('.');
   const question = { title: reason, label: text('renameTo'), button: label, value: name, selectedLength: dot > 0 ? dot : name.length };
   const newName = await askName(question, async (wanted) => (await post(wanted)).reason);
   return newName === name ? undefined : newName;
-}
-
-/** Returns names and folders of items of the trash by their IDs; undefined if the request fails. */
-async function fetchPlaces(ids: readonly string[]): Promise<Map<string, { name: string; folder: string }> | undefined> {
-  try {
-    const reply = await send('GET', trashUrl);
-    if (!reply.ok) return undefined;
-    const { trash } = (await reply.json()) as { trash: { id: string; path: string }[] };
-    return new Map(trash.filter(({ id }) => ids.includes(id)).map(({ id, path }) => [id, splitPlace(path)]));
-  } catch {
-    return undefined;
-  }
 }
 
 function splitPlace(path: string): { name: string; folder: string } {

@@ -128,7 +128,7 @@ class FolderBrowser {
     const content = await listMembers(url);
     // `inert` is set once the user has pressed "Move here", which refers to the folder that was shown before.
     if (this.element.inert) return;
-    this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
+    this.#tell(typeof content === 'string' ? folderLabel(url) + text('colon') + content : undefined);
     if (typeof content === 'string') return;
     this.chosen = url;
     this.#place.replaceChildren(make('strong', folderLabel(url)), ' ', this.#isHere);

@@ -2,8 +2,8 @@ import { nameInText } from '../../../lib/display-name.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
-import { type ListedMember, listMembers, send } from '../server.ts';
-import { byFolder, maxProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
+import { type ListedMember, listMembers, listTrash } from '../server.ts';
+import { byFolder, noticeProblems, type Outcome, type Placed, renameMember, runAtOnce, showOutcome } from './commands.ts';
 import { memberPath } from './shared-marks.ts';
 
 /** A move or renaming that can be undone. */
@@ -51,7 +51,7 @@ export async function undoLast(): Promise<void> {
   if (newName !== undefined && only) {
     const problem = await renameMember({ ...only, name: newName }, only.name);
     if (problem === undefined) done = 1;
-    else problems.push(`${nameInText(newName)}: ${problem}`);
+    else problems.push(nameInText(newName) + text('colon') + problem);
   } else if (members.length > 0) {
     const works = [...byFolder(members)].map(([folder, group]) => ({
       command: { command: 'move', destination: decodeURIComponent(folder) } as const,
@@ -73,7 +73,7 @@ export async function undoLast(): Promise<void> {
 /** Shows the result, and refreshes the rows. @param focusOn name of the row to focus */
 async function tellUndone(done: number, problems: readonly string[], focusOn?: string): Promise<void> {
   if (done > 0) notice(text('undone', { count: done }));
-  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
+  noticeProblems(problems);
   await refreshRows(focusOn);
 }
 
@@ -84,28 +84,18 @@ async function deleteAgain({ restored }: Restoration): Promise<void> {
 
 /** Restores the deleted members. If the trash contains several items with the same path, it restores the latest one. */
 async function restore({ deleted }: Deletion): Promise<void> {
+  const trash = await listTrash();
+  if (typeof trash === 'string') return tellUndone(0, [trash]);
+  const latest = new Map(trash.toReversed().map(({ path, id }) => [path, id]));
   const problems: string[] = [];
-  const ids = new Map<string, string>();
-  try {
-    const reply = await send('GET', '/home/__svc__/trash');
-    const { trash = [] } = reply.ok ? ((await reply.json()) as { trash?: { id: string; path: string }[] }) : {};
-    const latest = new Map(trash.toReversed().map(({ path, id }) => [path, id]));
-    for (const member of deleted) {
-      const { name } = member;
-      const id = latest.get(memberPath(member));
-      if (id === undefined) problems.push(`${nameInText(name)}: ${text('goneFromTrash')}`);
-      else ids.set(id, name);
-    }
-  } catch {
-    problems.push(text('noConnection'));
+  const members: Placed[] = [];
+  for (const member of deleted) {
+    const id = latest.get(memberPath(member));
+    if (id === undefined) problems.push(nameInText(member.name) + text('colon') + text('goneFromTrash'));
+    else members.push({ name: id, folder: '/home/', shownName: member.name });
   }
-  const members = [...ids.keys()].map((name) => ({ name, folder: '/home/' }));
-  const outcome = ids.size > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
-  for (const problem of outcome?.problems ?? []) {
-    const [id = '', ...words] = problem.split(': ');
-    problems.push([nameInText(ids.get(id) ?? id), ...words].join(': '));
-  }
-  if (outcome?.isLost) problems.push(text('noConnection'));
+  const outcome = members.length > 0 ? await runAtOnce(text('undo'), [{ command: { command: 'restore' }, members }]) : undefined;
+  problems.push(...(outcome?.problems ?? []), ...(outcome?.isLost ? [text('noConnection')] : []));
   await tellUndone(outcome?.done.length ?? 0, problems, deleted[0]?.name);
 }
 
@@ -118,7 +108,7 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   const same = members.filter((member) => {
     const name = newName ?? member.name;
     const isSame = isSameAs(member, found.get(name));
-    if (!isSame) problems.push(`${nameInText(name)}: ${text('changedSince')}`);
+    if (!isSame) problems.push(nameInText(name) + text('colon') + text('changedSince'));
     return isSame;
   });
   return { members: same, problems };

@@ -60,7 +60,7 @@ function makePlayer() {
   };
 
   const skip = (reason: string) => {
-    notice(text('error', { reason: `${tracks[index]?.name}: ${reason}` }), 'error');
+    notice(text('error', { reason: `${tracks[index]?.name}${text('colon')}${reason}` }), 'error');
     go(1);
   };
 

@@ -114,7 +114,9 @@ export function uploadPanel(queue: () => UploadQueue) {
   };
 
   const drawTotal = (isBusy: boolean) => {
-    const wanted = [...queue().batch].filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
+    const chosen = [...queue().batch];
+    const countOf = (state: Upload['state']) => chosen.filter((upload) => upload.state === state).length;
+    const wanted = chosen.filter(({ state }) => state !== 'cancelled' && state !== 'skipped');
     const sum = (bytesOf: (upload: Upload) => number) => wanted.reduce((all, upload) => all + bytesOf(upload), 0);
     const size = sum(({ file }) => file.size);
     const hasCome = ({ state }: Upload) => state === 'done' || state === 'held';
@@ -126,17 +128,23 @@ export function uploadPanel(queue: () => UploadQueue) {
     const isMoving = wanted.some(({ state, isReconnecting }) => state === 'running' && !isReconnecting);
     const hasTime = isMoving && bytesPerSecond !== undefined && bytesPerSecond > 0;
     const time = hasTime && uploadText('timeLeft', { time: durationText((size - sent) / bytesPerSecond) });
-    const failed = wanted.filter(({ state }) => state === 'failed').length;
+    const failed = countOf('failed');
     const waits = wanted.some(({ state, isReconnecting }) => state === 'running' && isReconnecting) && !isMoving;
-    const parts = isFolded
-      ? [text('running', { done, total: wanted.length }), waits && uploadText('reconnecting')]
-      : [
-          wanted.length > 1 && uploadText('filesDone', { done, count: wanted.length }),
-          text('running', { done: sizeText(sent), total: sizeText(size) }),
-        ];
+    total.hidden = wanted.length === 0;
+    const parts = total.hidden
+      ? []
+      : isFolded
+        ? [text('running', { done, total: wanted.length }), waits && uploadText('reconnecting')]
+        : [
+            wanted.length > 1 && uploadText('filesDone', { done, count: wanted.length }),
+            text('running', { done: sizeText(sent), total: sizeText(size) }),
+          ];
     if (queue().isSignedOut()) parts.push(uploadText('signInFirst'));
     else if (hasTime) parts.push(!isFolded && uploadText('speed', { speed: sizeText(bytesPerSecond) }), time);
     if (isFolded && failed > 0) parts.push(uploadText('failedCount', { count: failed }));
+    const [skipped, cancelled] = [countOf('skipped'), countOf('cancelled')];
+    if (skipped > 0) parts.push(uploadText('skippedCount', { count: skipped }));
+    if (cancelled > 0) parts.push(uploadText('cancelledCount', { count: cancelled }));
     summary.textContent = parts.filter((part) => part !== false).join(' · ');
   };
 
@@ -196,7 +204,7 @@ export function uploadPanel(queue: () => UploadQueue) {
 
 function label(button: HTMLButtonElement, name: string, { name: fileName }: Upload, shown: Node | string): void {
   button.replaceChildren(shown);
-  button.ariaLabel = `${name}: ${fileName}`;
+  button.ariaLabel = name + text('colon') + fileName;
 }
 
 function stateText(upload: Upload): string {
