@@ -17,9 +17,9 @@ export interface Lie {
 
 /** The behaviour of an authority. A test may change it while the authority runs. */
 export interface Behaviour {
-  /** False replies by the last part of the path: `dir`, `account`, `order`, `authorization`, `finalize`, `certificate`. */
+  /** False replies by path: `dir`, `account`, `order`, `order/1`, `authorization`, `finalize`, `certificate`. */
   lies: Record<string, Lie | undefined>;
-  /** Creates the certificate for a request, signed by the authority `ca`. */
+  /** Creates the certificate for a request, which is PEM. By default the authority signs it. */
   issue: (authority: TestAuthority, csr: string) => string;
 }
 

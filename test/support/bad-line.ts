@@ -96,7 +96,7 @@ function carry(client: Socket, server: Socket, fault: Fault | undefined, onFault
   void pass(server, client, delayMs, down);
 }
 
-/** Passes on data, and then the end. For each piece, `look` returns the part to pass on; undefined ends the connection. */
+/** Passes on data, and then the end. For each piece, `look` returns the part to pass on, or undefined if it has ended the connection. */
 async function pass(from: Socket, to: Socket, delayMs: number, look: (chunk: Buffer) => Buffer | undefined): Promise<void> {
   try {
     for await (const chunk of from.iterator({ destroyOnReturn: false })) {

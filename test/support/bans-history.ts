@@ -153,5 +153,5 @@ async function assertAsHistorySays(steps: fc.Arbitrary<Step>, limit: number, run
 /** Checks bans of addresses. */
 export const assertBansOfAddresses = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b'], 3), 4, runs);
 
-/** Checks bans of names. */
+/** Checks limits of names. */
 export const assertLimitsOfNames = (runs: number) => assertAsHistorySays(stepsOf(['a', 'b', 'c', 'd', 'e'], 9), 12, runs);

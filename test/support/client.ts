@@ -141,7 +141,10 @@ export class Client {
   }
 }
 
-/** Maximum size, in bytes, of replies that are searched for secrets. Longer replies are files of a test. */
+/**
+ * Number of characters of a reply that are searched for secrets, because longer replies are files of a test. Request bodies that are longer
+ * are not searched for secrets to learn.
+ */
 const maxVisited = 64 * 1024;
 
 function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {

@@ -16,7 +16,7 @@ export const append = (offset: number, isLast: boolean) => ({
 export const content = randomBytes(300_000);
 export const sha256 = (data: Buffer) => `sha-256=:${createHash('sha256').update(data).digest('base64')}:`;
 
-/** Begins an upload of `length` bytes with its first bytes. @returns its URL */
+/** Begins an upload with its first bytes. @returns its URL */
 export async function begin(server: TestServer, name: string, first: Buffer, headers: Record<string, string> = {}): Promise<string> {
   const reply = await server.put(`/home/${name}`, first, { headers: { ...part, ...headers } });
   assert.equal(reply.status, 201, reply.text);

@@ -103,7 +103,7 @@ const drawable: Record<string, string> = {
 /** The drawings that the normal run also tries. */
 const few = ['copies of copies', 'patterns by a style', 'a filter for each', 'a style as Illustrator writes it', 'what is elsewhere'];
 
-/** Opens drawings that are too expensive for a browser, and harmless drawings, in the viewer and in a document. */
+/** Asserts that the viewer and a document show harmless drawings, but none that are too expensive for a browser. */
 export async function assertDrawingsBounded(t: TestContext, { areAll }: { areAll: boolean }): Promise<void> {
   const server = await startServer(t);
   const names = (drawings: Record<string, string>) =>

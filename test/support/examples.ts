@@ -16,7 +16,7 @@ export function copyOf(t: TestContext, name: string): string {
   return folder;
 }
 
-/** Starts a program of an example on a free port. Returns the process and its output. */
+/** Starts a program of an example on a free port. `printed` returns its output so far. */
 export async function program(
   t: TestContext,
   cwd: string,

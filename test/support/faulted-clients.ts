@@ -10,7 +10,7 @@ import { append, part, sha256, uploads } from './draft-uploads.ts';
 import { loginSftp, type SftpLogin } from './sftp-client.ts';
 import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 
-/** The state of a file as its client knows it. `done`: the file exists. `refused`: it does not exist. `unknown`: no reply arrived. */
+/** The outcome of a change, as its client knows it. `done`: it was made. `refused`: it was not made. `unknown`: no reply arrived. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
 /** Time limit of a node's reply in milliseconds. After it, the client uses another node. */
@@ -29,7 +29,7 @@ class NotNow extends Error {}
 
 /** A client that works on its own files at several nodes, even if nodes fail, and records the replies about each file. */
 abstract class FaultedClient {
-  /** Files by name. A file whose state is `done` must have this content. */
+  /** Files by name, with the outcome of the upload. If it is `done`, the file must have this content; if `refused`, it must not exist. */
   readonly told = new Map<string, { fate: Fate; content: Buffer }>();
   /** Files that are known not to exist any more. */
   readonly gone = new Set<string>();
@@ -103,7 +103,7 @@ abstract class FaultedClient {
     throw new NotNow('no reply');
   }
 
-  /** @returns the state after the only change that a request makes */
+  /** Sends a request that makes a single change. @returns the outcome */
   protected async change(method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<Fate> {
     try {
       const reply = await this.ask(method, target, headers, body);

@@ -1,6 +1,6 @@
 import type { Right } from '../../src/accounts/permissions.ts';
 
-/** One operation of a client in any protocol. Paths are virtual paths. */
+/** One operation of an HTTP client: a request, a folder command or a form. Paths are virtual paths. */
 export interface Operation {
   kind:
     | 'put'

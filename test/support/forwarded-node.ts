@@ -208,7 +208,7 @@ export class ForwardedNode {
   }
 
   /**
-   * Asserts that an emptied Redis gets the undelivered events again. It may also get events that were sent together with the first of
+   * Asserts that an emptied Redis gets the undelivered events again. It also gets the events that were sent together with the first of
    * these.
    */
   async checkEmptied(): Promise<void> {

@@ -4,8 +4,8 @@ import { byName } from '../../src/files/operations/sorted-listing.ts';
 const owner = { accessedMs: 0, createdMs: 0, inode: 1, mode: 0o644, uid: 0, gid: 0 };
 
 /**
- * Returns an entry with a long or short name, in which the order of names is hard to get right: it has characters of one to four bytes in
- * UTF-8, digits, and characters with a common half of a surrogate pair. Successive entries are not in order.
+ * Returns an entry whose name is hard to sort correctly. The names begin with characters of one to four bytes in UTF-8, or with digits, and
+ * have different lengths. Successive entries are not in order.
  */
 export function entryAt(index: number): Entry {
   const jumbled = (index * 7919) % 104_729;

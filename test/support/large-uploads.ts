@@ -19,7 +19,6 @@ export interface UploadSetting {
  * Starts a server behind an unreliable proxy, and opens its page through the proxy.
  *
  * @param expectedErrors matches expected errors in the console of the page
- * @returns undefined if the browser is not installed; in that case the test is skipped
  */
 export async function openUploadPage(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<UploadSetting | undefined> {
   const server = await startServer(t, config);
@@ -56,7 +55,7 @@ export function lineOf(page: Page, name: string, state = '') {
   return page.locator(`.queue li${state && `.${state}`}`, { hasText: name });
 }
 
-/** Asserts that an upload is complete, that it has one event, and that no temporary file is left. */
+/** Asserts that an upload is complete, that its beginning and its end have one event each, and that no temporary file is left. */
 export async function assertUploaded(server: TestServer, name: string, content: Buffer): Promise<void> {
   assert.ok(readFileSync(join(server.home, name)).equals(content), `${name} has the exact bytes`);
   assert.deepEqual(await eventsOf(server, name), [40021, 40017], name);
@@ -69,7 +68,7 @@ export function assertNeverAnew(offsets: readonly number[]): void {
   for (const [index, offset] of offsets.entries()) assert.ok(index === 0 || offset > (offsets[index - 1] ?? 0), offsets.join(' '));
 }
 
-/** Returns the events about the uploads of a file, except those about interrupted requests. */
+/** Returns the IDs of the events about the uploads of a file, except those about interrupted requests. */
 export async function eventsOf(server: TestServer, name: string): Promise<number[]> {
   const events = (await server.events()).filter(({ data }) => data.path === `/${name}`).map(({ id }) => Number(id));
   return events.filter((id) => [40017, 40021, 40022, 40069].includes(id));

@@ -42,7 +42,7 @@ function filesBelow(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Writes a configuration that contains the secrets. */
+/** Writes a configuration that uses the secrets. */
 export async function configure(folder: string, calloutUrl: string, hookUrl: string): Promise<void> {
   mkdirSync(join(folder, 'home'));
   const callout = {

@@ -4,7 +4,8 @@ export type FormPart = [name: string, value: string | Buffer, fileName?: string]
 export const formBoundary = 'b0undary';
 
 /**
- * Returns the body of a form as browsers send it. Control characters and quotes in file names are escaped (HTML, "multipart form data").
+ * Returns the body of a form as browsers send it. The caller must escape control characters and quotes in file names (HTML, "multipart form
+ * data").
  */
 export function multipart(parts: readonly FormPart[]): { body: Buffer; type: string } {
   const pieces = parts.flatMap(([name, value, fileName]) => [

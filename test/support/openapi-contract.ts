@@ -47,7 +47,7 @@ function describe(yaml: string) {
   return { document, ajv, validators: new Map<string, ValidateFunction>() };
 }
 
-/** Checks live replies against an OpenAPI document. */
+/** Checks requests and replies of a running service against an OpenAPI document. */
 export class Contract {
   readonly document: { paths: Paths };
   readonly #ajv: Ajv.default;

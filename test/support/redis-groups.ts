@@ -71,7 +71,7 @@ export async function untilReplicated(primary: TestRedis): Promise<void> {
   await until('the replica is up to date', async () => (await offsets()).replica >= own);
 }
 
-/** Servers that share the slots of a cluster and have no replicas. */
+/** Servers that share the slots of a cluster. They have no replicas until a test adds some. */
 export interface Cluster {
   /** `host:port` of all servers, without a scheme. */
   address: string;

@@ -10,7 +10,7 @@ export const s3Keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnF
 export interface Storage {
   endpoint: string;
   objects: Map<string, Buffer>;
-  /** Unfinished uploads: key, and parts by number. */
+  /** Unfinished uploads by ID, with their key, and their parts by number. */
   uploads: Map<string, { key: string; parts: Map<number, Buffer> }>;
   /** Method and URL of each request so far. */
   asked: string[];

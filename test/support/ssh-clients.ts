@@ -17,7 +17,7 @@ export function digestTree(folder: string): Record<string, string> {
   return Object.fromEntries(Object.entries(tree(folder)).map(([path, content]) => [path, digest(content)]));
 }
 
-/** Creates a small tree in the client's folder, `up`, with all kinds of names. */
+/** Creates the folder `up` in the client's folder, with files whose names are of all kinds. @returns its tree, like `digestTree` */
 export function plantLocal(folder: string): Record<string, string> {
   const up = join(folder, 'up');
   mkdirSync(join(up, 'sub folder'), { recursive: true });

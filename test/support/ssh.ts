@@ -12,7 +12,7 @@ import { temporaryFolder } from './temp.ts';
 /** A running server with an SSH service, and everything that OpenSSH's programs need to reach it. */
 export interface SshTestServer extends TestServer {
   sshPort: number;
-  /** Folder of the client, with its keys and an `ssh_config` that does not use the machine's own configuration. */
+  /** Folder of the client, with its keys and the host keys that it knows. */
   clientFolder: string;
   /** Path of a private key with which `alice` may log in. */
   key: string;

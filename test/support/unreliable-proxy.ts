@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 export type Trouble =
   /** The connection is cut after this number of bytes. */
   | { cutAfterBytes: number }
-  /** After this number of bytes nothing more is passed on, but the connections stay open. */
+  /** After this number of bytes nothing more of the request is passed on, but the connections stay open. */
   | { holdAfterBytes: number }
   /** The server receives the whole request, but its reply is lost. */
   | { swallowsReply: true };

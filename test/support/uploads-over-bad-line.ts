@@ -99,7 +99,7 @@ export class UploadsOverBadLines {
     this.#happened.push(...happened);
   }
 
-  /** @returns the number of faults of each kind */
+  /** Asserts that each upload has its events, and no more of them than its requests allow. @returns the number of faults of each kind */
   async assertToldOnce(): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const { id, data } of await this.#server.events()) {

@@ -21,7 +21,7 @@ export interface MadeMember {
   flags?: number;
   sizeBytes?: number;
   crc?: number;
-  /** Offset of the member's local header in the directory. */
+  /** Offset of the member's local header, as the directory states it. */
   offset?: number;
   extra?: Buffer;
 }
@@ -31,7 +31,7 @@ interface MadeZip {
   comment?: string;
   /** Whether all values are in the records of ZIP64. */
   isLarge?: boolean;
-  /** Number of members in the end record. */
+  /** Number of members, as the end record states it. */
   count?: number;
 }
 
