@@ -63,7 +63,7 @@ const acmeOptions = z
 export type AcmeOptions = z.infer<typeof acmeOptions>;
 
 /** The option `tls` of a service. It says how svc obtains the certificate, if no other option names certificate files. */
-export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');
+export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('How svc obtains certificates by itself (https).');
 
 /** Options of http and https services for TLS. */
 export const tlsServiceOptions = {

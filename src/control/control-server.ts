@@ -193,7 +193,7 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
   } catch (error) {
     socket?.close();
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError('unavailable', `There can be no control socket in ${dataFolderPath}: ${(error as Error).message}.`, {
+    throw new ServiceError('unavailable', `The control socket cannot be created in ${dataFolderPath}: ${(error as Error).message}.`, {
       cause: error,
     });
   }

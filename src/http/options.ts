@@ -114,11 +114,11 @@ const shared = {
     .describe('Other origins whose pages may use the API from a browser. They must send credentials in headers; cookies do not count.'),
   announce_session_authentication: yesNo().default(true).describe('Offer the `session` scheme in the challenges of a 401.'),
   announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
-  webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),
+  webdav_compatibility: yesNo().default(false).describe('Deviate from WebDAV where Finder, Explorer or Office need it.'),
   metadata_fields: metadataFields
     .default(null)
     .describe('Name of the header with upload metadata, then its keys, one per line, each followed by `, required` or `, optional`.'),
-  triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
+  triggers: triggers.default([]).describe('Actions for selected files, one per line: `Name, style, group…`; no groups: all accounts.'),
   appearance: appearanceOptions.prefault({}),
   show_api_link: yesNo().default(false).describe('Whether the menu of the pages has a link to the description of the API.'),
   api_backend_uuid: z

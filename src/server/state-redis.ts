@@ -79,7 +79,7 @@ export async function openRedisState(
       journal = opened;
       const leases = new DeliveryLeases(link, node, { retentionDays, clock, log });
       const orders = new HandlerOrders(link, clock);
-      await orders.refresh().catch(() => log.debug('Redis is away; once it is back, the node learns which handlers are paused'));
+      await orders.refresh().catch(() => log.debug('Redis cannot be reached; once it can, the node learns which handlers are paused'));
       return {
         journal: opened,
         figures: async () => ({

@@ -64,13 +64,17 @@ export const sshOptions = z.strictObject({
     ),
   copy_on_resume_limit: integer(0, largestSizeBytes)
     .default(1_073_741_824)
-    .describe('Size in bytes above which a file is changed in place if a client changes only a part of it.'),
+    .describe(
+      'If a client changes only a part of a file, the service changes a copy, which then replaces the file. Files above this size, in bytes, are changed in place instead.',
+    ),
   attribute_events: yesNo()
     .default(false)
     .describe(
       `Also emit an event for each request for attributes (${eventIds.sftpAttributesRead}, ${eventIds.sftpAttributesReadFailed}); clients send many.`,
     ),
-  checksum_commands: yesNo().default(false).describe('Answer `md5sum`, `sha1sum` and `sha256sum` of one path, for rclone.'),
+  checksum_commands: yesNo()
+    .default(false)
+    .describe('Answer the commands `md5sum`, `sha1sum` and `sha256sum` with one path, which rclone uses.'),
   proxy_protocol: yesNo()
     .default(false)
     .describe('Expect the PROXY protocol, version 2, from `trusted_proxies`; it names the address of the client.'),

@@ -20,7 +20,7 @@ browserTest('without scripts the form has a field for each metadata value', asyn
   await page.getByLabel('Name, like customer-*').fill('color');
   await page.getByLabel('Value').fill('red');
   await upload();
-  await page.getByText('has the key "color", which is not declared').first().waitFor();
+  await page.getByText('has the key "color", which metadata_fields does not list').first().waitFor();
   assert.deepEqual(readdirSync(server.home), [], 'nothing is stored with undeclared metadata');
   await page.getByRole('link', { name: 'Back to the folder' }).click();
   await page.getByLabel('project (required)').fill('Frühling 🌱');

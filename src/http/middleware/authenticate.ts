@@ -66,8 +66,7 @@ export const publicFailureDetail = 'public_failure';
 
 /**
  * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first of these that the
- * client sent: `Authorization`, the session cookie, the TLS client certificate. A client that sent none of them acts as the account of the
- * method `anonymous`, if the service has this method.
+ * client sent: `Authorization`, the session cookie, the TLS client certificate. For a client that sent none, asks the method `anonymous`.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */

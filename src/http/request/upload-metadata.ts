@@ -56,7 +56,10 @@ function checkKeys(fields: MetadataFields, keys: readonly string[]): void {
   const patterns = fields.keys.map((key) => ({ ...key, expression: compileExpression(key.pattern) }));
   for (const key of keys) {
     if (!patterns.some(({ expression }) => expression.matches(key))) {
-      throw new ServiceError('metadata-invalid', `The header "${fields.header}" has the key "${key}", which is not declared.`);
+      throw new ServiceError(
+        'metadata-invalid',
+        `The header "${fields.header}" has the key "${key}", which metadata_fields does not list.`,
+      );
     }
   }
   for (const { pattern, required, expression } of patterns) {

@@ -96,7 +96,8 @@ export async function updatePassword(exchange: Exchange): Promise<Response> {
 async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {
   const fields = await readSmallForm(exchange);
   const [current, wanted, repeated] = ['current_password', 'new_password', 'repeat_password'].map((name) => fields.get(name));
-  if (current == null || wanted == null) throw new ServiceError('bad-request', 'The form lacks a password.');
+  if (current == null || wanted == null)
+    throw new ServiceError('bad-request', 'The form must have the fields "current_password" and "new_password".');
   const differs = repeated != null && repeated !== wanted;
   const problems = differs
     ? [makePageContext(exchange).language.text('passwordsDiffer')]

@@ -230,6 +230,6 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
 function checkType(exchange: Exchange): void {
   const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;
-  const fault = new ServiceError('media-type-unsupported', `The content of a PATCH must be ${partialUpload}.`);
+  const fault = new ServiceError('media-type-unsupported', `The content type of a PATCH must be ${partialUpload}.`);
   throw withHeaders(fault, { 'accept-patch': partialUpload });
 }

@@ -237,7 +237,7 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
 /** Checks that content has the type that tus requires. @throws ServiceError `media-type-unsupported` */
 export function checkTusContentType(exchange: Exchange): void {
   if (mediaTypeOfRequest(exchange) !== tusContentType)
-    throw new ServiceError('media-type-unsupported', `The content of a request must be ${tusContentType}.`);
+    throw new ServiceError('media-type-unsupported', `The content type of a tus request must be ${tusContentType}.`);
 }
 
 // A wrong offset (409) is the only conflict that clients can resolve: they request the current offset and continue from there.

@@ -346,7 +346,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#ended.abort();
     this.slots.leave();
     this.#session?.end();
-    this.#login.end().catch((error) => log.debug('the end of an attempt was not counted', { reason: error }));
+    this.#login.end().catch((error) => log.debug('a failed login with an unknown key was not counted', { reason: error }));
     const reason = this.#reason ?? 'The client ended the connection.';
     log.debug('connection closed', { service: uuid, connection: this.trace.id, reason });
     if (!this.#client) return;
