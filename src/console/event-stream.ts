@@ -7,7 +7,7 @@ import type { AdministratorSession } from './login/sessions.ts';
 /** Interval of heartbeats in milliseconds. They keep readers and proxies from closing a silent connection. */
 const heartbeatMs = 15_000;
 
-/** Limits for a slow reader: time in milliseconds without reading, and number of waiting bytes. A reader that exceeds one is cut off. */
+/** Limits for a slow reader: time in milliseconds until it has caught up, and number of waiting bytes. Beyond either, it is cut off. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -85,7 +85,7 @@ export class EventStream {
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Sends an empty comment, or cuts off a reader that reads nothing. */
+  /** Sends an empty comment, or cuts off a reader that has been behind for too long. */
   beat(): void {
     if (this.#behindSinceMs === undefined) this.write(':\n\n');
     else if (this.#clock.monotonicMs() - this.#behindSinceMs > maxBehindMs) this.end();

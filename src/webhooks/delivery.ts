@@ -44,7 +44,7 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Ends the delivery before the next retry. */
   noRetry?: AbortSignal;
-  /** Whether the delivery is made in the background. Only such deliveries use `retry_for` and a receiver's `Retry-After`. */
+  /** Whether the delivery is made in the background. Only such deliveries use `retry_for`, `window` and a receiver's `Retry-After`. */
   isBackground?: boolean;
   /** The state from which to continue a delivery that another process began. */
   resume?: DeliveryWait | undefined;
@@ -136,7 +136,7 @@ export class Delivery {
   }
 
   /**
-   * Sends a message until a URL accepts it or all have failed.
+   * Sends a message until it is delivered or discarded, or all URLs have failed.
    *
    * @throws DeliveryInterrupted if a signal ends the delivery before its outcome is certain
    */

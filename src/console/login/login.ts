@@ -20,7 +20,8 @@ type LoginWay = 'password' | 'basic' | 'link';
  * Authenticates a request by Basic credentials or, if there are none, by the session cookie. A change needs the role `operator`, or at
  * least `reviewer` if it is a decision about held uploads. A change also needs a journal that can record the change.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not allow
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address or name, `forbidden` for a change that the role does not
+ *   allow, and the errors of `assertWritable`
  */
 export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
   const authorization = header(exchange, 'authorization');

@@ -31,7 +31,7 @@ export interface HandlerState {
   state: 'running' | 'stopped' | 'paused';
   /** The reason why the handler does not run. */
   reason?: string | undefined;
-  /** Requests and retries in the last minute, including those for which uploads wait. */
+  /** Number of deliveries in the last minute, including those for which uploads waited. Retries do not count. */
   deliveriesPerMinute: number;
   /** With several nodes: the node that delivers for the handler. */
   node?: string | undefined;

@@ -83,7 +83,7 @@ export class LocalHandler implements BlockingHandler {
     return this.#isOwned && !this.#isLeaving;
   }
 
-  /** Whether the handler stopped in this process after too many failures. */
+  /** Whether the handler stopped in this process, after too many failures or an internal error. */
   get isStopped(): boolean {
     return (this.#runner ?? this).status.state === 'stopped';
   }

@@ -45,7 +45,7 @@ export interface SearchStep {
   readBytes: number;
 }
 
-/** Parses a line of the records. @returns undefined if a required member is missing */
+/** Parses a line of the records. @returns undefined if the line is malformed, or a required member is missing */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

@@ -14,7 +14,7 @@ import type { ReplayedJournal } from './undelivered-events.ts';
 export interface BadLineReport {
   /** Called for a malformed line or record. May throw an error to end the run. */
   add: OnBadLine;
-  /** Called for a valid record whose request is no longer kept. */
+  /** Called for a delivery or request that cannot be sent again for another reason, usually because it is no longer kept. */
   missing: OnBadLine;
 }
 

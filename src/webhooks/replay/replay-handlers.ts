@@ -84,7 +84,7 @@ export async function sendTest(
     });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
-    // The record does not have the event's position in the journal, so the body could not be rendered again. So the whole body is kept.
+    // The record does not have the event's position in the journal, with which the body could be rendered again. So the whole body is kept.
     const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });

@@ -299,7 +299,8 @@ export class ReplayJobs {
    *
    * @param by name of the operator
    * @returns the ID of the job
-   * @throws ServiceError `too-many-requests` if too many jobs wait, and the errors of the constructor of `ReplayJob`
+   * @throws ServiceError `too-many-requests` if too many jobs wait, `unavailable` while the service stops, and the errors of the
+   *   constructor of `ReplayJob`
    */
   start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');

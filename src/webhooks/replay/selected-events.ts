@@ -25,8 +25,8 @@ const bodyLimits = { deepest: deepestEvent + 2 };
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
- * Yields the events of a file or stdin. Each line is an event or a request body (`{"events": […]}`), or all lines together are one event or
- * body.
+ * Yields the events of a file or stdin. Each line is an event, a list of events or a request body (`{"events": […]}`), or all lines
+ * together are one of these.
  *
  * @param name path of the file, or `-` for stdin
  * @throws ServiceError `bad-request` if it cannot be read

@@ -17,7 +17,7 @@ export interface ReplayedJournal extends SearchedJournal {
 
 /** Decides which events the option `--failed` selects. */
 export interface UndeliveredEvents {
-  /** Whether a handler that wants the event did not receive it. */
+  /** Whether an event was not delivered to a handler, and the handler will not deliver it by itself. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
   /** Whether an enabled handler that wants the event did not receive it, or any handler, even a removed one, failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
