@@ -3,8 +3,9 @@ import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { type EventSelection, eventTimeMs } from '../events/journal/search/event-selection.ts';
 import { cooperatively } from '../lib/concurrency/event-loop.ts';
-import { Expectation, stateIds } from './expectation.ts';
+import { dueTimesOf, Expectation, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
+import type { DueTimes } from './schedule.ts';
 import type { ToldExpectation, ToldOccurrence } from './told-occurrence.ts';
 
 /** A journal that can be read from a given time on. */
@@ -27,10 +28,10 @@ export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.ex
  * Creates the enabled expectations, which have no files yet.
  *
  * @param fromMs returns the earliest due time that counts for an expectation, given its UUID
- * @throws the errors of the constructor of `Expectation`
+ * @throws the errors of `dueTimesOf`
  */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
-  return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, fromMs(uuid))] : []));
+  return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, dueTimesOf(one), fromMs(uuid))] : []));
 }
 
 /**
@@ -135,13 +136,13 @@ export function summarise(
 
 export interface Period {
   /** Start of the period, or a function that returns it for an expectation. */
-  sinceMs: number | ((options: ExpectationOptions) => number);
+  sinceMs: number | ((options: ExpectationOptions, dueTimes: DueTimes) => number);
   /** End of the period; by default `nowMs`. */
   untilMs?: number;
   nowMs: number;
   /**
    * The time since which each expectation is watched. Earlier occurrences are judged separately, so that they take no files from later
-   * ones.
+   * ones. If their files did not come, they are marked as not watched.
    */
   inForce?: ReadonlyMap<string, number>;
   onBadLine?: (bad: BadLine) => void;
@@ -152,22 +153,25 @@ interface Part {
   expectation: Expectation;
   sinceMs: number;
   untilMs: number;
+  isWatched: boolean;
 }
 
 function splitPeriod(uuid: string, options: ExpectationOptions, { sinceMs: since, inForce }: Period): Part[] {
-  const sinceMs = typeof since === 'number' ? since : since(options);
+  const dueTimes = dueTimesOf(options);
+  const sinceMs = typeof since === 'number' ? since : since(options, dueTimes);
   const forcedMs = inForce?.get(uuid) ?? Number.NEGATIVE_INFINITY;
   const part = (fromMs: number, untilMs: number, earliestMs: number): Part => ({
-    expectation: new Expectation(uuid, options, fromMs, earliestMs),
+    expectation: new Expectation(uuid, options, dueTimes, fromMs, earliestMs),
     sinceMs: fromMs,
     untilMs,
+    isWatched: fromMs >= forcedMs,
   });
   const after = Number.POSITIVE_INFINITY;
   if (forcedMs <= sinceMs) return [part(sinceMs, after, forcedMs)];
   return [part(sinceMs, forcedMs, Number.NEGATIVE_INFINITY), part(forcedMs, after, forcedMs)];
 }
 
-/** Judges all occurrences of a period. @throws the errors of the constructor of `Expectation` */
+/** Judges all occurrences of a period. @throws the errors of `dueTimesOf` */
 export async function evaluate(
   journal: ReadableJournal,
   options: Readonly<Record<string, ExpectationOptions>>,
@@ -188,6 +192,8 @@ export async function evaluate(
       const { dueMs } = occurrence;
       if (dueMs < part.sinceMs || dueMs >= part.untilMs) continue;
       const told = expectation.tell(occurrence, nowMs);
+      const isUnwatched = !part.isWatched && !expectation.isReopened(occurrence);
+      if (isUnwatched && (told.state === 'missing' || told.state === 'malformed')) told.watched = false;
       const arrivalMs = expectation.arrivalMs(occurrence);
       if (dueMs <= untilMs) past.push({ dueMs, told });
       else if (!next.has(expectation.uuid)) next.set(expectation.uuid, told);

@@ -48,7 +48,8 @@ export interface Occurrence {
   excuse: string | undefined;
 }
 
-function dueTimesOf(options: ExpectationOptions): DueTimes {
+/** Creates the due times of an expectation. @throws ServiceError if the holidays cannot be read */
+export function dueTimesOf(options: ExpectationOptions): DueTimes {
   return new DueTimes({
     cron: options.schedule,
     everyMs: options.every === undefined ? undefined : options.every * 1000,
@@ -66,10 +67,8 @@ const maxConsidered = 500;
  * overlap with the newest window, because they can take its files.
  *
  * @param earliestMs minimum of the result
- * @throws ServiceError if the holidays cannot be read
  */
-export function neededSince(options: ExpectationOptions, nowMs: number, earliestMs: number): number {
-  const dueTimes = dueTimesOf(options);
+export function neededSince(options: ExpectationOptions, dueTimes: DueTimes, nowMs: number, earliestMs: number): number {
   const lastMs = dueTimes.before(nowMs + 1);
   if (lastMs === undefined) return earliestMs;
   const overlapMs = isPathOfDay(options.path) ? latestMs : options.grace * 1000;
@@ -97,12 +96,12 @@ export class Expectation {
    * @param fromMs the earliest due time that counts (Unix time in milliseconds)
    * @param earliestMs up to two earlier occurrences are considered, too, because a late file may belong to them; they must not be due
    *   before this time
-   * @throws ServiceError if the holidays cannot be read
+   * @param dueTimes the due times of the options
    */
-  constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {
+  constructor(uuid: string, options: ExpectationOptions, dueTimes: DueTimes, fromMs: number, earliestMs = fromMs) {
     this.uuid = uuid;
     this.options = options;
-    this.#dueTimes = dueTimesOf(options);
+    this.#dueTimes = dueTimes;
     this.#fromMs = fromMs;
     for (let left = earlierKnown; left > 0 && this.#fromMs > earliestMs; left--) {
       const beforeMs = this.#dueTimes.before(this.#fromMs) ?? earliestMs;
@@ -195,6 +194,11 @@ export class Expectation {
     };
   }
 
+  /** Whether the files of an occurrence are expected again. */
+  isReopened(occurrence: Occurrence): boolean {
+    return this.#reopened.includes(occurrence);
+  }
+
   /** Assigns a file that has arrived to an occurrence. @returns that occurrence; undefined if the file does not count */
   add({ event, group }: Pick<LoggedEvent, 'event' | 'group'>): Occurrence | undefined {
     const { account, group: wantedGroup, minimum_size } = this.options;
@@ -205,7 +209,7 @@ export class Expectation {
     const timeMs = eventTimeMs(event);
     this.advance(timeMs);
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
-    const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.#reopened.includes(one);
+    const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.isReopened(one);
     // With `opens`, a file that is in time for one occurrence does not count as the late file of an earlier one. Otherwise, after one
     // missing file, every later file would count as late.
     const inTime = this.options.opens === undefined ? [] : open.filter(({ graceEndsMs }) => timeMs <= graceEndsMs);
@@ -234,7 +238,7 @@ export class Expectation {
   #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     const fit = one.arrivals.filter(({ isFit }) => isFit).length;
-    return fit < (timeMs <= one.graceEndsMs && !this.#reopened.includes(one) ? maximum : minimum);
+    return fit < (timeMs <= one.graceEndsMs && !this.isReopened(one) ? maximum : minimum);
   }
 
   /** The time at which the last needed file arrived; undefined while files are missing. */

@@ -21,6 +21,7 @@ export const toldOccurrence = z.strictObject({
     }),
   ),
   reason: z.string().exactOptional().describe('Reason of an excuse, or how the files differ from the expectation.'),
+  watched: z.literal(false).exactOptional().describe('Set if the files did not come, but were due before the expectation was active.'),
 });
 export type ToldOccurrence = z.infer<typeof toldOccurrence>;
 

@@ -11,7 +11,6 @@ import type { Log } from '../lib/log.ts';
 import { zonedTime } from '../lib/time-zones.ts';
 import {
   evaluate,
-  type Judged,
   makeExpectations,
   neededIds,
   type Period,
@@ -125,7 +124,7 @@ export class ExpectationWatch {
     const wanted = Object.fromEntries(Object.entries(this.#options).filter(([, options]) => isWanted(options)));
     if (Object.keys(wanted).length === 0) return [];
     const nowMs = this.#dependencies.clock.nowMs();
-    const sinceMs = (options: ExpectationOptions) => neededSince(options, nowMs, nowMs - shownMs);
+    const sinceMs: Period['sinceMs'] = (options, dueTimes) => neededSince(options, dueTimes, nowMs, nowMs - shownMs);
     return summarise(wanted, await this.#judgePeriod(wanted, sinceMs, nowMs));
   }
 
@@ -149,8 +148,10 @@ export class ExpectationWatch {
    * @throws ServiceError `not-found`, `unavailable`
    */
   async history(uuid: string, days: number): Promise<OccurrenceHistory> {
-    const { past, next, arrivals } = await this.#judge({ [uuid]: this.requireKnown(uuid) }, days * dayMs);
-    const sinceMs = (await this.#dependencies.store.inForce()).get(uuid);
+    const nowMs = this.#dependencies.clock.nowMs();
+    const options = { [uuid]: this.requireKnown(uuid) };
+    const { past, next, arrivals, inForce } = await this.#judgePeriod(options, nowMs - days * dayMs, nowMs);
+    const sinceMs = inForce.get(uuid);
     return {
       occurrences: [...past, ...next.values()].reverse(),
       punctuality: measurePunctuality(arrivals.get(uuid) ?? []),
@@ -163,14 +164,10 @@ export class ExpectationWatch {
     return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
   }
 
-  #judge(options: AllOptions, periodMs: number): Promise<Judged> {
-    const nowMs = this.#dependencies.clock.nowMs();
-    return this.#judgePeriod(options, nowMs - periodMs, nowMs);
-  }
-
-  async #judgePeriod(options: AllOptions, sinceMs: Period['sinceMs'], untilMs: number): Promise<Judged> {
+  async #judgePeriod(options: AllOptions, sinceMs: Period['sinceMs'], untilMs: number) {
     const { journal, clock, store } = this.#dependencies;
-    return evaluate(journal, options, { sinceMs, untilMs, nowMs: clock.nowMs(), inForce: await store.inForce() });
+    const inForce = await store.inForce();
+    return { ...(await evaluate(journal, options, { sinceMs, untilMs, nowMs: clock.nowMs(), inForce })), inForce };
   }
 
   /** @throws ServiceError `not-found` */
@@ -189,7 +186,9 @@ export class ExpectationWatch {
     const { past } = await this.#judgePeriod({ [uuid]: { ...options, enabled: true } }, dueMs, dueMs);
     const found = past.find((one) => new Date(one.due).getTime() === dueMs);
     if (!found) throw new ServiceError('not-found', `Expectation "${uuid}" has no files that are due at ${due}.`);
-    return found;
+    // After a decision, the occurrence is watched.
+    const { watched: _, ...told } = found;
+    return told;
   }
 
   /**

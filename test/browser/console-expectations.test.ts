@@ -2,69 +2,117 @@ import assert from 'node:assert/strict';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
+import { watchedForDays } from '../support/expectations.ts';
 import { until } from '../support/receiver.ts';
 
 // Due at midnight of today by the browser's clock, so the time of the test run does not matter.
 const daily = { every: '1d', from: '00:00', opens: '2d', account: 'alice' };
 
-browserTest(
-  'an operator sees what is due today by account, excuses a missing file and revokes the excuse; a viewer only reads',
-  async (t) => {
-    const { server, console } = await startConsole(t, {
-      expectations: {
-        orders: { ...daily, name: 'Orders', path: '/orders*', grace: '1d' },
-        bills: { ...daily, name: 'Bills', path: '/bills*' },
-      },
-    });
-    await server.put('/home/orders.csv', 'x');
-    const page = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
-    await signIn(page, console.url, '#expectations');
-    const account = page.locator('.panel', { has: page.getByRole('heading', { name: 'alice' }) });
-    const row = (name: string) => account.locator('tbody tr', { hasText: name });
-    assert.match(await row('Orders').innerText(), /in time[\s\S]*\/orders\.csv/);
-    assert.match(await row('Bills').innerText(), /missing/);
-    assert.equal(await row('Orders').getByRole('button', { name: 'Excuse' }).count(), 0);
+browserTest('an operator sees what is due today, excuses a missing file and revokes the excuse; a viewer only reads', async (t) => {
+  const { server, console } = await startConsole(t, {
+    expectations: {
+      orders: { ...daily, name: 'Orders', path: '/orders*', grace: '1d' },
+      bills: { ...daily, name: 'Bills', path: '/bills*' },
+    },
+  });
+  await server.put('/home/orders.csv', 'x');
+  await watchedForDays(server, ['bills']);
+  const page = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
+  await signIn(page, console.url, '#expectations');
+  const today = page.locator('.panel', { has: page.getByRole('heading', { name: 'Today' }) });
+  const row = (name: string) => today.locator('tbody tr', { hasText: name });
+  assert.match(await row('Orders').innerText(), /alice[\s\S]*in time[\s\S]*\/orders\.csv/);
+  assert.match(await row('Bills').innerText(), /missing/);
+  assert.equal(await row('Orders').getByRole('button', { name: 'Excuse' }).count(), 0);
 
-    await row('Bills').getByRole('button', { name: 'Excuse' }).click();
-    const dialog = page.locator('dialog');
-    await dialog.getByRole('button', { name: 'Excuse' }).click();
-    assert.equal(await dialog.locator('input:invalid').count(), 1, 'a reason is needed');
-    await dialog.getByLabel('Reason').fill('None to pay.');
-    await dialog.getByRole('button', { name: 'Excuse' }).click();
-    await page.getByText('The file was excused.').waitFor();
-    await row('Bills').getByText('excused', { exact: true }).waitFor();
-    assert.match(await row('Bills').innerText(), /None to pay\./);
+  await row('Bills').getByRole('button', { name: 'Excuse' }).click();
+  const dialog = page.locator('dialog');
+  await dialog.getByRole('button', { name: 'Excuse' }).click();
+  assert.equal(await dialog.locator('input:invalid').count(), 1, 'a reason is needed');
+  await dialog.getByLabel('Reason').fill('None to pay.');
+  await dialog.getByRole('button', { name: 'Excuse' }).click();
+  await page.getByText('The file was excused.').waitFor();
+  await row('Bills').getByText('excused', { exact: true }).waitFor();
+  assert.match(await row('Bills').innerText(), /None to pay\./);
 
-    await row('Bills').getByRole('button', { name: 'Expect once more' }).click();
-    await dialog.getByRole('button', { name: 'Expect once more' }).click();
-    await page.getByText('The file is expected once more.').waitFor();
-    await row('Bills').getByText('waiting', { exact: true }).waitFor();
-    // The board is updated without an action.
-    await server.put('/home/bills.csv', 'x');
-    await row('Bills').getByText('in time', { exact: true }).waitFor();
-    const actions = (await server.events()).filter(({ id }) => Number(id) === eventIds.administratorAction);
-    assert.deepEqual(
-      actions.map(({ data }) => [data.action, data.administrator]),
-      [
-        ['expectation-excuse', 'olga'],
-        ['expectation-again', 'olga'],
-      ],
-    );
+  await row('Bills').getByRole('button', { name: 'Expect once more' }).click();
+  await dialog.getByRole('button', { name: 'Expect once more' }).click();
+  await page.getByText('The file is expected once more.').waitFor();
+  await row('Bills').getByText('waiting', { exact: true }).waitFor();
+  // The board is updated without an action.
+  await server.put('/home/bills.csv', 'x');
+  await row('Bills').getByText('in time', { exact: true }).waitFor();
+  const actions = (await server.events()).filter(({ id }) => Number(id) === eventIds.administratorAction);
+  assert.deepEqual(
+    actions.map(({ data }) => [data.action, data.administrator]),
+    [
+      ['expectation-excuse', 'olga'],
+      ['expectation-again', 'olga'],
+    ],
+  );
 
-    await row('Orders').getByRole('link', { name: 'Orders', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor();
-    const facts = await page.locator('dl.facts').innerText();
-    assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
-    assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
-    assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
-    assert.equal(await page.locator('.days li.bad').count(), 0, 'occurrences before the configuration are not missing');
+  await row('Orders').getByRole('link', { name: 'Orders', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor();
+  const facts = await page.locator('dl.facts').innerText();
+  assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
+  assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
+  assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
+  assert.equal(await page.locator('.days li.bad').count(), 0, 'occurrences before the configuration are not missing');
+  const history = page.locator('.panel', { has: page.getByRole('heading', { name: 'History' }) });
+  const early = history.locator('tbody tr', { hasText: 'not watched yet' });
+  await early.first().waitFor();
+  assert.equal(await early.getByRole('button').count(), 0);
+  assert.equal(await history.getByText('missing', { exact: true }).count(), 0, 'the history says the same');
 
-    const viewer = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
-    await signIn(viewer, console.url, '#expectations', 'viewer');
-    await viewer.getByText('/bills.csv').waitFor();
-    assert.equal(await viewer.locator('main tbody button').count(), 0);
-  },
-);
+  const viewer = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
+  await signIn(viewer, console.url, '#expectations', 'viewer');
+  await viewer.getByText('/bills.csv').waitFor();
+  assert.equal(await viewer.locator('main tbody button:not([aria-expanded])').count(), 0);
+});
+
+browserTest('an expectation that fails again and again is one row, whose due times unfold, and which one reason excuses', async (t) => {
+  const { server, console } = await startConsole(t, {
+    expectations: {
+      feed: { name: 'Feed', schedule: '*/10 0 * * *', path: '/feed*', account: 'alice' },
+      bills: { ...daily, path: '/bills*', grace: '1d' },
+    },
+  });
+  await watchedForDays(server, ['feed']);
+  const page = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
+  await signIn(page, console.url, '#expectations');
+  const panel = (name: string) => page.locator('.panel', { has: page.getByRole('heading', { level: 2, name }) });
+  const open = panel('Still missing from earlier days');
+  const rows = open.locator('tbody tr');
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), 1);
+  const [, told = ''] = /(\d+) × missing/.exec(await rows.first().innerText()) ?? [];
+  const count = Number(told);
+  assert.ok(count > 42 && count <= 48, `${count} of seven days and of today`);
+  assert.match(await rows.first().innerText(), /\d, 00:00 – Today, 00:\d0/);
+  assert.equal(await panel('Today').locator('tbody tr', { hasText: 'Feed' }).count(), 1);
+  await panel('Nothing missing').getByRole('link', { name: 'bills' }).waitFor();
+
+  const unfold = open.getByRole('button', { name: `Show the ${count} due times` });
+  await unfold.focus();
+  await page.keyboard.press('Enter');
+  await rows.nth(count).waitFor();
+  assert.equal(await unfold.getAttribute('aria-expanded'), 'true');
+  await rows.nth(1).getByRole('button', { name: 'Excuse', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill('One alone');
+  await dialog.getByRole('button', { name: 'Excuse' }).click();
+  await open.getByText(`${count - 1} × missing`).waitFor();
+  await rows.nth(count - 1).waitFor();
+
+  await open.getByRole('button', { name: 'Excuse all' }).click();
+  await dialog.getByLabel('Reason').fill('The sender moved.');
+  await dialog.getByRole('button', { name: `Excuse ${count - 1} files` }).click();
+  await page.getByText(`${count - 1} files were excused.`).waitFor();
+  await open.waitFor({ state: 'hidden' });
+  const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);
+  assert.equal(new Set(excused.map(({ data }) => data.due)).size, count, 'each due time has its event');
+  assert.equal(excused.filter(({ data }) => data.reason === 'The sender moved.').length, count - 1);
+});
 
 browserTest('the number of missing files on the overview leads to the board', async (t) => {
   const { console } = await startConsole(t, { expectations: { bills: { every: '1h', path: '/bills' } } });

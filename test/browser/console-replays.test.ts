@@ -24,7 +24,12 @@ browserTest(
     await page.goto(`${console.url}/#events?id=40017`);
     await replay.click();
     assert.equal(await page.getByLabel('Stop').inputValue(), '20');
-    await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Compare 25 requests' }).waitFor();
+    await dialog.getByRole('checkbox').uncheck();
+    await dialog.getByRole('button', { name: 'Send 25 requests to 1 handler' }).waitFor();
+    await dialog.getByRole('checkbox').check();
+    await dialog.getByRole('button', { name: 'Compare 25 requests' }).click();
     await page.getByRole('heading', { name: 'Dry run' }).waitFor();
     await page.getByText('24 more of this kind').waitFor();
     assert.deepEqual(await page.locator('.results .group').count(), 1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEvent, processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
-import { Expectation, neededSince } from '../../src/expectations/expectation.ts';
+import { dueTimesOf, Expectation, neededSince } from '../../src/expectations/expectation.ts';
 import { expectationOptions, parseHolidays } from '../../src/expectations/options.ts';
 import { measurePunctuality } from '../../src/expectations/told-occurrence.ts';
 
@@ -31,7 +31,7 @@ function states(
   { from = '2026-01-01T00:00:00Z', now = '2026-01-03T12:00:00Z' } = {},
 ) {
   const given = expectationOptions.parse({ path: '/in/*.csv', schedule: '0 6 * * *', ...options });
-  const expectation = new Expectation('orders', given, new Date(from).getTime());
+  const expectation = new Expectation('orders', given, dueTimesOf(given), new Date(from).getTime());
   for (const file of files) expectation.add(arrival(file));
   const nowMs = new Date(now).getTime();
   expectation.advance(nowMs);
@@ -109,7 +109,7 @@ test('a path with a date: a file counts for its own day, however late it arrives
 
 test('an excuse holds until the file arrives in time', () => {
   const options = expectationOptions.parse({ path: '/in/*', schedule: '0 6 * * *' });
-  const expectation = new Expectation('orders', options, Date.UTC(2026, 0, 1));
+  const expectation = new Expectation('orders', options, dueTimesOf(options), Date.UTC(2026, 0, 1));
   const nowMs = Date.UTC(2026, 0, 1, 12);
   expectation.advance(nowMs);
   const [first] = expectation.occurrences;
@@ -160,7 +160,7 @@ test('the newest occurrence is judged together with those whose windows overlap 
   const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
   const since = (options: object) => {
     const parsed = expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', ...options });
-    return (nowMs - neededSince(parsed, nowMs, nowMs - 31 * 86_400_000)) / 60_000;
+    return (nowMs - neededSince(parsed, dueTimesOf(parsed), nowMs, nowMs - 31 * 86_400_000)) / 60_000;
   };
   assert.equal(since({ grace: '0m' }), 0.5);
   assert.equal(since({ grace: '2h' }), 120.5);

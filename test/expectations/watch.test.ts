@@ -243,3 +243,33 @@ test('a schedule for each minute: other work runs while the history is computed,
   assert.ok(turns > 100, `${turns} turns for 4,321 occurrences`);
   await process.stop();
 });
+
+test('due times before an expectation was active are not watched: lists and histories say so, a decision ends it', async (t) => {
+  const clock = new ManualClock();
+  const process = open(temporaryFolder(t), clock);
+  const sinceMs = clock.nowMs();
+  await process.watch.apply({ orders });
+  await until('it watches', () => process.watch.figures().length === 1);
+  const last = async () => (await process.watch.list())[0]?.last;
+  assert.deepEqual([(await last())?.state, (await last())?.watched], ['missing', false]);
+  clock.advance(2 * hourMs);
+  assert.deepEqual([(await last())?.state, (await last())?.watched], ['missing', undefined]);
+  const missing = async () => {
+    const { occurrences, watched_since } = await process.watch.history('orders', 1);
+    assert.equal(watched_since, new Date(sinceMs).toISOString());
+    const found = await process.watch.between(clock.nowMs() - 24 * hourMs, clock.nowMs());
+    const past = occurrences.filter(({ due }) => Date.parse(due) <= clock.nowMs()).reverse();
+    assert.deepEqual(found, past, 'the board and the history agree');
+    return past.filter(({ state }) => state === 'missing');
+  };
+  for (const { due, watched } of await missing()) assert.equal(watched, Date.parse(due) < sinceMs ? false : undefined, due);
+  const before = '2023-11-14T22:00:00Z';
+  const told = await process.watch.excuse('orders', before, 'a trial', 'root');
+  assert.deepEqual([told.state, told.watched], ['excused', undefined]);
+  // After it was expected again, a file that does not come is missing.
+  await process.watch.expectAgain('orders', before, new Date(clock.nowMs() + hourMs).toISOString());
+  clock.advance(2 * hourMs);
+  const again = (await missing()).find(({ due }) => due === before);
+  assert.deepEqual([again?.state, again?.watched], ['missing', undefined]);
+  await process.stop();
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { watchBegins, watchedForDays } from '../support/expectations.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
@@ -62,9 +63,12 @@ test('the page needs no scripts, names no file of others, and shows hostile name
       missing: { ...daily, account: 'alice', path: '/bills-{yyyy}{MM}{dd}.pdf', name: 'Bills' },
     },
   });
+  const html = { accept: 'text/html' };
+  await watchBegins(server);
+  assert.doesNotMatch((await server.get(url, { headers: html })).text, /state missing/, 'it was due before the server started');
+  await watchedForDays(server, ['missing']);
   await server.put('/home/alices<i>.csv', 'x');
   await server.put('/home/bobs.csv', 'x', { user: `bob:${testPassword}` });
-  const html = { accept: 'text/html' };
   const page = await server.get(url, { headers: html });
   assert.equal(page.status, 200);
   assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);

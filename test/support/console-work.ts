@@ -61,7 +61,7 @@ export async function mendAndReplay(page: Page, { console, files, receiver }: In
   await page.locator('#sections').getByText('Deliveries').click();
   await page.locator('main tbody tr', { hasText: 'failed' }).getByRole('checkbox').check();
   await page.getByRole('button', { name: 'Replay one' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Compare 1 request' }).click();
   await page.getByRole('heading', { name: 'Dry run' }).waitFor();
   // If a node replays a request that another node sent, the body names the replaying node.
   await page.getByText(files.length === 1 ? 'as it was sent' : /as it was sent|would differ/).waitFor();

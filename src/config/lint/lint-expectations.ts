@@ -1,5 +1,5 @@
 import { defaultPermissions, Permissions } from '../../accounts/permissions.ts';
-import { Expectation } from '../../expectations/expectation.ts';
+import { dueTimesOf, Expectation } from '../../expectations/expectation.ts';
 import type { ExpectationOptions } from '../../expectations/options.ts';
 import { pathOfDay } from '../../expectations/schedule.ts';
 import { neededRights } from '../../files/needed-rights.ts';
@@ -23,7 +23,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
     lintWritable(config, options, nowMs, (message) => report.warning('expectation-never', at('path'), message));
     let expectation: Expectation;
     try {
-      expectation = new Expectation(uuid, options, nowMs);
+      expectation = new Expectation(uuid, options, dueTimesOf(options), nowMs);
     } catch (error) {
       report.error('file-unreadable', at('holidays'), `${options.holidays}: ${(error as Error).message}`);
       continue;

@@ -41,8 +41,9 @@ function showDuePage(exchange: Exchange, expectations: readonly OwnExpectation[]
   return respond(exchange, accountPage(exchange, context, { url: dueUrl, title, content }));
 }
 
-function expectationItem(exchange: Exchange, context: PageContext, { told: { name, last, next }, path }: OwnExpectation): Html {
+function expectationItem(exchange: Exchange, context: PageContext, { told: { name, last: newest, next }, path }: OwnExpectation): Html {
   const { language } = context;
+  const last = newest?.watched === false ? null : newest;
   // A due time such as `2026-03-01T18:00:00+01:00` contains the local time, from which `pathOfDay` takes the parts of the path.
   const expected = ({ due }: ToldOccurrence) => html` &middot; <code>${bdi(pathOfDay(path, new Date(`${due.slice(0, 19)}Z`)))}</code>`;
   return html`<li>

@@ -37,5 +37,5 @@ export function eventBadge(id: string): HTMLElement {
 /** Shows the number and the name of a kind of event. */
 export function namedEvent(id: string): HTMLElement {
   const kind = kinds?.get(id);
-  return make('span.badges', eventBadge(id), kind && make('span.event-name', clear(kind.name)));
+  return make('span.badges', eventBadge(id), kind && make('span.event-name', { title: clear(kind.name) }, clear(kind.name)));
 }

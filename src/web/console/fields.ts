@@ -1,4 +1,4 @@
-import { make, makeButton } from '../shared/dom.ts';
+import { iconButton, make } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 
@@ -52,7 +52,9 @@ export function filterForm(
   problemOf: (input: HTMLInputElement, form: HTMLFormElement) => string | undefined = () => undefined,
 ): HTMLElement {
   const search = (wanted: URLSearchParams) => openSearch(section, wanted);
-  const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
+  const clear = iconButton(text('clearFilter'), 'close', () => search(new URLSearchParams()));
+  clear.title = text('clearFilter');
+  clear.hidden = query.size === 0;
   const submit = make('button.primary', text('search'));
   const form = make('form.filter', ...fields, make('div.row.buttons', submit, clear));
   for (const [name, value] of query) {

@@ -1,13 +1,14 @@
-import type { ApiReplayRequest } from '../../console/api/schemas/replays.ts';
+import type { ApiReplayRequest, ReplayView } from '../../console/api/schemas/replays.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
 import { choice, field } from './fields.ts';
 import { findHandlers, handlerChoice } from './handler-names.ts';
 import { text } from './language.ts';
-import { ask } from './request.ts';
+import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
+import { clear } from './shown.ts';
 
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
@@ -29,9 +30,55 @@ export function replayButton(label: string, requestNow: () => ReplayRequest, cla
 
 /** Starts a replay and shows its page. @throws Refused */
 export async function startReplay(request: ReplayRequest): Promise<void> {
-  const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
+  openReplay(await beginReplay(request), request);
+}
+
+async function beginReplay(request: ReplayRequest): Promise<string> {
+  return (await ask<{ id: string }>('POST', '/api/replays', { body: request })).id;
+}
+
+function openReplay(id: string, request: ReplayRequest): void {
   sessionStorage.setItem(`replay ${id}`, JSON.stringify(request));
   location.hash = hashFor('deliveries', `replays/${id}`);
+}
+
+/** Returns the label of a button that sends. It includes the number of requests, so that nobody sends thousands of them by mistake. */
+export function sendText({ requests, handlers }: Pick<ReplayView, 'requests' | 'handlers'>): string {
+  return text('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
+}
+
+/** Pause between two requests for the number of requests, in milliseconds. */
+const pauseMs = 400;
+
+/** Counts the requests of a replay with a dry run, which sends nothing. @param onNews called after each change */
+function countRequests(request: ReplayRequest, onNews: () => void) {
+  let isOver = false;
+  const count = {
+    id: undefined as string | undefined,
+    replay: undefined as ReplayView | undefined,
+    problem: '',
+    isEnded: false,
+    /** Ends the dry run. Not called if its page is shown next. */
+    end: () => {
+      count.isEnded = true;
+      if (count.id !== undefined && !isOver) ask('DELETE', `/api/replays/${count.id}`).catch(() => {});
+    },
+  };
+  const run = async () => {
+    count.id = await beginReplay({ ...request, dry_run: true });
+    for (onNews(); !count.isEnded && !count.replay; await new Promise((resolve) => setTimeout(resolve, pauseMs))) {
+      const replay = await ask<ReplayView>('GET', `/api/replays/${count.id}`);
+      isOver = replay.state !== 'waiting' && replay.state !== 'running';
+      if (replay.total !== null || isOver) count.replay = replay;
+      if (!count.isEnded) onNews();
+    }
+    if (count.isEnded) count.end();
+  };
+  run().catch((error: unknown) => {
+    count.problem = clear(errorText(error));
+    if (!count.isEnded) onNews();
+  });
+  return count;
 }
 
 async function askHow(title: string, request: ReplayRequest): Promise<void> {
@@ -45,9 +92,46 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     ['0', text('stopNever')],
   ]);
   const tick = make('label.tick', dryRun, make('span', text('dryRunFirst')));
-  const content = [make('p', text('replayHint')), choosesHandler && field(text('handler'), handler), field(text('stopWhen'), stop), tick];
-  await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {
+  const status = make('p.hint', { role: 'status' });
+  const content = [
+    make('p', text('replayHint')),
+    choosesHandler && field(text('handler'), handler),
+    field(text('stopWhen'), stop),
+    tick,
+    status,
+  ];
+  const wanted = (): ReplayRequest => {
     const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
-    await startReplay({ ...request, ...chosen, dry_run: dryRun.checked, stop_after_failures: Number(stop.value) });
+    return { ...request, ...chosen, stop_after_failures: Number(stop.value) };
+  };
+  const show = () => {
+    const { replay, problem } = count;
+    const isEmpty = replay?.requests === 0;
+    status.textContent = problem || (isEmpty ? text('noResults') : replay ? '' : text('countingRequests'));
+    const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
+    if (!button) return;
+    button.disabled = isEmpty || problem !== '' || (!replay && !dryRun.checked);
+    if (dryRun.checked) button.textContent = replay ? text('compareRequests', { count: replay.requests }) : text('compare');
+    else button.textContent = replay ? sendText(replay) : text('send');
+  };
+  let count = countRequests(wanted(), show);
+  handler.addEventListener('change', () => {
+    count.end();
+    count = countRequests(wanted(), show);
+    show();
   });
+  dryRun.addEventListener('change', show);
+  let isShown = false;
+  const act = async () => {
+    if (!dryRun.checked) await startReplay({ ...wanted(), dry_run: false });
+    else if (count.id === undefined) await startReplay({ ...wanted(), dry_run: true });
+    else {
+      isShown = true;
+      openReplay(count.id, { ...wanted(), dry_run: true });
+    }
+  };
+  const answer = confirm(title, content, { label: text('compare'), kind: 'primary' }, act);
+  show();
+  await answer;
+  if (!isShown) count.end();
 }

@@ -51,33 +51,44 @@ export function datum(text: string | number | undefined | null, className = ''):
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
-/** Shows a time from the API to the second, in the reader's time zone. */
-export function timeElement(iso: string | undefined | null, age?: 'alone' | 'phrase'): HTMLElement {
+/** @param form `due` without the seconds of a full minute; `age` and `ageInPhrase`: how long ago; by default date and time of day */
+function timeIn(iso: string | undefined | null, form?: 'due' | 'age' | 'ageInPhrase'): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   const element = make('time', { dateTime: time.toISOString(), title: wholeTime(time.getTime()) });
-  if (age) element.dataset.age = age;
+  if (form) element.dataset.form = form;
   fillTime(element);
   return element;
 }
 
+/** Shows a time from the API to the second, in the reader's time zone. */
+export function timeElement(iso: string | undefined | null): HTMLElement {
+  return timeIn(iso);
+}
+
+/** Shows a due time, which is usually at a full minute and then has no seconds. */
+export function dueElement(iso: string): HTMLElement {
+  return timeIn(iso, 'due');
+}
+
 /** Shows how long ago something was, in the same words as the listings of files. The title has the exact time. */
 export function ageElement(iso: string | undefined | null): HTMLElement {
-  return timeElement(iso, 'alone');
+  return timeIn(iso, 'age');
 }
 
 /** Like `ageElement`, but for a time within a phrase, which does not begin with a capital letter. */
 export function ageInPhrase(iso: string | undefined | null): HTMLElement {
-  return timeElement(iso, 'phrase');
+  return timeIn(iso, 'ageInPhrase');
 }
 
 function fillTime(element: HTMLTimeElement): void {
   const timeMs = Date.parse(element.dateTime);
-  if (element.dataset.age !== undefined) {
-    element.textContent = agoText(timeMs, element.dataset.age === 'phrase');
+  const { form } = element.dataset;
+  if (form?.startsWith('age')) {
+    element.textContent = agoText(timeMs, form === 'ageInPhrase');
     return;
   }
-  const [day, clock] = exactTime(timeMs);
+  const [day, clock] = exactTime(timeMs, form === 'due');
   // On narrow screens, lists omit the date of today's times.
   element.className = isToday(timeMs) ? 'today' : '';
   element.replaceChildren(make('span.date', `${day}, `), clock);
@@ -86,7 +97,7 @@ function fillTime(element: HTMLTimeElement): void {
 // Ages grow, and after midnight the times of the previous day need their dates.
 let filledMs = Date.now();
 setInterval(() => {
-  const which = isToday(filledMs) ? 'time[data-age]' : 'time[title]';
+  const which = isToday(filledMs) ? 'time[data-form^="age"]' : 'time[title]';
   filledMs = Date.now();
   for (const element of document.querySelectorAll<HTMLTimeElement>(which)) fillTime(element);
 }, 60_000);

@@ -30,10 +30,17 @@ export function timeAfter(waitSeconds: number): string {
 
 const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 
-/** Describes a time to the second. Today and yesterday are words, as in lists of files. @returns the day, and the time of day */
-export function exactTime(timeMs: number): [day: string, time: string] {
+/**
+ * Describes a time to the second. Today and yesterday are words, as in lists of files.
+ * @param isShort whether a time at the full minute has no seconds
+ * @returns the day, and the time of day
+ */
+export function exactTime(timeMs: number, isShort = false): [day: string, time: string] {
   const days = dayNumber(Date.now()) - dayNumber(timeMs);
-  return [days === 0 || days === 1 ? capitalised(relative.format(-days, 'day')) : date.format(timeMs), clock.format(timeMs)];
+  return [
+    days === 0 || days === 1 ? capitalised(relative.format(-days, 'day')) : date.format(timeMs),
+    (isShort && timeMs % minuteMs === 0 ? time : clock).format(timeMs),
+  ];
 }
 
 /** Whether a time is today in the reader's time zone. */

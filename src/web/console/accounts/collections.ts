@@ -9,6 +9,7 @@ import { tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { ageElement, clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
+import { deviceName } from './device.ts';
 
 /** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
 type Item = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>> & { id: string };
@@ -64,7 +65,7 @@ export const collections: readonly Collection[] = [
       { title: text('service'), cell: ({ service }) => datum(String(service)), className: 'roomy' },
       {
         title: text('device'),
-        cell: ({ client }) => make('bdi', { className: 'brief', title: String(client ?? '') }, clear(String(client || '–'))),
+        cell: ({ client }) => Object.assign(datum(deviceName(plain(client))), { title: clear(plain(client)) }),
       },
       column('address'),
       { title: text('lastUse'), cell: ({ last_used }) => ageElement(String(last_used)), className: 'narrow' },
@@ -95,7 +96,7 @@ export const collections: readonly Collection[] = [
       column('path'),
       account,
       { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number roomy' },
-      { title: text('deletedBy'), cell: ({ by }) => datum(String(by)) },
+      { title: text('deletedBy'), cell: ({ by }) => datum(String(by)), className: 'roomy' },
       time('deleted'),
     ],
     label: ({ path }) => String(path),
@@ -176,7 +177,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   };
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
-    const label = name === 'uploads' ? text('uploads_remove_long') : text(`${name}_remove`);
+    const label = text(name === 'uploads' || name === 'trash' ? `${name}_remove_long` : `${name}_remove`);
     const button = { label, kind: 'primary danger' } as const;
     const act = () =>
       isRevoked
@@ -203,7 +204,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
     await load();
   };
   const empty =
-    name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet') : undefined;
+    name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet small') : undefined;
   if (empty) empty.hidden = true;
   const element = make('section.panel', make('div.heading', make('h2', title), empty), table.element, more);
   return {

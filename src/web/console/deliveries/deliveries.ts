@@ -97,12 +97,12 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
     field(text('kind'), choice('kind', kinds)),
+    field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' }), 'brief'),
     make(
       'div.period',
       field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
       field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
     ),
-    field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' })),
   ];
   return filterForm('deliveries', query, fields, (input, form) => {
     if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return text('wrongEventId');

@@ -21,7 +21,7 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
         title: text('handler'),
         cell: ({ id, handler }) => make('a.row-link', { href: hashFor('deliveries', id) }, datum(handlerName(handler))),
       },
-      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'second-line' },
+      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'kind second-line' },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only roomy' },
       { title: text('reply'), cell: lastReply, className: 'second-line reply one-line' },
       { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only roomy' },

@@ -5,7 +5,7 @@ import { durationText } from '../../shared/locale.ts';
 import { eventBadge } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { askedReplay, startReplay } from '../replay-button.ts';
+import { askedReplay, sendText, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, replayBadge, type Stage, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -49,11 +49,6 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     replay = await ask<ReplayView>('GET', path, { signal });
   }
   await showResults(results, `${path}/results`, replay, signal);
-}
-
-/** Returns the label of the send button. It includes the number of requests, so that nobody sends thousands of them by mistake. */
-function sendText({ requests, handlers }: ReplayView): string {
-  return text('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
 }
 
 function isOver({ state }: ReplayView): boolean {

@@ -171,7 +171,7 @@ function timeRange(query: URLSearchParams, open: (query: URLSearchParams) => voi
   const tick = make('label.tick', routine, make('span', text('showRoutine')));
   const element = folded(
     ['last', 'since', 'until', 'routine'].filter((name) => query.has(name)).length,
-    make('div.range', presets, ...fields, tick),
+    make('div.range', presets, make('div.period', ...fields), tick),
   );
   const problem = timeProblem(query);
   if (problem !== undefined) tellUnder(until, problem);

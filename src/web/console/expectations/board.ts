@@ -5,28 +5,33 @@ import { listen } from '../live.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { actionButton, heading, loadingLine, panel, type Stage, tell } from '../section.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { clear, datum, dueElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
-import { dueColumn, grouped, nameColumn, occurrenceKey, stateColumns } from './occurrences.ts';
+import { boardTable } from './board-table.ts';
+import { isMiss } from './occurrences.ts';
 
 const dayMs = 86_400_000;
 
 /** Missing files of this many days before today are shown, too. */
 const openDays = 7;
 
-/** Shows the files that are due today, by account, and files that are missing from previous days. */
+/** Pause between an event and the request for the new state. Many excuses at once cause many events. */
+const pauseMs = 500;
+
+/** Shows the files that are due today, then what is missing from previous days, then the expectations without a missing file. */
 export async function showBoard({ main, signal }: Stage): Promise<void> {
+  const senders = new Map<string, string>();
   const reload = () => load();
-  const columns = [dueColumn, nameColumn, ...stateColumns(reload)];
-  const table = (caption: string) => makeTable<ToldOccurrence>(caption, text('dueNothing'), columns, occurrenceKey);
-  const open = table(text('dueOpen'));
+  const table = (caption: string) => boardTable(caption, (expectation) => senders.get(expectation) ?? '', reload);
+  const [today, open] = [table(text('dueToday')), table(text('dueOpen'))];
+  const fine = makeTable<ToldExpectation>(text('dueFine'), text('dueNone'), fineColumns, ({ expectation }) => expectation);
+  const todayPanel = panel(text('dueToday'), today.element);
   const openPanel = panel(text('dueOpen'), open.element);
-  openPanel.hidden = true;
-  const today = make('div', panel(text('dueToday'), loadingLine()));
-  const all = makeTable<ToldExpectation>(text('dueAll'), text('dueNone'), allColumns, ({ expectation }) => expectation);
+  const finePanel = panel(text('dueFine'), fine.element);
+  const panels = [todayPanel, openPanel, finePanel];
+  for (const one of panels) one.hidden = true;
   const cut = make('p.hint', { hidden: true });
   const loading = loadingLine();
-  const tables = new Map<string, ReturnType<typeof table>>();
 
   const load = async () => {
     const midnight = new Date();
@@ -38,36 +43,33 @@ export async function showBoard({ main, signal }: Stage): Promise<void> {
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
       ask<{ occurrences: ToldOccurrence[]; total: number }>('GET', withQuery('/api/occurrences', { since, until }), { signal }),
     ]);
-    const ofToday = occurrences.filter(({ due }) => Date.parse(due) >= todayMs);
-    const missing = occurrences.filter((one) => Date.parse(one.due) < todayMs && (one.state === 'missing' || one.state === 'malformed'));
-    openPanel.hidden = missing.length === 0;
-    open.show(missing.reverse());
+    for (const one of expectations) senders.set(one.expectation, describeSender(one));
+    const isOfToday = ({ due }: ToldOccurrence) => Date.parse(due) >= todayMs;
+    const misses = occurrences.filter(isMiss);
+    const lacking = new Set(misses.map(({ expectation }) => expectation));
+    const isOpen = new Set(misses.filter((one) => !isOfToday(one)).map(({ expectation }) => expectation));
+    const isFine = ({ expectation }: ToldExpectation) => !lacking.has(expectation);
+    today.show(occurrences.filter(isOfToday));
+    open.show(misses.filter(({ expectation }) => isOpen.has(expectation)));
+    fine.show(expectations.filter(isFine));
+    loading.remove();
+    todayPanel.hidden = false;
+    openPanel.hidden = isOpen.size === 0;
+    finePanel.hidden = expectations.length > 0 && !expectations.some(isFine);
     cut.hidden = occurrences.length === total;
     cut.textContent = text('heldMore', { shown: occurrences.length, total });
-    const senders = new Map(expectations.map((one) => [one.expectation, describeSender(one)]));
-    const groups = grouped(ofToday, ({ expectation }) => senders.get(expectation) ?? '');
-    const panels = [...groups]
-      .sort(([one], [other]) => one.localeCompare(other))
-      .map(([sender, due]) => {
-        const shown = tables.get(sender) ?? table(sender);
-        tables.set(sender, shown);
-        shown.show(due);
-        return shown.element.closest<HTMLElement>('.panel') ?? panel(sender, shown.element);
-      });
-    today.replaceChildren(...(panels.length > 0 ? panels : [panel(text('dueToday'), make('p.nothing', text('dueNothing')))]));
-    all.show(expectations);
-    loading.remove();
   };
-  main.append(
-    heading(text('expectations'), actionButton(text('heldRefresh'), 'recent', load, 'compact')),
-    openPanel,
-    make('h2', text('dueToday')),
-    today,
-    cut,
-    panel(text('dueAll'), loading, all.element),
-  );
+  main.append(heading(text('expectations'), actionButton(text('heldRefresh'), 'recent', load, 'compact')), loading, ...panels, cut);
   await load();
-  const news = () => void tell(load());
+  let isPlanned = false;
+  const news = () => {
+    if (isPlanned) return;
+    isPlanned = true;
+    setTimeout(() => {
+      isPlanned = false;
+      if (!signal.aborted) void tell(load());
+    }, pauseMs);
+  };
   listen('/api/events/live?group=expectation', signal, { messages: { message: news, lag: news } });
 }
 
@@ -77,16 +79,16 @@ function describeSender({ account, group }: ToldExpectation): string {
   return group === null ? text('dueAnybody') : text('dueOfGroup', { group: clear(group) });
 }
 
-const allColumns: readonly Column<ToldExpectation>[] = [
+const fineColumns: readonly Column<ToldExpectation>[] = [
   {
     title: text('name'),
     cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
   },
   { title: text('account'), cell: (one) => datum(describeSender(one)) },
-  { title: text('dueLast'), cell: ({ last }) => (last ? timeElement(last.due) : '–'), className: 'narrow' },
+  { title: text('dueLast'), cell: ({ last }) => (last ? dueElement(last.due) : '–'), className: 'narrow' },
   {
     title: text('dueNext'),
-    cell: ({ enabled, next }) => (next ? timeElement(next.due) : enabled ? '–' : text('state_disabled')),
+    cell: ({ enabled, next }) => (next ? dueElement(next.due) : enabled ? '–' : text('state_disabled')),
     className: 'narrow',
   },
 ];

@@ -6,7 +6,7 @@ import { ask } from '../request.ts';
 import { actionButton, facts, heading, loadingLine, panel, type Stage, wayTo } from '../section.ts';
 import { datum, numberText } from '../shown.ts';
 import { makeTable } from '../table.ts';
-import { dueColumn, grouped, occurrenceKey, stateColumns, stateKinds } from './occurrences.ts';
+import { dueColumn, grouped, occurrenceKey, stateColumns, stateKinds, worstFirst } from './occurrences.ts';
 
 const days = 90;
 
@@ -28,15 +28,13 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
   const cut = make('p.hint', { hidden: true });
   const load = async () => {
     const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
-    const [{ expectations }, { occurrences, punctuality, watched_since }] = await Promise.all([
+    const [{ expectations }, { occurrences, punctuality }] = await Promise.all([
       ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
       ask<OccurrenceHistory>('GET', url, { signal }),
     ]);
     const own = expectations.find(({ expectation }) => expectation === route.id);
     title.replaceChildren(datum(own?.name ?? route.id));
-    months.replaceChildren(
-      occurrences.length > 0 ? calendar(occurrences, Date.parse(watched_since ?? '')) : make('p.nothing', text('dueNothing')),
-    );
+    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
     table.show(occurrences.slice(0, maxRows));
     loadingHistory.remove();
@@ -86,9 +84,6 @@ function clockAfter(clock: string, seconds: number): string {
   return hours(((minutes + 1440) % 1440) * 60).padStart(5, '0');
 }
 
-/** States from worst to best. The state of a day is the worst state of its occurrences. */
-const worstFirst: readonly ToldOccurrence['state'][] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
-
 /** Signs for the states, so that the calendar can be read without colours. */
 const signs: Readonly<Record<ToldOccurrence['state'], string>> = {
   met: '✓',
@@ -107,24 +102,21 @@ const weekdayFormat = new Intl.DateTimeFormat(formatTag, { weekday: 'narrow', ti
 /** Returns the day of a due time in the time zone of the expectation. */
 const dueDay = ({ due }: ToldOccurrence): string => due.slice(0, 10);
 
-/**
- * Shows the days of occurrences as months, with the state of each day.
- * @param sinceMs time since which the expectation is active. Files that were missing before are no failure. NaN if the time is unknown
- */
-export function calendar(occurrences: readonly ToldOccurrence[], sinceMs: number): HTMLElement {
+/** Shows the days of occurrences as months, with the state of each day. */
+export function calendar(occurrences: readonly ToldOccurrence[]): HTMLElement {
   const byDay = grouped(occurrences, dueDay);
   const days = [...byDay.keys()].sort();
   const months = new Set(days.map((day) => day.slice(0, 7)));
-  return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay, sinceMs)));
+  return make('div.months', ...[...months].reverse().map((month) => monthView(month, byDay)));
 }
 
-function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>, sinceMs: number): HTMLElement {
+function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurrence[]>): HTMLElement {
   const first = new Date(`${month}-01T00:00:00Z`);
   const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayFormat.format(Date.UTC(2024, 0, 1 + index)));
   const days = Array.from({ length: count }, (_, index) => {
     const day = `${month}-${String(index + 1).padStart(2, '0')}`;
-    return dayView(new Date(`${day}T00:00:00Z`), byDay.get(day) ?? [], sinceMs);
+    return dayView(new Date(`${day}T00:00:00Z`), byDay.get(day) ?? []);
   });
   const [begin] = days;
   if (begin) begin.style.gridColumnStart = String(((first.getUTCDay() + 6) % 7) + 1);
@@ -136,9 +128,9 @@ function monthView(month: string, byDay: ReadonlyMap<string, readonly ToldOccurr
   );
 }
 
-function dayView(day: Date, all: readonly ToldOccurrence[], sinceMs: number): HTMLElement {
+function dayView(day: Date, all: readonly ToldOccurrence[]): HTMLElement {
   const number = make('span', { ariaHidden: 'true' }, String(day.getUTCDate()));
-  const occurrences = all.filter(({ due, state }) => stateKinds[state] !== 'bad' || !(Date.parse(due) < sinceMs));
+  const occurrences = all.filter(({ watched }) => watched !== false);
   const state = worstFirst.find((one) => occurrences.some((occurrence) => occurrence.state === one));
   if (!state && all.length > 0) {
     const title = `${dayFormat.format(day)}: ${text('dueNotWatched')}`;

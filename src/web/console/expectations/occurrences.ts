@@ -1,15 +1,16 @@
 import type { ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import { cancelButton, progressBar, ask as putQuestion } from '../../shared/dialogs.ts';
 import { type Child, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
 import { field, localTime } from '../fields.ts';
 import { text, translate } from '../language.ts';
-import { ask } from '../request.ts';
+import { ask, errorText, Refused } from '../request.ts';
 import { hashFor } from '../route.ts';
 import { badge, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, timeElement } from '../shown.ts';
+import { clear, datum, dueElement, timeElement } from '../shown.ts';
 import type { Column } from '../table.ts';
 
 type State = ToldOccurrence['state'];
@@ -23,6 +24,19 @@ export const stateKinds: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'
   excused: 'calm',
   waiting: 'calm',
 };
+
+/** States from worst to best. The state of a day is the worst state of its occurrences. */
+export const worstFirst: readonly State[] = ['missing', 'malformed', 'late', 'waiting', 'excused', 'met'];
+
+/** Whether the files of an occurrence did not come as expected, and the expectation was already active when they were due. */
+export function isMiss({ state, watched }: ToldOccurrence): boolean {
+  return stateKinds[state] === 'bad' && watched !== false;
+}
+
+/** Shows the state of an occurrence. */
+export function showState({ state, watched }: ToldOccurrence): HTMLElement {
+  return watched === false ? badge(text('dueNotWatched')) : badge(translate('due', state), stateKinds[state]);
+}
 
 export const occurrenceKey = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
 
@@ -40,7 +54,7 @@ export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string):
 /** Maximum number of files that one row names. */
 const maxFiles = 5;
 
-function fileList({ files, reason }: ToldOccurrence): Child {
+export function fileList({ files, reason }: ToldOccurrence): Child {
   if (files.length === 0 && reason === undefined) return undefined;
   const items = files.slice(0, maxFiles).map(({ path, time, size, event_uuid }) => {
     const href = hashFor('events', event_uuid, { at: time });
@@ -51,46 +65,116 @@ function fileList({ files, reason }: ToldOccurrence): Child {
   return make('ul.plain-list', ...items);
 }
 
-export const dueColumn: Column<ToldOccurrence> = { title: text('due'), cell: ({ due }) => timeElement(due), className: 'narrow' };
-
-export const nameColumn: Column<ToldOccurrence> = {
-  title: text('name'),
-  cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
-};
+export const dueColumn: Column<ToldOccurrence> = { title: text('due'), cell: ({ due }) => dueElement(due), className: 'narrow' };
 
 /** Returns the columns for the state and the files and, for operators, a column of actions. @param reload called after an action */
 export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
   const shown: Column<ToldOccurrence>[] = [
-    { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), stateKinds[state]), className: 'narrow' },
+    { title: text('dueState'), cell: showState, className: 'narrow' },
     { title: text('dueFiles'), cell: fileList, className: 'whole' },
   ];
-  return mayChange() ? [...shown, { title: text('action'), cell: (one) => actions(one, reload), className: 'actions' }] : shown;
+  return mayChange() ? [...shown, actionsColumn(reload)] : shown;
 }
 
-function actions(one: ToldOccurrence, reload: () => Promise<void>): HTMLElement {
-  const act = (question: (one: ToldOccurrence) => Promise<boolean>) => () =>
-    void tell(question(one).then((isDone) => (isDone ? reload() : undefined)));
+/** Returns the column with the actions of an occurrence. @param reload called after an action */
+export function actionsColumn(reload: () => Promise<void>): Column<ToldOccurrence> {
+  return { title: text('action'), cell: (one) => actions(one, reload), className: 'actions' };
+}
+
+/** Returns an action that asks a question, and reloads the page if the answer changed something. */
+export function act(question: () => Promise<boolean>, reload: () => Promise<void>): () => void {
+  return () => void tell(question().then((isDone) => (isDone ? reload() : undefined)));
+}
+
+function actions(one: ToldOccurrence, reload: () => Promise<void>): Child {
+  if (one.watched === false) return undefined;
   const mayExcuse = one.state !== 'met' && one.state !== 'excused';
   return make(
     'div.row',
-    mayExcuse && makeButton(text('excuse'), undefined, act(excuse), 'small'),
-    one.state !== 'waiting' && makeButton(text('expectAgain'), undefined, act(expectAgain), 'small'),
+    mayExcuse &&
+      makeButton(
+        text('excuse'),
+        undefined,
+        act(() => excuse(one), reload),
+        'small',
+      ),
+    one.state !== 'waiting' &&
+      makeButton(
+        text('expectAgain'),
+        undefined,
+        act(() => expectAgain(one), reload),
+        'small',
+      ),
   );
 }
 
 function subject({ name, due }: ToldOccurrence): HTMLElement {
-  return make('p', datum(name), ', ', timeElement(due));
+  return make('p', datum(name), ', ', dueElement(due));
 }
 
 function actionUrl({ expectation }: ToldOccurrence, action: string): string {
   return `/api/expectations/${encodeURIComponent(expectation)}/${action}`;
 }
 
+function reasonInput(): HTMLInputElement {
+  return make('input', { autocomplete: 'off', maxLength: 1000, required: true });
+}
+
+function sendExcuse(one: ToldOccurrence, reason: string): Promise<unknown> {
+  return ask('POST', actionUrl(one, 'excuse'), { body: { due: one.due, reason } });
+}
+
+/** Asks once for a reason, and excuses all given occurrences of an expectation. @returns whether any was excused */
+export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<boolean> {
+  const [first, last] = [misses[0], misses.at(-1)];
+  if (!first || !last) return false;
+  const reason = reasonInput();
+  const progress = progressBar(text('excuseAll'), misses.length);
+  const left = [...misses];
+  let count = 0;
+  let isStopped = false;
+  const check = async () => {
+    try {
+      for (let one = left[0]; one && !isStopped; one = left[0]) {
+        const isExcused = await sendExcuse(one, reason.value.trim()).then(() => true, isNoLongerMissing);
+        if (isExcused) count++;
+        left.shift();
+        progress.show(misses.length - left.length);
+      }
+      return undefined;
+    } catch (error) {
+      return clear(errorText(error));
+    }
+  };
+  await putQuestion({
+    title: text('excuseAllQuestion', { count: misses.length }),
+    content: [
+      make('p', datum(first.name), ', ', dueElement(first.due), ' – ', dueElement(last.due)),
+      field(text('excuseReason'), reason),
+      make('p.hint', text('excuseEffect')),
+      progress.element,
+    ],
+    buttons: [cancelButton(), { value: 'ok', label: text('excuseCount', { count: misses.length }), kind: 'primary' }],
+    check,
+    onStop: () => {
+      isStopped = true;
+    },
+  });
+  if (count > 0) notice(text('excuseAllDone', { count }));
+  return count > 0;
+}
+
+/** Returns false for the refusal of an excuse whose files have arrived meanwhile. @throws every other error */
+function isNoLongerMissing(error: unknown): false {
+  if (error instanceof Refused && error.status === 409) return false;
+  throw error;
+}
+
 async function excuse(one: ToldOccurrence): Promise<boolean> {
-  const reason = make('input', { autocomplete: 'off', maxLength: 1000, required: true });
+  const reason = reasonInput();
   const content = [subject(one), field(text('excuseReason'), reason), make('p.hint', text('excuseEffect'))];
-  const act = () => ask('POST', actionUrl(one, 'excuse'), { body: { due: one.due, reason: reason.value.trim() } });
-  const isDone = await confirm(text('excuseQuestion'), content, { label: text('excuse'), kind: 'primary' }, act);
+  const send = () => sendExcuse(one, reason.value.trim());
+  const isDone = await confirm(text('excuseQuestion'), content, { label: text('excuse'), kind: 'primary' }, send);
   if (isDone) notice(text('excuseDone'));
   return isDone;
 }
@@ -99,8 +183,8 @@ async function expectAgain(one: ToldOccurrence): Promise<boolean> {
   const until = make('input', { type: 'datetime-local', required: true });
   until.value = localTime(new Date(Date.now() + 86_400_000).toISOString()).slice(0, 16);
   const content = [subject(one), field(text('expectUntil'), until), make('p.hint', text('expectAgainEffect'))];
-  const act = () => ask('POST', actionUrl(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
-  const isDone = await confirm(text('expectAgainQuestion'), content, { label: text('expectAgain'), kind: 'primary' }, act);
+  const send = () => ask('POST', actionUrl(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
+  const isDone = await confirm(text('expectAgainQuestion'), content, { label: text('expectAgain'), kind: 'primary' }, send);
   if (isDone) notice(text('expectAgainDone'));
   return isDone;
 }
