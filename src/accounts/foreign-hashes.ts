@@ -23,8 +23,8 @@ interface Format {
   name: string;
   pattern: RegExp;
   /**
-   * Returns how much work a hash needs if that is too much; undefined otherwise. The limits correspond to about two seconds on one core of
-   * a small machine.
+   * Describes the parameters of a hash that needs too much work, or whose parameters are not valid; undefined for any other hash. The
+   * limits correspond to about two seconds on one core of a small machine.
    */
   excess?: (parts: string[]) => string | undefined;
   weakness?: (parts: string[]) => string | undefined;

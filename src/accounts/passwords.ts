@@ -221,7 +221,7 @@ export class PasswordVerifier {
     const isLate = this.#clock.monotonicMs() - startedMs > longestVerificationMs;
     if (knownNow !== undefined || isLate) end();
     if (knownNow !== undefined) return knownNow;
-    if (isLate) throw new ServiceError('unavailable', 'There are too many logins at present, try again.');
+    if (isLate) throw new ServiceError('unavailable', 'There are too many logins at present; try again later.');
     const running = compute().finally(() => {
       this.#running.delete(token);
       end();

@@ -193,5 +193,5 @@ export class LoginAttempts {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('unavailable', 'Too many logins at once from this address, try again.');
+  return new ServiceError('unavailable', 'Too many logins from this address are waiting; try again later.');
 }

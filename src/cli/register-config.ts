@@ -128,7 +128,7 @@ export const registerConfig: Register = (program, run) => {
     .alias('validate-config')
     .description('check a configuration without starting anything')
     .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('-c, --config <file>', 'the same as FILE')
+    .option('-c, --config <file>', 'configuration file, instead of FILE')
     .option('--strict', 'also fail on warnings')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
     .option('--online', 'also send test requests to authentication endpoints, inspections, targets of event handlers and ACME directories')

@@ -203,7 +203,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)')
     .option('-f, --follow', 'keep running and print new events')
     .option('--deliveries', 'print the deliveries to event handlers instead of the events')
-    .option('--handler <uuid>', 'with --deliveries: only those of this handler; repeatable', collect, [])
+    .option('--handler <uuid>', 'with --deliveries: only the deliveries to this handler; repeatable', collect, [])
     .option('--catalogue', 'print all event IDs with their meanings');
   addSelection(events)
     .option('--json', 'print one JSON object per line, as in the journal')

@@ -41,7 +41,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item has the path now. A service knows the trashes into which it, or a node with the same data folder, has moved something.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created. This fails if another item now has that path. A service knows the trashes into which it, or a node with the same data folder, has moved something.
 
 ${serviceHelp.replace('1 an ID was not found', '1 an ID was not found, or the item cannot be restored')}`;
 
@@ -137,8 +137,8 @@ const registerHeld: Register = (program, run) => {
 
 function withFilters(command: Command, accounts: boolean): Command {
   withService(command);
-  if (accounts) command.option('--account <name>', 'only those of this account');
-  return command.option('--address <address>', 'only those of this address or CIDR range');
+  if (accounts) command.option('--account <name>', 'only the entries of this account');
+  return command.option('--address <address>', 'only the entries of this address, or of addresses in this CIDR range');
 }
 
 function examples(name: ControlledName, verb: string, accounts: boolean): string {

@@ -136,7 +136,7 @@ test('a data folder of a newer svc is refused with the reason, and nothing is ch
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify({ ...config, groups: { DEFAULT_GROUP: { home_folder_path: './home' } } }));
   const { code, stderr } = await run(t, ['serve'], { cwd: folder });
   assert.equal(code, 3);
-  assert.match(stderr, /written by a newer svc \(format 99; this one knows up to \d+\); run that one, or restore a backup/);
+  assert.match(stderr, /written by a newer svc \(format 99; this one knows up to \d+\); run the newer svc, or restore a backup/);
   assert.equal(readFileSync(join(folder, 'svc-data', 'form'), 'utf8'), '99\n');
 });
 

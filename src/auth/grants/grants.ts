@@ -211,13 +211,14 @@ export class Grants {
     const parent = this.inForce(grant.token);
     if (!parent) throw new ServiceError('unauthorized', 'The token is no longer valid.');
     if (grantChain(parent, (id) => this.store.get(id)).length >= maxGrantDepth)
-      throw new ServiceError('unprocessable', `A token may be created with another token at most ${maxGrantDepth} times in a row.`);
+      throw new ServiceError(
+        'unprocessable',
+        `A chain of tokens, each created with the previous one, must not have more than ${maxGrantDepth} tokens.`,
+      );
     return parent;
   }
 
-  /**
-   * @returns the paths of a new grant: the requested paths, or by default those of the token with which it is created
-   */
+  /** Returns the paths of a new grant: the requested paths, or by default those of the token with which it is created. */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
     const reached = commonPaths(permissions.options.narrowings);
     if (!paths || !reached) return paths ?? reached;

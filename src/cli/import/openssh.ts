@@ -212,7 +212,7 @@ function setFolder(reader: Reader, account: DraftAccount, unix: UnixAccount): vo
     file: unix.file,
     line: unix.line,
     account: unix.name,
-    what: `without ChrootDirectory it sees the whole machine; in svc only ${unix.home}`,
+    what: `without ChrootDirectory it sees the whole machine; in svc, it sees only ${unix.home}`,
     instead: 'Add virtual_folders for other folders that it needs.',
   });
 }
@@ -332,7 +332,13 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   const place = lists[0] as Directive;
   const possible = new Set(needs.filter((need) => need !== 'none'));
   if (possible.size === 0)
-    disable(draft, account, `${place.name} requires a method that svc does not have`, 'See required_credentials.', place);
+    disable(
+      draft,
+      account,
+      `${place.name} requires a method that svc does not have`,
+      'Set required_credentials of its group, and enable it.',
+      place,
+    );
   // svc has one requirement for all addresses. If the old server had several, the strictest one is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';

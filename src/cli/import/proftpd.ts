@@ -176,7 +176,7 @@ function setAccount(reader: Reader, account: DraftAccount, unix: UnixAccount): v
       draft,
       account,
       'SFTPAuthMethods asks for several methods',
-      'See required_credentials.',
+      'Set required_credentials of its group, and enable it.',
       named('sftpauthmethods')[0] ?? account,
     );
   for (const entry of named('sftpauthorizeduserkeys')) addKeys(draft, account, unix, entry, root);
@@ -212,7 +212,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
       file: account.file,
       line: account.line,
       account: account.name,
-      what: `without DefaultRoot it sees the whole machine; in svc only ${unix.home}`,
+      what: `without DefaultRoot it sees the whole machine; in svc, it sees only ${unix.home}`,
       instead: 'Add virtual_folders for other folders that it needs.',
     });
 }

@@ -293,7 +293,7 @@ function parseHttpTarget(path: string): Target {
     if (target.kind === 'member') return target;
     if (target.kind === 'account-service')
       return { path: parseVirtualPath(`/${reservedName}`), isFolder: path.endsWith('/'), isReserved: true };
-    throw new Refused('request', 'not-found', `${path} is not the URL of a file or folder; those begin with /home/`);
+    throw new Refused('request', 'not-found', `${path} is not the URL of a file or folder; such URLs begin with /home/`);
   } catch (error) {
     if (isServiceError(error)) throw new Refused('request', error.code, error.message);
     throw error;

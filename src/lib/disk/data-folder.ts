@@ -75,7 +75,7 @@ function checkForm(path: string, folder: string): void {
     const forms = `format ${form}; this one knows up to ${currentForm}`;
     throw new ServiceError(
       'unavailable',
-      `The data folder ${folder} was written by a newer svc (${forms}); run that one, or restore a backup.`,
+      `The data folder ${folder} was written by a newer svc (${forms}); run the newer svc, or restore a backup.`,
     );
   }
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
