@@ -14,8 +14,8 @@ import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../lib
 import type { TlsOptions } from './options.ts';
 
 /**
- * Interval of the checks in milliseconds. When a check finds changed files, they are used at the next check, unless that check finds
- * further changes.
+ * Interval of the checks in milliseconds. Changed files are used at the next check, if they have not changed again by then. So files that
+ * are still being written are not used.
  */
 const checkEveryMs = 2500;
 
@@ -119,8 +119,8 @@ export function createTlsServer({ uuid, tickets }: { uuid: string; tickets: Tick
     // Clients without AES in hardware prefer ChaCha20. For such clients, the server uses it first, too.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
-    // A certificate that cannot be verified authenticates nobody (`certificateCredentials`), but the client may still use other
-    // credentials.
+    // A client whose certificate cannot be verified may connect, but only other credentials can authenticate it
+    // (`certificateCredentials`).
     ...(context.ca ? { requestCert: true, rejectUnauthorized: false } : {}),
   });
 }

@@ -145,7 +145,7 @@ export interface Item<Form extends ShownItem = ShownItem> {
 export interface Collection {
   /** Converts the name of an account to the form in which the items contain it. Missing if the items contain the name unchanged. */
   readonly nameOf?: (account: string) => string;
-  /** Lists items. @param account if given, the items of other accounts can be left out */
+  /** Lists items. @param account if given, the list may omit the items of other accounts */
   list(account?: string): Promise<Item[]>;
   /** Removes items. Once the promise has resolved, no process finds them any more. @param by name of the administrator, for events */
   remove(items: readonly Item[], by?: string): Promise<void>;

@@ -25,7 +25,7 @@ interface PresentedKey {
   signed: Buffer | undefined;
 }
 
-/** Checks a client's key, and its signature if there is one. @returns the reason of the refusal; undefined for a valid key */
+/** Checks a client's key, and its signature if there is one. @returns the reason for the refusal; undefined for a valid key */
 export function keyFault({ algorithm, blob, hash, signature, signed }: PresentedKey): string | undefined {
   if (algorithm === 'ssh-rsa' && hash === undefined) return 'Signatures with SHA-1 are refused.';
   const fault = publicKeyFault(blob);

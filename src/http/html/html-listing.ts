@@ -134,7 +134,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // A message is shown only once. Browsers without scripts would lose it if they were redirected to the page with all rows.
+    // A page with a message has all rows. Otherwise, browsers without scripts would be redirected, and the message would be lost.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

@@ -107,7 +107,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** Maximum number of pieces of a body, unless their average size is at least `smallPieceBytes`. */
+/** Maximum number of pieces of a body whose pieces have less than `smallPieceBytes` on average. */
 const maxPieces = 4096;
 
 /** Minimum average size of pieces in bytes. Handling a piece costs as much as kilobytes of content. */

@@ -37,7 +37,7 @@ export class HandlerViews {
   }
 
   /**
-   * Returns all handlers. While Redis is unreachable, it returns the last known ones, and shows those that ran as stopped.
+   * Returns all handlers. While Redis is unreachable, it returns the last known views; a handler that was running has the state `stopped`.
    *
    * @param readsHour whether to count the deliveries of the last hour; if false, the last counts are used
    */

@@ -29,7 +29,7 @@ export class ConnectionSession {
     this.#hold = service.sessions.hold(session);
   }
 
-  /** Begins a session unless the account has reached its limit. @returns the session, or the reason of the refusal */
+  /** Begins a session unless the account has reached its limit. @returns the session, or the reason for the refusal */
   static async begin(
     service: SshService,
     identity: Identity,
@@ -88,7 +88,7 @@ export class ConnectionSlots {
     this.#service = service;
   }
 
-  /** Takes a slot among all connections, and one among those that are not logged in. @returns the reason of a refusal, or undefined */
+  /** Takes a slot among all connections, and one among those that are not logged in. @returns the reason for a refusal, or undefined */
   enter(): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     return this.#take({
@@ -97,7 +97,7 @@ export class ConnectionSlots {
     });
   }
 
-  /** Takes a slot among the connections of one address that are not logged in. @returns the reason of a refusal, or undefined */
+  /** Takes a slot among the connections of one address that are not logged in. @returns the reason for a refusal, or undefined */
   enterFrom(address: string): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     const max = options.maximum_unauthenticated_connections_per_address;
