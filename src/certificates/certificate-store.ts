@@ -1,8 +1,8 @@
 import type { Challenge } from '../lib/acme/acme-client.ts';
 
 /**
- * Stores texts that are shared by all processes with the same certificates. All methods throw ServiceError `unavailable` if the texts are
- * in Redis and Redis cannot be reached.
+ * Stores the texts that all processes with the same certificates share: certificates, account keys, and answers to challenges. All methods
+ * throw ServiceError `unavailable` if the texts are in Redis and Redis cannot be reached.
  */
 export interface CertificateStore {
   /** Returns whether this process may order certificates. The answer stays valid for at least a few seconds. */

@@ -50,7 +50,7 @@ export function trashDays({ config, groups }: RequestParts, { account, group }: 
   return (config.accounts[account]?.trash ?? groups.get(group)?.trash)?.days ?? 0;
 }
 
-/** Starts the enabled methods. */
+/** Starts the enabled authentication methods. */
 export async function startMethods({ methods, config }: RequestParts): Promise<void> {
   const enabled = [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
   await Promise.all(enabled.map((method) => method.start()));

@@ -81,7 +81,7 @@ interface SelectionTable {
 /** Maximum number of items on a page. A form with the IDs of all of them stays below `formLimitBytes`. */
 export const itemsOfPage = 1000;
 
-/** Renders a form with a table that looks like a folder's; without items, a text. At most `itemsOfPage` items are shown. */
+/** Renders a form with a table that looks like the one of a folder. Without items, renders a text. Shows at most `itemsOfPage` items. */
 export function selectionTable(exchange: Exchange, context: PageContext, table: SelectionTable): Html {
   const { language } = context;
   const { url, title: label, actions, tools, hint, items, heads, none } = table;

@@ -76,7 +76,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Runs an action on each item. If it fails for some, a page shows the reasons. If a name is taken or invalid, it asks for another. */
+/** Runs an action on each item. If it fails for some, a page shows the reasons, and asks for another name if one is taken or invalid. */
 async function forEach(
   exchange: Exchange,
   ids: readonly string[],

@@ -66,7 +66,7 @@ async function noteOpened(exchange: Exchange, { id, link, paths }: Grant): Promi
 /** Finds the link of a secret. A wrong secret counts as a guess from the client's address. A banned address can still use valid secrets. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
-  // A mistyped secret, which its check characters reveal, is neither looked up nor counted as a guess.
+  // A secret whose check characters are wrong was mistyped. It is neither looked up nor counted as a guess.
   if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
   const grant = await exchange.service.grants.store.find(read.hash);
   if (grant) return grant;

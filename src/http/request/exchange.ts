@@ -245,7 +245,7 @@ export interface Visit {
    * @throws ServiceError `unavailable` if too many visitors wait
    */
   takeTurn(): Promise<() => void>;
-  /** Counts a download, for a reply with a file's first byte. @throws ServiceError `gone` if the link allows no more downloads */
+  /** Counts a download. Called for a reply with the first byte of a file or an archive. @throws ServiceError `gone` if none is left */
   countDownload(): Promise<void>;
   /**
    * Refuses pages and lists if the link has no downloads left. Later ranges of a counted download are still sent.

@@ -24,15 +24,15 @@ import { keptConditions, representationDigests } from './upload-request.ts';
 interface ContentRequest {
   /** Announced digests of this request's content alone. If one of them differs, the whole content of the request is discarded. */
   digests: readonly ExpectedDigest[];
-  /** A second receiver of the content, for example to compute a digest. */
+  /** Also gets the content, for example to compute the digest of the whole file. */
   observer?: DigestVerifier | undefined;
   /** Whether the upload ends if its content becomes longer than its announced length. If not, only the request fails. */
   overrunEnds: boolean;
 }
 
 /**
- * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept for another request, unless
- * the request has a digest. If the client does not know the URL of the upload, any fault ends the upload.
+ * Appends the content of a request to an upload. If the client disconnects, the content received so far is kept, and another request can
+ * continue. It is not kept if this request has a digest. If the client does not know the URL of the upload, any fault ends the upload.
  *
  * @throws ServiceError; in this case the upload has ended, or was released for another request
  */

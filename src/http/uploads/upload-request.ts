@@ -11,8 +11,8 @@ import { linkUrlPath, reservedName } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 
 /**
- * Reads the target of a POST to the collection of uploads. The name is `path` or `filename` of `Upload-Metadata`, or the `filename` of
- * `Content-Disposition`. The folder is `folder` of `Upload-Metadata` or of the query, else the home folder.
+ * Reads the target of a POST to the collection of uploads: the `path` of `Upload-Metadata`. Without it, the name is the `filename` of
+ * `Upload-Metadata` or `Content-Disposition`, and the folder is the `folder` of `Upload-Metadata` or the query, or else the home folder.
  *
  * @returns the path, and the upload metadata in the syntax of the header that `metadata_fields` names
  * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
