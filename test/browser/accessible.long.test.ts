@@ -7,10 +7,12 @@ import {
 import { assertPreviewsAccessible } from '../support/accessible-previews.ts';
 import { browserTest } from '../support/browser.ts';
 
+browserTest('axe finds nothing: light, 320 px', (t) => assertPagesAccessible(t, 'light', 320));
 browserTest('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
 browserTest('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
 browserTest('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
 browserTest('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
+browserTest('axe finds nothing on the question of the form: dark', (t) => assertQuestionAccessible(t, 'dark'));
 
 for (const language of ['en', 'de', 'fr', 'es'])
   browserTest(`axe finds nothing in the language ${language}, and each page declares its language`, (t) =>
@@ -21,7 +23,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [320, 1280]) {
     const where = `${colorScheme}, ${width} px`;
     browserTest(`axe finds nothing on previews, in the grid, and on pages of searches and drop boxes: ${where}`, (t) =>
-      assertPreviewsAccessible(t, { colorScheme, width, isShort: false }),
+      assertPreviewsAccessible(t, { colorScheme, width }),
     );
     browserTest(`axe finds nothing on error pages and results: ${where}`, (t) => assertErrorPagesAccessible(t, colorScheme, width));
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { browserTest, openBrowser } from '../support/browser.ts';
-import { ConsoleClient, consoleService, signIn } from '../support/console.ts';
+import { ConsoleClient, consoleService, signIn, startConsole } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 import { startNodes } from '../support/node-process.ts';
 import { freePort, startRedis } from '../support/redis.ts';
@@ -8,6 +8,21 @@ import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const expectedErrors = /401|INCOMPLETE_CHUNKED/;
+
+browserTest('a failing receiver: the operator reads its delivery, starts the handler again, and replays the delivery', async (t) => {
+  const receiver = await failingReceiver(t);
+  const { server, console } = await startConsole(t, workConfig(receiver));
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#handlers');
+  await mendAndReplay(page, { console, files: [server], receiver });
+});
+
+browserTest('an operator ends a session, whose client then gets 401, and lifts a ban', async (t) => {
+  const { server, console } = await startConsole(t, workConfig());
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#accounts');
+  await endSessionAndLiftBan(page, { console, files: [server] });
+});
 
 browserTest(
   'on three nodes an operator repairs a fault of the installation, and sees the node that was killed',

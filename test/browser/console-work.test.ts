@@ -1,22 +1,6 @@
 import assert from 'node:assert/strict';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
-import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
-
-browserTest('a failing receiver: the operator reads its delivery, starts the handler again, and replays the delivery', async (t) => {
-  const receiver = await failingReceiver(t);
-  const { server, console } = await startConsole(t, workConfig(receiver));
-  const page = await openBrowser(t, { expectedErrors: /401/ });
-  await signIn(page, console.url, '#handlers');
-  await mendAndReplay(page, { console, files: [server], receiver });
-});
-
-browserTest('an operator ends a session, whose client then gets 401, and lifts a ban', async (t) => {
-  const { server, console } = await startConsole(t, workConfig());
-  const page = await openBrowser(t, { expectedErrors: /401/ });
-  await signIn(page, console.url, '#accounts');
-  await endSessionAndLiftBan(page, { console, files: [server] });
-});
 
 browserTest('events appear as they happen, are found by a search, and lead to related events', async (t) => {
   const { server, console } = await startConsole(t);

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { browserTest, loginByForm, openBrowser, openMenu } from '../support/browser.ts';
-import { assertAllByForms } from '../support/by-forms.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
-
-browserTest('without scripts, narrow and dark: everything works with forms', (t) =>
-  assertAllByForms(t, { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }),
-);
 
 browserTest('without scripts: the password is changed on its page', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });

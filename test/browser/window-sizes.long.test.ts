@@ -2,7 +2,7 @@ import { browserTest } from '../support/browser.ts';
 import { assertAllByForms } from '../support/by-forms.ts';
 import { assertBarsInSight, assertFoldersDropped, assertPanelApart } from '../support/window-sizes.ts';
 
-// Other files run these tests in a narrow window.
+// Other files run the first three tests in a narrow window.
 const wide = { width: 1280, height: 800 };
 
 browserTest('tools, head and selection stay visible, and cover no focused element: 1280 px', (t) => assertBarsInSight(t, wide));
@@ -10,4 +10,7 @@ browserTest('the panel does not cover the actions of the selection, 1280 px', (t
 browserTest('dropped folders arrive whole, 1280 px', (t) => assertFoldersDropped(t, wide));
 browserTest('without scripts, wide and light: everything works with forms', (t) =>
   assertAllByForms(t, { viewport: wide, colorScheme: 'light' }),
+);
+browserTest('without scripts, narrow and dark: everything works with forms', (t) =>
+  assertAllByForms(t, { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }),
 );

@@ -154,7 +154,7 @@ test('commands of 100,000 levels are refused like invalid JSON', async (t) => {
 test('many targets are checked one by one, and other requests run in between', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   writeFileSync(join(server.home, 'a'), 'x');
-  const names = Array.from({ length: 1000 }, (_, index) => `t${index}`);
+  const names = Array.from({ length: 400 }, (_, index) => `t${index}`);
   const form = (action: string, suffix = '') =>
     server.send('POST', '/home/', {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -185,6 +185,6 @@ test('many targets are checked one by one, and other requests run in between', a
       answered++;
     }
     assert.notEqual((await reply).status, 500);
-    assert.ok(answered > 20, `${what}: ${answered} others were answered meanwhile`);
+    assert.ok(answered > 8, `${what}: ${answered} others were answered meanwhile`);
   }
 });

@@ -92,7 +92,7 @@ export function start(t: TestContext, args: string[], options: Options): Running
 
 /**
  * Runs `svc` to its end. A run gets its own process only if it needs one; all other runs share a process, which does not use the
- * executable. cli/executable.test.ts tests that the executable has every command.
+ * executable. cli/executable.long.test.ts tests that the executable has every command.
  */
 export async function run(t: TestContext, args: string[], options: Options): Promise<Ended> {
   if (needsProcess(options)) return start(t, args, options).ended;
