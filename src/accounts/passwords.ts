@@ -97,13 +97,13 @@ function derive(password: string, { ln, r, p, salt }: HashCost & { salt: Buffer 
 
 /**
  * Whether a text can be a password (docs/spec/authentication.md#names-and-passwords). scrypt pads keys with zeros (HMAC, RFC 2104), so that
- * `pw` and `pw\0` are equal; text that is not well-formed would be hashed with U+FFFD.
+ * `pw` and `pw\0` have equal hashes. All lone surrogates would be hashed as U+FFFD, so that texts that differ only there would be equal.
  */
 export function isPassword(text: string): boolean {
   return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');
 }
 
-/** Returns why a text cannot be a new password, independent of the policy; undefined if it can. */
+/** Returns why a text cannot be a new password under any password policy; undefined if it can be one. */
 export function newPasswordFault(password: string): string | undefined {
   if (password.length > longestCredentialCharacters)
     return `The password must not have more than ${longestCredentialCharacters} characters.`;

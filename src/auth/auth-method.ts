@@ -39,8 +39,8 @@ export type AuthResult =
     };
 
 /**
- * The state of a method. The chain skips a method that an administrator has `stopped`. If a method has `failed`, the chain rejects every
- * login that reaches it, so that it fails closed (docs/spec/authentication.md#chain).
+ * The state of a method. The chain skips a method that an administrator has `stopped`. If a method has `failed`, the chain fails closed: it
+ * rejects every login that reaches this method (docs/spec/authentication.md#chain).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 

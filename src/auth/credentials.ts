@@ -11,8 +11,8 @@ import { isObject } from '../lib/json.ts';
 export interface Proof {
   readonly type: CredentialType;
   /**
-   * The fingerprint of the credential. After the account changed its password, there are two: of the old and of the new hash, because the
-   * new hash may not have been written. The password change modifies this array itself, so that everything that refers to the array has the
+   * The fingerprint of the credential. When the account changes its password, there are two, of the old and of the new hash: they are set
+   * before the new hash is written. The password change modifies this array itself, so that everything that refers to the array has the
    * new fingerprint.
    */
   readonly fingerprints: string[];
@@ -44,7 +44,7 @@ export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
 }
 
-/** Validates an identity from JSON. @throws TypeError */
+/** Validates an identity from JSON. @throws TypeError for any other value */
 export function parseIdentity(value: unknown): Identity {
   const { name, uuid, method, configuration, proof, grant } = value as Identity;
   const isIdentity = [

@@ -131,7 +131,7 @@ export const registerConfig: Register = (program, run) => {
     .option('-c, --config <file>', 'configuration file, instead of FILE')
     .option('--strict', 'also fail on warnings')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
-    .option('--online', 'also send test requests to authentication endpoints, inspections, targets of event handlers and ACME directories')
+    .option('--online', 'also send test requests to authentication endpoints, inspections, ACME directories and targets of event handlers')
     .option('--json', 'print the findings as one JSON document')
     .option('--sarif', 'print the findings as a SARIF 2.1.0 log')
     .addHelpText('after', validateHelp)

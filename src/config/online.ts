@@ -19,7 +19,7 @@ import type { Finding } from './report-shapes.ts';
 /** Maximum time to wait for one URL, in milliseconds. It is far shorter than the two minutes that a login may take. */
 const maxWaitMs = 10_000;
 
-/** Checks over the network that authentication endpoints, inspections, targets of event handlers and ACME directories answer. */
+/** Checks over the network that authentication endpoints, inspections, ACME directories and targets of event handlers answer. */
 export async function onlineFindings(loaded: LoadedConfig): Promise<Finding[]> {
   const findings = await Promise.all([
     ...calloutChecks(loaded),

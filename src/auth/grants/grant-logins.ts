@@ -49,7 +49,7 @@ export class GrantLogins {
     this.#serviceUuid = serviceUuid;
   }
 
-  /** Returns why a grant cannot be used now from an address; undefined if it can. */
+  /** Returns why a grant cannot be used now by a client with this address; undefined if it can be used. */
   whyRefused(grant: Grant, address: string | undefined): GrantRefusal {
     const over = whyOver(grant, this.#clock.nowMs(), (id) => this.store.get(id));
     if (over) return over;
@@ -60,7 +60,7 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Returns why the account does not allow the use of its grant; undefined if it does. */
+  /** Returns why the account does not allow the use of its grant; undefined if it allows it. */
   whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
     // A link ends when its account loses the right to share the path.

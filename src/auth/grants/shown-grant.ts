@@ -1,6 +1,6 @@
 import type { Grant } from './grant.ts';
 
-/** Returns the paths of a grant for replies and events: one path, or a list; undefined if everything is granted. */
+/** Returns the paths of a grant for replies and events: one path, or a list; undefined if the grant is not limited to paths. */
 export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly string[] | undefined {
   return paths?.length === 1 ? paths[0] : paths;
 }

@@ -52,7 +52,7 @@ export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: 
   };
 }
 
-/** Reads the name of a token. @throws ServiceError `bad-request`, `unprocessable` */
+/** Reads the name of a token. @throws ServiceError `bad-request` if it is not text; `unprocessable` if it is not a valid name */
 export function readName(value: unknown, member: string): string {
   if (typeof value !== 'string') throw new ServiceError('bad-request', `"${member}" must be a string.`);
   if (value.length > longestName || /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(value) || !value.isWellFormed())
@@ -60,7 +60,7 @@ export function readName(value: unknown, member: string): string {
   return value;
 }
 
-/** Reads a number of seconds. @throws ServiceError `bad-request`, `unprocessable` for any other value */
+/** Reads a number of seconds. @throws ServiceError `bad-request` if it is not a number; `unprocessable` if it is not more than 0 */
 export function readSeconds(value: unknown, member: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value))
     throw new ServiceError('bad-request', `"${member}" must be a number of seconds.`);

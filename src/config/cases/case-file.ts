@@ -21,8 +21,9 @@ const requestCase = z.strictObject({
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),
-  /** Used only for LOGIN: the ssh service, and the kinds of credentials that the client presents. */
+  /** UUID of the ssh service. Used only for LOGIN. */
   service: z.string().optional(),
+  /** The kinds of credentials that the client presents, in this order. Used only for LOGIN. */
   credentials: z.array(z.enum(credentialKinds)).optional(),
   /** The expected inspections of the file, in any order. */
   inspections: z.array(z.string()).optional(),
@@ -42,7 +43,7 @@ const expectedRequest = z.strictObject({
   url: textOrList.optional(),
   method: z.string().optional(),
   content_type: z.string().optional(),
-  /** The expected body. A text must equal it, a map may leave out members of its JSON, and a list must match its JSON item by item. */
+  /** The expected body: its whole text, or a map of members that its JSON must have, or a list that must match its JSON item by item. */
   body: z.unknown().optional(),
 });
 

@@ -110,7 +110,7 @@ function lintCallouts({ authentications }: Config, places: readonly Place[], rep
     report.warning(
       'tokens-callout',
       ['authentications', uuid, 'tokens'],
-      'groups let accounts create tokens or links, but for accounts of this method they never work: its endpoint is not asked about them',
+      'accounts of this method may create tokens or links, but these never work, because the endpoint is not asked about them',
     );
   }
 }

@@ -20,7 +20,7 @@ export function findingAt(
 /**
  * Converts a schema issue to findings. If a map has several unknown keys, there are several findings.
  *
- * @param prefix base path of the issue's own path
+ * @param prefix path of the option to which the issue's own path is relative
  * @param secretPaths paths whose values come from variables; these values are not shown
  */
 export function issueFindings(
