@@ -16,6 +16,8 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
 
 /** Returns the wall-clock time in a zone, in milliseconds as if it were UTC. */
 export function wallClock(timeMs: number, timeZone: string): number {
+  // The default zone needs no calendar. `Intl` would take 40 µs for each time, and a history has thousands of them.
+  if (timeZone === 'UTC') return timeMs;
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
       .formatToParts(timeMs)

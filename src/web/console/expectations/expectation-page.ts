@@ -36,10 +36,12 @@ export async function showExpectation({ main, route, signal }: Stage): Promise<v
     title.replaceChildren(datum(own?.name ?? route.id));
     months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
     figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
-    table.show(occurrences.slice(0, maxRows));
+    // The calendar alone shows the days before the expectation was active, because they would be most rows of a new one.
+    const watched = occurrences.filter((one) => one.watched !== false);
+    table.show(watched.slice(0, maxRows));
     loadingHistory.remove();
-    cut.hidden = occurrences.length <= maxRows;
-    cut.textContent = text('heldMore', { shown: maxRows, total: occurrences.length });
+    cut.hidden = watched.length <= maxRows;
+    cut.textContent = text('heldMore', { shown: maxRows, total: watched.length });
   };
   const head = heading('', actionButton(text('heldRefresh'), 'recent', load, 'compact'));
   head.querySelector('h1')?.replaceChildren(title);
