@@ -76,7 +76,7 @@ browserTest(
       assert.equal(await stage.getByRole('cell', { name: 'one' }).count(), 1);
       assert.equal(await stage.locator('pre .c-keyword').textContent(), 'const');
       await assertAccessible(page, 'Markdown');
-      await stage.getByRole('button', { name: 'As text' }).click();
+      await page.getByRole('button', { name: 'As text' }).click();
       await stage.getByText('[bad](javascript:owned())').waitFor();
     });
     await preview(page, 'main.py', async (stage) => {
@@ -213,5 +213,24 @@ browserTest('long logs and tables show a thousand lines at a time, with the tota
     await more('1,000').click();
     await stage.getByText('the file has changed meanwhile').waitFor();
     assert.ok(await more('1,000').isEnabled());
+  });
+});
+
+browserTest('a table takes the room of the window, and keeps its column names in sight', async (t) => {
+  const server = await startServer(t);
+  const columns = Array.from({ length: 30 }, (_, index) => `column number ${index}`).join(',');
+  writeFileSync(join(server.home, 'wide.csv'), `${columns}\n`.repeat(400));
+  const page = await openFolder(t, server, { viewport: { width: 1920, height: 1080 } });
+  await preview(page, 'wide.csv', async (stage) => {
+    const table = stage.getByRole('region');
+    await stage.getByRole('row').nth(300).waitFor({ state: 'attached' });
+    const box = await table.boundingBox();
+    assert.ok(box && box.width > 1800 && box.height > 880, JSON.stringify(box));
+    await stage.getByRole('row').nth(300).scrollIntoViewIfNeeded();
+    const head = await stage.getByRole('columnheader').first().boundingBox();
+    assert.ok(head && Math.abs(head.y - box.y) < 2, 'the head stays');
+    await page.setViewportSize({ width: 320, height: 640 });
+    const narrow = await table.boundingBox();
+    assert.ok(narrow && narrow.width <= 320 && narrow.height > 400, JSON.stringify(narrow));
   });
 });

@@ -2,6 +2,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
 import type { IconName } from '../../lib/icon-shapes.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
+import type { TextValues } from '../../lib/translated-text.ts';
 import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -9,7 +10,7 @@ import { memberUrlPath } from '../request/request-target.ts';
 import { takeFlash } from './page-cookies.ts';
 import { pageReply } from './page-replies.ts';
 import { column, nextDirection } from './pages/listing/listing-page.ts';
-import type { Language } from './pages/locales/language.ts';
+import type { Language, PageTextName } from './pages/locales/language.ts';
 import type { PageContext } from './pages/page.ts';
 
 /** Maximum size, in bytes, of a form that a page of the account, such as the trash, sends. The IDs of 1,000 items take 42 KiB. */
@@ -54,6 +55,8 @@ export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
+  /** Name of an item that is not a file, and the content of its last column; by default those of the path. */
+  named?: { label: string; place: Html };
   /** Whether something exists at the path now, so that the page can link to it. */
   isThere?: boolean;
   /** An additional line of text. */
@@ -113,23 +116,28 @@ function inOrder(items: PlacedItem[], { column, direction }: { column: string; d
   const ascending = (a: PlacedItem, b: PlacedItem) => {
     if (column === 'size') return (a.sizeBytes ?? 0) - (b.sizeBytes ?? 0);
     if (column === 'modified') return a.timeMs - b.timeMs;
-    return column === 'name' ? compare(baseName(a.path), baseName(b.path)) : compare(parentPath(a.path), parentPath(b.path));
+    return column === 'name' ? compare(labelOf(a), labelOf(b)) : compare(parentPath(a.path), parentPath(b.path));
   };
   return items.sort((a, b) => (direction === 'asc' ? ascending(a, b) : ascending(b, a)));
 }
 
-function placedRow(exchange: Exchange, context: PageContext, { id, path, isFolder, isThere, note, about, timeMs }: PlacedItem): Html {
+function labelOf({ path, named }: PlacedItem): string {
+  return named?.label ?? baseName(path);
+}
+
+function placedRow(exchange: Exchange, context: PageContext, item: PlacedItem): Html {
+  const { id, path, isFolder, named, isThere, note, about, timeMs } = item;
   const { language } = context;
   const { files } = signedIn(exchange);
   const folder = parentPath(path);
-  const label = baseName(path) || language.text('files');
-  const looks = placedLooks({ path, isFolder });
+  const label = labelOf(item) || language.text('files');
+  const looks = named ? 'i code' : placedLooks({ path, isFolder });
   const url = isFolder ? memberUrlPath(path, true) : `${memberUrlPath(folder, true)}?preview=${encodeURIComponent(label)}`;
   const isLinked = isThere && files.may(isFolder ? path : folder, 'listFolder');
   return html`<tr role="row"><td role="cell"><input type="checkbox" name="selected" value="${id}" data-name="${label}" aria-label="${language.text('selectName', { name: label })}"></td>\
 <td role="cell">${isLinked ? html`<a class="${looks}" href="${url}">${bdi(label)}</a>` : html`<span class="${looks}">${bdi(label)}</span>`}${note}</td>\
 <td role="cell">${about}</td><td role="cell" data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</td>\
-<td role="cell">${folderLink(language, files, folder)}</td></tr>
+<td role="cell">${named?.place ?? folderLink(language, files, folder)}</td></tr>
 `;
 }
 
@@ -141,6 +149,17 @@ function folderHtml({ language }: Pick<PageContext, 'language'>, folder: Virtual
 /** Renders a time in UTC, which the page's script replaces with local time. */
 export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: number): Html {
   return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
+}
+
+/** Renders a text whose placeholder `{date}` is a time. */
+export function phraseWithTime(context: Pick<PageContext, 'language'>, name: PageTextName, timeMs: number, values?: TextValues): Html {
+  const [before = '', after = ''] = context.language.text(name, { ...values, date: '{date}' }).split('{date}');
+  return html`${before}${timeHtml(context, timeMs)}${after}`;
+}
+
+/** Renders facts in one line. */
+export function factsHtml(facts: readonly (Html | string | false)[]): Html {
+  return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && ' · '}${fact}`)}`;
 }
 
 /** Renders a list without checkboxes, or a text if there are no items. */

@@ -6,7 +6,17 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, endButton, formLimitBytes, type PlacedItem, placedName, questionPage, selectionTable } from './account-page.ts';
+import {
+  accountPage,
+  endButton,
+  factsHtml,
+  formLimitBytes,
+  type PlacedItem,
+  phraseWithTime,
+  placedName,
+  questionPage,
+  selectionTable,
+} from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { inspect, makePageContext } from './page-replies.ts';
 import type { PageContext } from './pages/page.ts';
@@ -30,8 +40,9 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   return respond(exchange, accountPage(exchange, context, { url: sharedUrl, title, content }));
 }
 
-function linkItem(exchange: Exchange, { language }: PageContext, grant: Grant): PlacedItem {
-  const { id, link, name, expiresMs, downloads = 0, used } = grant;
+function linkItem(exchange: Exchange, context: PageContext, grant: Grant): PlacedItem {
+  const { language } = context;
+  const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
   const limit = link?.maximumDownloads;
   const facts = [
     language.text(link?.kind === 'drop' ? 'kindDrop' : 'kindDownload'),
@@ -43,13 +54,14 @@ function linkItem(exchange: Exchange, { language }: PageContext, grant: Grant): 
             ? language.text('usedDownloads', { count: downloads })
             : language.text('usedOf', { count: downloads, total: limit }),
         ]),
-    ...(used ? [language.text('lastUsed', { date: language.date(used.atMs) })] : []),
+    used ? phraseWithTime(context, 'lastUsed', used.atMs) : language.text('unused'),
+    phraseWithTime(context, 'linkCreated', createdMs),
   ];
   const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
   const { path, isFolder } = linkedItem(grant);
   const entry = inspect(signedIn(exchange).files, path)?.entry;
   const state = { isFolder: entry?.isFolder ?? isFolder, isThere: entry !== undefined };
-  return { id, path, ...state, about: facts.join(' · '), note, timeMs: expiresMs };
+  return { id, path, ...state, about: factsHtml(facts), note, timeMs: expiresMs };
 }
 
 function linkedItem({ paths, link }: Grant): Pick<PlacedItem, 'path' | 'isFolder'> {

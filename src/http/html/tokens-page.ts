@@ -3,12 +3,22 @@ import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { bdi, escapeFormValue, Html, html, icon } from '../../lib/html.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { statusCodes } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
-import { accountPage, formLimitBytes, questionPage } from './account-page.ts';
+import {
+  accountPage,
+  endButton,
+  factsHtml,
+  formLimitBytes,
+  type PlacedItem,
+  phraseWithTime,
+  questionPage,
+  selectionTable,
+} from './account-page.ts';
 import { flashRedirect } from './page-cookies.ts';
 import { makePageContext, pageReply, words } from './page-replies.ts';
 import type { PageTextName } from './pages/locales/language.ts';
@@ -45,14 +55,16 @@ function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fi
   const { account } = signedIn(exchange);
   const title = language.text('tokens');
   const hint = html`<p class="hint">${language.text('tokensHint')}</p>`;
-  const list = html`<form id="members" tabindex="-1" method="post" action="${tokensUrl}">
-<div class="trash-tools"><button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button></div>
-${hint}
-<ul id="recent" class="recent">
-${tokens.map((token) => tokenItem(context, token))}
-</ul>
-<p class="count">${language.text('items', { count: tokens.length })}</p>
-</form>`;
+  const list = selectionTable(exchange, context, {
+    url: tokensUrl,
+    title,
+    actions: html`<button class="trigger" name="action" value="replace" data-icon="key" data-one title="${language.text('rotate')}">${icon('key')}<span class="wide">${language.text('rotate')}</span></button>
+${endButton('confirm-revoke', language.text('revoke'))}`,
+    hint,
+    items: tokens.map((token) => tokenItem(context, token)),
+    heads: { about: language.text('linkUse'), hasWords: true, time: language.text('validUntil') },
+    none: { icon: 'code', text: '' },
+  });
   const content = html`${tokens.length > 0 ? list : html`<div id="members" tabindex="-1">${hint}</div>`}
 <details class="new" id="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
 <summary>${language.text('newToken')}</summary>
@@ -68,26 +80,19 @@ function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: st
   return offered.length > 1 ? offered : [];
 }
 
-function tokenItem(context: PageContext, token: Grant): Html {
+function tokenItem(context: PageContext, token: Grant): PlacedItem {
   const { language } = context;
-  const { id, name, notBeforeMs, expiresMs, services, addresses, used } = token;
-  const facts = [
-    ...(notBeforeMs !== undefined && notBeforeMs > token.createdMs
-      ? [language.text('validFrom', { date: language.date(notBeforeMs) })]
-      : []),
-    language.text('untilDate', { date: language.date(expiresMs) }),
-    ...(addresses ? [language.text('tokenFrom', { addresses: addresses.join(', ') })] : []),
-    ...(services ? [language.text('tokenAt', { services: services.join(', ') })] : []),
-    used ? language.text('lastUsedFrom', { date: language.date(used.atMs), address: used.address }) : language.text('unused'),
-  ];
-  const shownName = name || language.text('tokenUnnamed');
-  return html`<li>
-<div class="row"><label><input type="checkbox" name="selected" value="${id}"> <strong>${nameCell(context, token)}</strong></label>
-<button class="quiet" name="rotate" value="${id}" aria-label="${language.text('rotate')}: ${shownName}">${language.text('rotate')}</button></div>
-<p class="hint">${pathsCell(context, token)} &middot; ${facts.join(' · ')}</p>
-${token.permissions && html`<p class="hint"><code>${token.permissions.join(', ')}</code></p>`}
-</li>
-`;
+  const { id, name, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
+  const about = factsHtml([
+    permissions !== undefined && html`<code>${permissions.join(', ')}</code>`,
+    notBeforeMs !== undefined && notBeforeMs > createdMs && phraseWithTime(context, 'validFrom', notBeforeMs),
+    addresses !== undefined && language.text('tokenFrom', { addresses: addresses.join(', ') }),
+    services !== undefined && language.text('tokenAt', { services: services.join(', ') }),
+    used ? phraseWithTime(context, 'lastUsedFrom', used.atMs, { address: used.address }) : language.text('unused'),
+    phraseWithTime(context, 'linkCreated', createdMs),
+  ]);
+  const named = { label: name || language.text('tokenUnnamed'), place: pathsCell(context, token) };
+  return { id, named, path: '/' as VirtualPath, isFolder: false, about, timeMs: expiresMs };
 }
 
 function nameCell({ language }: PageContext, { name }: Grant): Html {
@@ -103,12 +108,14 @@ function pathsCell({ language }: PageContext, { paths }: Grant): Html {
 export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
-  const replaced = fields.get('rotate');
+  const replaced = fields.get('action') === 'replace' ? fields.get('selected') : fields.get('rotate');
   const wanted = new Set(replaced === null ? fields.getAll('selected') : [replaced]);
   if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No tokens are selected.');
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
   const context = makePageContext(exchange);
   const [first] = selected;
+  if (fields.getAll('selected').length > 1 && replaced !== null)
+    throw new ServiceError('bad-request', 'Only one token can be replaced at a time.');
   if (!first) throw new ServiceError('not-found', 'There is no such token.');
   if (replaced !== null) return respond(exchange, rotateQuestion(context, first));
   switch (fields.get('action')) {
@@ -143,7 +150,7 @@ function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
   const body = html`<div id="notices" aria-live="polite"></div>
 <main class="card roomy" id="main">
 <h1>${language.text('tokenReady')}</h1>
-<div id="members" tabindex="-1"><p>${language.text('tokenOnce', { date: language.date(grant.expiresMs) })}</p>
+<div id="members" tabindex="-1"><p>${phraseWithTime(context, 'tokenOnce', grant.expiresMs)}</p>
 <label for="secret">${language.text('tokenSecret')}${language.text('colon')}${nameCell(context, grant)}</label>
 <input id="secret" value="${secret}" readonly data-copy autocomplete="off" spellcheck="false">
 <p class="row"><a class="button" href="${tokensUrl}">${language.text('toTokens')}</a></p></div>

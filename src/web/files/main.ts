@@ -158,7 +158,7 @@ let growingOlder: ReturnType<typeof setInterval> | undefined;
 
 /** Shows the times of rows in the reader's format, and full times as tooltips. Times such as "5 minutes ago" are updated. */
 function startRowDates(): void {
-  const timeCell = (row: Row) => row.querySelector<HTMLElement>('[data-time]') as HTMLElement;
+  const timeCell = (row: Row) => row.querySelector<HTMLElement>('td[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
@@ -210,9 +210,9 @@ function startFolder(): void {
     forgetRows();
     renewBy(renewPage);
   }
+  for (const place of document.querySelectorAll<HTMLElement>('main span[data-time]')) showDateInPhrase(place);
   // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
-  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDateInPhrase(place);
   startSearchPage();
   offerPasswords();
   offerCopies();

@@ -87,7 +87,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   if (isOne) {
     list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
   }
-  for (const button of byId('actions').querySelectorAll<HTMLButtonElement>('.trigger'))
+  for (const button of byId('actions').querySelectorAll<HTMLButtonElement>(isOne ? '.trigger' : '.trigger:not([data-one])'))
     list.push({
       label: button.textContent ?? '',
       icon: (button.dataset.icon as IconName | undefined) ?? 'right',

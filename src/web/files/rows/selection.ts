@@ -135,7 +135,7 @@ export function updateSelection(): void {
   // Rows that the filter hides are never selected, so the two numbers can be compared.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
-  for (const button of forOne) button.hidden = count !== 1;
+  for (const button of [...forOne, ...bar.querySelectorAll<HTMLElement>('[data-one]')]) button.hidden = count !== 1;
   const archive = bar.querySelector<HTMLElement>('[value=download-members]');
   if (archive) archive.hidden = !areInOneFolder([...selected]);
 }

@@ -49,7 +49,11 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
       throw new Refusal(text('partMissing'));
     });
     const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
-    return { nodes: [await part.show(file, work.signal)], clean: () => work.abort() };
+    const shown = await part.show(file, work.signal);
+    // The button that shows a formatted text as it is.
+    const choice = shown.querySelector<HTMLElement>(':scope > .form-choice > button');
+    choice?.parentElement?.remove();
+    return { nodes: [shown], tools: choice ? [choice] : [], clean: () => work.abort() };
   } catch (error) {
     if (error instanceof Refusal) return alert(error.message);
     throw error;

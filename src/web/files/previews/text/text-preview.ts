@@ -171,12 +171,17 @@ function textForm({ name, sizeBytes }: TextContent): Form | undefined {
 function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
   let source: HTMLElement | undefined;
   const place = make('div.formatted', formatted);
-  const change = makeButton(previewText('asText'), 'code', () => {
-    source ??= makeSource();
-    const isSource = place.firstChild === formatted;
-    place.replaceChildren(isSource ? source : formatted);
-    change.setAttribute('aria-pressed', String(isSource));
-  });
+  const change = makeButton(
+    previewText('asText'),
+    'code',
+    () => {
+      source ??= makeSource();
+      const isSource = place.firstChild === formatted;
+      place.replaceChildren(isSource ? source : formatted);
+      change.setAttribute('aria-pressed', String(isSource));
+    },
+    'compact',
+  );
   change.setAttribute('aria-pressed', 'false');
   return [make('div.form-choice', change), place];
 }
