@@ -80,7 +80,7 @@ async function exchangeToken(target: Target, given: string): Promise<{ named: Cr
   return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
-/** Reads from the options which methods or endpoint to ask. @returns a function that returns the target for clients of a type of service */
+/** Reads from the options which methods or endpoint to ask. @returns a function that selects them for a type of service, such as `ssh` */
 async function readTargets(options: AuthTestOptions): Promise<(creatorType: string) => Target> {
   if (options.url !== undefined) {
     if (options.method !== undefined) throw new ServiceError('bad-request', '--url and --method cannot be used together.');

@@ -92,7 +92,11 @@ function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 's
       return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
     // Document and scalar tokens are not nesting levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
-      return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
+      return {
+        code: 'shape',
+        message: `Lists and maps are nested deeper than ${deepestNesting} levels.`,
+        offset: parser.offset - lexeme.length,
+      };
   }
   for (const token of parser.end()) tokens.push(token);
   return tokens;

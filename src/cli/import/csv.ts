@@ -108,7 +108,7 @@ async function addRecord(draft: Draft, file: string, names: readonly string[], {
   account.quotaBytes = /^\d{1,15}$/.test(value('quota')) ? Number(value('quota')) : 0;
   if (value('quota') !== '' && String(account.quotaBytes) !== value('quota')) {
     account.enabled = false;
-    tell('the quota is not a number of bytes', 'The account is disabled: set quota_size of its group, and enable it.');
+    tell('the quota is not a number of bytes', 'The account is disabled: set quota_size of its group, and enable the account.');
   }
   const enabled = value('enabled').toLowerCase();
   if (/^(?:no|false|0|off|disabled|inactive)$/.test(enabled)) account.enabled = false;

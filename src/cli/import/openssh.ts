@@ -336,7 +336,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
       draft,
       account,
       `${place.name} requires a method that svc does not have`,
-      'Set required_credentials of its group, and enable it.',
+      'Set required_credentials of its group, and enable the account.',
       place,
     );
   // svc has one requirement for all addresses. If the old server had several, the strictest one is used.

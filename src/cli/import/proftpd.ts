@@ -176,7 +176,7 @@ function setAccount(reader: Reader, account: DraftAccount, unix: UnixAccount): v
       draft,
       account,
       'SFTPAuthMethods asks for several methods',
-      'Set required_credentials of its group, and enable it.',
+      'Set required_credentials of its group, and enable the account.',
       named('sftpauthmethods')[0] ?? account,
     );
   for (const entry of named('sftpauthorizeduserkeys')) addKeys(draft, account, unix, entry, root);

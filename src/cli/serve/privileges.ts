@@ -56,14 +56,18 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 /**
  * Gives the data folder to the configured account, and changes to that account permanently. Call this after all addresses are bound.
  *
- * @throws ServiceError `unavailable` if there is no such account or group
+ * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the change fails
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
   giveFolder(server, dataFolderPath);
   becomeAccount(server, log);
 }
 
-/** Makes the configured account the owner of a folder. @throws ServiceError `unavailable` if there is no such account or group */
+/**
+ * Makes the configured account the owner of a folder and of its content.
+ *
+ * @throws ServiceError `unauthorized` if there is no such account or group; `unavailable` if the owner cannot be changed
+ */
 export function giveFolder(server: Config['server'], path: string): void {
   withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
 }

@@ -121,7 +121,7 @@ export function parseSource(file: string, text: string): Source {
 function checkShape(value: unknown, path: string[], refuse: (path: string[], message: string) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (path.length > deepestNesting) {
-    refuse(path, `The file nests deeper than ${deepestNesting} levels.`);
+    refuse(path, `Lists and maps are nested deeper than ${deepestNesting} levels.`);
     return;
   }
   for (const [key, member] of Object.entries(value)) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
-/** Returns the name of a user or group of the operating system; its number if the name is not known. */
+/** Returns the name of a user or group of the operating system; its number as text if the name cannot be found. */
 export function systemName(file: '/etc/passwd' | '/etc/group', id: number): string {
   try {
     const lines = readFileSync(file, 'utf8').split('\n');
