@@ -3,7 +3,7 @@ import { testParts } from './support/bench-smoke.ts';
 testParts({
   callout: ['GET 1 KiB, 32 connections'],
   tokens: ['GET 1 KiB, 32 connections'],
-  webhooks: ['`batch_size: 100`, in order', 'from the reply to an upload to the receiver, p99', '`svc webhook-replay`'],
+  webhooks: ['`batch_size: 100`, in order', 'time from the reply to an upload until its event arrives, p99', '`svc webhook-replay`'],
   resumable: ['1 GiB in pieces of 8 MiB', 'peak memory, 4 GiB, concurrent uploads: 20'],
   nodes: ['GET 1 KiB, session', 'PUT 1 KiB, session, one webhook'],
   memory: ['idle', 'PUT 1 GiB'],

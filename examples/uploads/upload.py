@@ -13,7 +13,7 @@ def call(method, path, body=None, **fields):
     connection.request(method, path, body, {"Authorization": basic, **headers})
     reply = connection.getresponse()
     if method == "PUT" and 400 <= reply.status < 500: sys.exit(f"{url.geturl()}: {reply.status} {reply.reason}")
-    if method == "HEAD" and reply.status in (200, 404, 405, 410): place.unlink()  # ended, or the stored path is cut off
+    if method == "HEAD" and reply.status in (200, 404, 405, 410): place.unlink()  # ended, or not the path of an upload
     if reply.status >= 400: raise OSError(f"{reply.status} {reply.reason}")
     return reply.headers
 

@@ -29,49 +29,52 @@ browserTest('list or grid, with and without scripts; the choice is kept', async 
   }
 });
 
-browserTest('thumbnails are embedded previews or scaled pictures, at most six at a time; false or large ones are not used', async (t) => {
-  const server = await startServer(t);
-  const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);
-  for (let index = 0; index < 20; index++) put(`p${index}.png`, plainPng(400, 200, [200, 10, 10]));
-  const inside = plainPng(160, 120, [10, 200, 10]);
-  put(
-    'camera.jpg',
-    Buffer.concat([
-      jpegWithThumbnail({ width: 3000, height: 4000, orientation: 6, thumbnail: inside, isLittle: true }),
-      Buffer.alloc(9_000_000),
-    ]),
-  );
-  put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
-  put('liar.png', Buffer.from('<svg onload="owned = 1">'));
-  const page = await openBrowser(t, { viewport: { width: 1280, height: 2000 } });
-  const under = new Set<Request>();
-  const asked = new Map<string, string[]>();
-  let most = 0;
-  page.on('request', (request: Request) => {
-    if (!request.url().endsWith('?inline')) return;
-    under.add(request);
-    most = Math.max(most, under.size);
-    const name = new URL(request.url()).pathname.split('/').at(-1) ?? '';
-    asked.set(name, [...(asked.get(name) ?? []), request.headers().range ?? 'whole']);
-  });
-  page.on('requestfinished', (request: Request) => under.delete(request));
-  page.on('requestfailed', (request: Request) => under.delete(request));
-  await login(page, server.url);
-  await page.getByRole('link', { name: 'Show as a grid' }).click();
-  await page.locator('.thumbnail').nth(20).waitFor({ state: 'attached' });
-  assert.ok(most <= 6, `${most} at a time`);
-  const look = (name: string) =>
-    page.evaluate<[number, number, number[]]>(`(() => {
+browserTest(
+  'thumbnails are embedded previews or scaled pictures, at most six at a time; files that are not pictures, or have too many pixels, get none',
+  async (t) => {
+    const server = await startServer(t);
+    const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);
+    for (let index = 0; index < 20; index++) put(`p${index}.png`, plainPng(400, 200, [200, 10, 10]));
+    const inside = plainPng(160, 120, [10, 200, 10]);
+    put(
+      'camera.jpg',
+      Buffer.concat([
+        jpegWithThumbnail({ width: 3000, height: 4000, orientation: 6, thumbnail: inside, isLittle: true }),
+        Buffer.alloc(9_000_000),
+      ]),
+    );
+    put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
+    put('liar.png', Buffer.from('<svg onload="owned = 1">'));
+    const page = await openBrowser(t, { viewport: { width: 1280, height: 2000 } });
+    const under = new Set<Request>();
+    const asked = new Map<string, string[]>();
+    let most = 0;
+    page.on('request', (request: Request) => {
+      if (!request.url().endsWith('?inline')) return;
+      under.add(request);
+      most = Math.max(most, under.size);
+      const name = new URL(request.url()).pathname.split('/').at(-1) ?? '';
+      asked.set(name, [...(asked.get(name) ?? []), request.headers().range ?? 'whole']);
+    });
+    page.on('requestfinished', (request: Request) => under.delete(request));
+    page.on('requestfailed', (request: Request) => under.delete(request));
+    await login(page, server.url);
+    await page.getByRole('link', { name: 'Show as a grid' }).click();
+    await page.locator('.thumbnail').nth(20).waitFor({ state: 'attached' });
+    assert.ok(most <= 6, `${most} at a time`);
+    const look = (name: string) =>
+      page.evaluate<[number, number, number[]]>(`(() => {
       const canvas = [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${name}')).querySelector('canvas');
       const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1);
       return [canvas.width, canvas.height, [...data]];
     })()`);
-  assert.deepEqual(await look('p0.png'), [320, 160, [200, 10, 10, 255]]);
-  assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], "rotated by its camera's orientation");
-  assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'only the beginning of a picture of 9 MB is read');
-  assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing that would fill the memory is unpacked');
-  assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
-});
+    assert.deepEqual(await look('p0.png'), [320, 160, [200, 10, 10, 255]]);
+    assert.deepEqual(await look('camera.jpg'), [320, 240, [10, 200, 10, 255]], "rotated by its camera's orientation");
+    assert.deepEqual(asked.get('camera.jpg'), ['bytes=0-131071'], 'only the beginning of a picture of 9 MB is read');
+    assert.deepEqual(asked.get('bomb.png'), ['bytes=0-131071'], 'nothing that would fill the memory is unpacked');
+    assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
+  },
+);
 
 browserTest('at most six pictures and films are loaded at a time', async (t) => {
   const server = await startServer(t);
@@ -90,7 +93,7 @@ browserTest('at most six pictures and films are loaded at a time', async (t) => 
     await until('one is running', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
     const route = held[answered];
-    // A film that cannot be loaded causes no further work.
+    // A film is first requested by HEAD. This request is aborted, so that the film is not loaded.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });

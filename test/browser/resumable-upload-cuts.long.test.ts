@@ -5,7 +5,6 @@ import { until } from '../support/receiver.ts';
 
 browserTest('a large upload resumes by itself after cuts, an absent server and a lost reply', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 }, { swallowsReply: true });
@@ -27,7 +26,6 @@ browserTest('a large upload resumes by itself after cuts, an absent server and a
 
 browserTest('a paused upload resumes at its offset, in the page or in the next one after the file was chosen again', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
   const other = largeFile(server, 'other/large.bin');

@@ -33,7 +33,6 @@ function locationIn(page: Page): Promise<string> {
 
 browserTest('two concurrent large uploads resume at their offsets after cuts, lost replies and an absent server', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const files = ['first.bin', 'second.bin'].map((name) => ({ name, ...largeFile(server, name, 20_000_000) }));
   proxy.troubles.push(
@@ -56,7 +55,6 @@ browserTest('two concurrent large uploads resume at their offsets after cuts, lo
 
 browserTest('all uploads are paused and continued together; small ones that have not begun wait, too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const large = ['a.bin', 'b.bin', 'c.bin'].map((name) => ({ name, ...largeFile(server, name) }));
   const small = largeFile(server, 'small.bin', 1000);
@@ -74,7 +72,6 @@ browserTest('all uploads are paused and continued together; small ones that have
 
 browserTest('if the session ends during an upload, it resumes after the login', async (t) => {
   const setting = await openUploadPage(t, /409|401|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
   const cookies = await page.context().cookies();
@@ -93,7 +90,6 @@ browserTest('if the session ends during an upload, it resumes after the login', 
 
 browserTest('an upload that the service no longer knows begins again, and the page says so', async (t) => {
   const setting = await openUploadPage(t, /409|404|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
   const location = await locationIn(page);
@@ -108,7 +104,6 @@ browserTest('an upload that the service no longer knows begins again, and the pa
 
 browserTest('a cancelled upload and a discarded offer to resume are cancelled at the service, too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   await holdUpload(setting);
   await page.getByRole('button', { name: 'Cancel: large.bin' }).click();
@@ -131,7 +126,6 @@ browserTest('a cancelled upload and a discarded offer to resume are cancelled at
 
 browserTest('a file that changed on the disk is not mixed with its earlier content', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
@@ -148,7 +142,6 @@ browserTest('a file that changed on the disk is not mixed with its earlier conte
 
 browserTest('a folder is dropped again after the page was closed: complete files are skipped, the others resume', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
-  if (!setting) return;
   const { server, proxy } = setting;
   const small = largeFile(server, 'tree/deep/a.bin', 1000);
   const large = largeFile(server, 'tree/deep/large.bin');
@@ -169,7 +162,6 @@ browserTest('a folder is dropped again after the page was closed: complete files
 
 browserTest('a taken name is reported before content is sent; the chosen other name is kept when the page is opened again', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   writeFileSync(join(server.home, 'large.bin'), 'old');
   const { path, content } = largeFile(server, 'large.bin');
@@ -187,7 +179,6 @@ browserTest('a taken name is reported before content is sent; the chosen other n
 
 browserTest('if a name is taken during its upload, the page asks at the end', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
   await server.put('/home/large.bin', 'faster');
@@ -200,7 +191,6 @@ browserTest('if a name is taken during its upload, the page asks at the end', as
 
 browserTest('another tab neither interrupts an upload nor offers to resume it', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
   const other = await page.context().newPage();
@@ -220,7 +210,6 @@ browserTest('another tab neither interrupts an upload nor offers to resume it', 
 browserTest('requests have the largest size that the service accepts, and metadata are sent from the beginning', async (t) => {
   const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
   const setting = await openUploadPage(t, /409|ERR_/, { service });
-  if (!setting) return;
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 5_000_000_000 }, { holdAfterBytes: 2_000_000 });
@@ -240,7 +229,6 @@ browserTest('requests have the largest size that the service accepts, and metada
 
 browserTest('a refusal by the service is shown before content is sent', async (t) => {
   const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });
-  if (!setting) return;
   const { server, proxy, page } = setting;
   await choose(page, largeFile(server, 'large.bin').path);
   await lineOf(page, 'large.bin', 'failed').getByText('A file must not be larger than 9000000 bytes.').waitFor();

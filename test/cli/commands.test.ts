@@ -36,7 +36,7 @@ test('init: a path that cannot be read is the fault of the caller, not of the pr
   assert.match(dangling.stderr, /dangling\.yaml exists and is not overwritten/);
 });
 
-test('validate: exit codes 0, 1 and 2; --json alone on stdout; the alias', async (t) => {
+test('validate: exit codes 1 and 2; with --json only JSON is printed; `validate-config` is an alias', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'bad.yaml'), 'services:\n  web: {type: http, port: 99999}\n  w2: {type: ftp}\n');
   const bad = await run(t, ['validate', 'bad.yaml'], { cwd: folder });
@@ -94,7 +94,7 @@ test('hash-password prints a hash of the first line of stdin', async (t) => {
   assert.equal((await run(t, ['hash-password'], { cwd: folder, input: '' })).code, 2);
 });
 
-test('schema describes both spellings of every option', async (t) => {
+test('schema prints all sections of the configuration, with descriptions of the options', async (t) => {
   const { stdout, code } = await run(t, ['schema'], { cwd: temporaryFolder(t) });
   assert.equal(code, 0);
   const schema = JSON.parse(stdout);

@@ -8,5 +8,5 @@ for (const [name, make] of Object.entries(configurations))
     ['one line', 0, 1000],
     ['many', 1, 2000],
   ] as const)
-    test(`the work of a check grows at most linearly with the configuration: ${name}, in ${lines}`, () =>
+    test(`the work of a check grows at most linearly with the configuration: ${name}, in ${lines === 'many' ? 'many lines' : lines}`, () =>
       assertLinear(name, (entries) => JSON.stringify(make(entries), null, indent), checkedConfig, count));

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** Lies of a process in place of the service at the control socket, and the expected output of a root user's command. */
+/** The reply of another process at the control socket in place of the service, and the output that the command must print. */
 const lies: [string, string | ((socket: Socket) => void), RegExp][] = [
   ['no HTTP', 'nonsense\r\n\r\n', /No service is running/],
   ['no JSON', `${ok}nonsense\n`, /No service is running/],

@@ -109,7 +109,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   await until('the next', () => given.told.length === 2);
   await log.close();
   assert.equal(await outcome(given.folder), 'whole');
-  assert.equal(given.told.length, 2, 'nobody is told of the event at the end');
+  assert.equal(given.told.length, 2, 'closing the journal reports no further checkpoint');
 });
 
 test('each kind of damage is found, with its segment and place', async (t) => {
@@ -125,7 +125,7 @@ test('each kind of damage is found, with its segment and place', async (t) => {
     ['a changed line', (folder) => edit(folder, second, (text) => text.replace('"id":', '"iD":')), /changed/, 2],
     ['a removed line', (folder) => edit(folder, second, (text) => cutLine(text, 3)), /removed/, 2],
     ['an added line', (folder) => edit(folder, second, (text) => `${text.split('\n')[0]}\n${text}`), /added/, 2],
-    ['lines behind a segment', (folder) => appendFileSync(join(folder, second), '{}\n'), /added after the end/, 2],
+    ['lines added at the end of a segment', (folder) => appendFileSync(join(folder, second), '{}\n'), /added after the end/, 2],
     ['a removed segment', (folder) => rmSync(join(folder, second)), /the segment is missing/, 2],
     ['the first segment removed', (folder) => rmSync(join(folder, names[0] as string)), /the segment is missing/, 1],
     [
@@ -156,7 +156,11 @@ test('each kind of damage is found, with its segment and place', async (t) => {
       (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace(/"time":"\d/, '"time":"3')),
       /signature/,
     ],
-    ['no checkpoint at all', (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace('{', '{"a":1,')), /is not a checkpoint/],
+    [
+      'a line that is not a checkpoint',
+      (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace('{', '{"a":1,')),
+      /is not a checkpoint/,
+    ],
     [
       'checkpoints of another server',
       (folder) => copyFileSync(join(other.folder, 'checkpoints.ndjson'), join(folder, 'checkpoints.ndjson')),
@@ -190,7 +194,7 @@ test('each kind of damage is found, with its segment and place', async (t) => {
   assert.match(seen.fault?.what ?? '', /the end is missing: the witness/);
 });
 
-test('a killed process leaves events without a checkpoint, which the next one covers, even after a torn line', async (t) => {
+test('events of a killed process without a checkpoint are covered by the next checkpoint, even after a torn line', async (t) => {
   const given = setting(t);
   const first = given.open();
   first.append(testEvent());

@@ -17,7 +17,7 @@ const garbage = ['garbage', '{"a":', 'null', '[1,2]', '{}', '"text"', '-1e999', 
 const lockBody = '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
 const finder = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/22.1.0 (arm64)', 'content-type': 'application/xml', depth: '0' };
 
-/** Sends a command. After the link notices that one of its keys was removed, as by this test, it answers nothing for two seconds. */
+/** Sends a command, and repeats it while the link throws `unavailable`, as it does for two seconds after it noticed a removed key. */
 async function call(link: RedisLink, ...command: string[]): Promise<unknown> {
   let reply: unknown;
   await until(`${command[0]} is answered`, async () => {
@@ -148,7 +148,7 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
     });
     step++;
   };
-  /** Creates a key of each kind: logins, locks, uploads, bans and orders. */
+  /** Creates keys that the requests of `drive` may not leave behind: a failed login, a session, a lock, a ban, a loss of the journal, a replay, and the request to pause a handler. */
   const fill = async () => {
     const node = nodes[step % 2] as TestNode;
     await answered(() => node.get('/home/', { user: 'alice:wrong' }), 401);
@@ -173,10 +173,17 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
   };
   await drive();
   await fill();
-  await until('the owner tells of its handlers', async () => (await call(link, 'EXISTS', '{svc}:handler-states')) === 1);
+  await until(
+    'the node that runs the handlers has stored their states',
+    async () => (await call(link, 'EXISTS', '{svc}:handler-states')) === 1,
+  );
   const unknown = ((await call(link, 'KEYS', '{svc}:*')) as string[]).filter((key) => !keyTypes.some(([name]) => name.test(key.slice(6))));
   assert.deepEqual(unknown, [], 'the types of all keys are known');
-  assert.equal(await setForeignKeysAside('{svc}:', (command) => link.call(command), link.values), false, 'and svc gives them these');
+  assert.equal(
+    await setForeignKeysAside('{svc}:', (command) => link.call(command), link.values),
+    false,
+    'svc has created each key with the type in `keyTypes`',
+  );
   const families = new Set(((await call(link, 'KEYS', '{svc}:*')) as string[]).map(familyOf));
   const failures: string[] = [];
   for (const family of [...families].sort()) {

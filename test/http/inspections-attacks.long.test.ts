@@ -24,7 +24,7 @@ function files(folder: string): string[] {
   });
 }
 
-test('if a folder moves to a place with more inspections while one is late, these apply to its files, too', async (t) => {
+test('if a folder is moved while an inspection of its file is late, the inspections of the new place also apply to the file', async (t) => {
   const [slow, strict] = [await startInspector(t), await startInspector(t)];
   const server = await startServer(t, {
     inspections: {
@@ -43,7 +43,7 @@ test('if a folder moves to a place with more inspections while one is late, thes
   assert.equal(strict.requests.length, 1);
 });
 
-test('a withdrawn file gets no numbered name in an inspected folder', async (t) => {
+test('a withdrawn move whose old name is taken gives the file no numbered name in an inspected folder', async (t) => {
   const inspector = await startInspector(t);
   const server = await startServer(t, {
     inspections: { check: { type: 'http', url: inspector.url } },
@@ -61,7 +61,7 @@ test('a withdrawn file gets no numbered name in an inspected folder', async (t) 
   assert.equal(readFileSync(join(server.home, 'x'), 'utf8'), 'odd');
 });
 
-test('a running upload in a folder that moves into an inspected one gets no name there', async (t) => {
+test('if the folder of a running upload moves into an inspected folder, the upload is inspected there', async (t) => {
   const server = await inspecting(t);
   mkdirSync(join(server.home, 'free'));
   const upload = new WatchedRequest(server, 'PUT', '/home/free/x', { 'transfer-encoding': 'chunked' });
@@ -93,7 +93,7 @@ test('the trash records the right path of a file that was replaced after its fol
   assert.deepEqual(files(join(server.home, 'd')), []);
 });
 
-test('a folder that is restored after a refused replacement does not appear where more inspections apply by then', async (t) => {
+test('a replaced folder is not put back if its parent has moved to a place with more inspections: it stays in the trash', async (t) => {
   const [slow, strict] = [await startInspector(t), await startInspector(t)];
   const server = await startServer(t, {
     inspections: { slow: { type: 'http', url: slow.url }, strict: { type: 'http', url: strict.url } },
@@ -113,7 +113,7 @@ test('a folder that is restored after a refused replacement does not appear wher
   assert.equal(trash.length, 1, 'nothing is lost');
 });
 
-test('a link to a name in an inspected folder is inspected as that name', async (t) => {
+test('content written through a symbolic link into an inspected folder is inspected under the name of the target', async (t) => {
   const server = await inspecting(t);
   writeFileSync(join(server.home, 'd/x'), 'old');
   symlinkSync('d/x', join(server.home, 'link'));
@@ -123,7 +123,7 @@ test('a link to a name in an inspected folder is inspected as that name', async 
   assert.equal(readFileSync(join(server.home, 'd/x'), 'utf8'), 'old');
 });
 
-test('a tus upload that another request takes over during its inspection gets its name once', async (t) => {
+test('a tus upload that another request takes over during its inspection gets its name at most once', async (t) => {
   const server = await inspecting(t);
   const begun = await createTus(server, { path: '/d/x' }, { 'upload-length': '8' });
   const url = String(begun.headers.location);
@@ -159,7 +159,7 @@ test('random concurrent changes: nothing that an inspection refuses is ever visi
     await server.send('POST', `/home/__svc__/trash/${pick(trash).id}/restore`, {
       headers,
       body: JSON.stringify({ path: place() }),
-      // 500: a folder was created, and moved before the file arrived.
+      // 500: restoring created the missing folder, and another action moved this folder before the item was in it.
       mayFail: true,
     });
   };
@@ -197,7 +197,7 @@ test('random concurrent changes: nothing that an inspection refuses is ever visi
   assert.deepEqual(outside(kept.map((name) => join(home, String(name)))), outside(paths));
 });
 
-test('files that visitors of a link drop are inspected like those of its account, and they learn nothing of its paths', async (t) => {
+test('files that visitors of a link drop are inspected like those of the account, and the visitors learn no paths of it', async (t) => {
   const server = await inspecting(t);
   const made = await server.send('POST', '/home/__svc__/links', { headers: json, body: JSON.stringify({ path: '/d/', kind: 'drop' }) });
   assert.equal(made.status, 201, made.text);

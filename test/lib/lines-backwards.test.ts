@@ -29,7 +29,7 @@ test('lines whose characters cross the ends of chunks are whole, each with its p
   const all = Array.from({ length: 2000 }, (_, index) => `${index} ${'ü🙂€'.repeat(1 + (index % 97))}`);
   const content = Buffer.from(all.map((line) => `${line}\n`).join(''));
   assert.ok(content.length > 2 * chunkBytes);
-  // So each byte of a character is once at the end of a chunk.
+  // With these four paddings, each byte of a character is once at the end of a chunk.
   for (const pad of [0, 1, 2, 3]) {
     const { fd, size } = fileOf(t, Buffer.concat([Buffer.from(`${'x'.repeat(pad)}\n`), content]));
     assert.deepEqual(await lines(fd, size), ['x'.repeat(pad), ...all]);
@@ -87,7 +87,7 @@ test('a file can shrink or grow while it is read', async (t) => {
   assert.deepEqual(await lines(fd, size), left);
 });
 
-test('needles: a line contains at least one of each list, anywhere', async (t) => {
+test('with needles, only lines with at least one needle of each list are returned', async (t) => {
   const line = fc.array(fc.constantFrom('a', 'b', 'ü', '\r', '"'), { maxLength: 6 }).map((parts) => parts.join(''));
   const needles = fc.array(fc.array(fc.constantFrom('a', 'ab', 'ü"', 'b', '\r'), { minLength: 1, maxLength: 3 }), { maxLength: 3 });
   const path = join(temporaryFolder(t), 'lines');

@@ -25,7 +25,7 @@ async function sftpPort(svc: TestSupervised): Promise<number> {
   return Number(port);
 }
 
-/** Opens a file in each of two sessions at two nodes. @returns them with the process IDs */
+/** Starts a session at each of two nodes, and opens a file in each. @returns the sessions by the process ID of the node */
 async function sessionsOfTwo(t: Parameters<typeof loginSftp>[0], svc: TestSupervised, port: number) {
   const found = new Map<number, Awaited<ReturnType<typeof loginSftp>> & { handle: Buffer; name: string }>();
   for (let number = 0; found.size < 2; number++) {
@@ -51,7 +51,7 @@ function openFiles(pid: number): string[] {
   });
 }
 
-test('SFTP with two nodes: sessions of both; an upload survives the end of the other node, which leaves nothing behind', async (t) => {
+test('SFTP with two nodes: an upload survives the end of the other node, whose unfinished upload leaves no file', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2, { services });
   const port = await sftpPort(svc);
@@ -77,7 +77,7 @@ test('SFTP with two nodes: sessions of both; an upload survives the end of the o
   assert.equal(await svc.stop(), 0);
 });
 
-test('nodes that are not root have host keys that only root may read, including nodes that start later, and after a reload', async (t) => {
+test('nodes without root can use host keys that only root may read, even if they start later, and after a reload', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   if (process.getuid?.() !== 0) {
     if (process.env.CI === 'true') assert.fail('This test needs root, and under CI nothing may be skipped.');
@@ -134,7 +134,7 @@ test('two nodes share the limits of SSH connections, list and end their sessions
     const socket = await stranger(t, port);
     if (socket) letIn.push(socket);
   }
-  assert.equal(letIn.length, 4, 'from one address before the login, a share at each node');
+  assert.equal(letIn.length, 4, 'each node accepts its share (two) of the four connections of an address before the login');
   for (const socket of letIn) socket.destroy();
 
   const logins: SftpLogin[] = [];
@@ -150,7 +150,7 @@ test('two nodes share the limits of SSH connections, list and end their sessions
     client?.end();
     return client === undefined;
   };
-  assert.ok(await isRefused(), 'a fourth of one account');
+  assert.ok(await isRefused(), 'a fourth session of the account is refused');
   const sessions = await listed(t, svc.dataFolder, 'sessions');
   assert.deepEqual(
     sessions.map(({ service, account, address }) => [service, account, address]),

@@ -20,7 +20,7 @@ export interface UploadSetting {
  *
  * @param expectedErrors matches expected errors in the console of the page
  */
-export async function openUploadPage(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<UploadSetting | undefined> {
+export async function openUploadPage(t: TestContext, expectedErrors: RegExp, config: TestConfig = {}): Promise<UploadSetting> {
   const server = await startServer(t, config);
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openBrowser(t, { expectedErrors });

@@ -87,7 +87,7 @@ export default async function inspections({ isSmoke, seconds, folder, home, grou
   }
 
   return {
-    load: `clamd ${versionOf('clamd', '--version')} with one signature, bare sockets`,
+    load: `clamd ${versionOf('clamd', '--version')} with one signature, our own TCP client`,
     each: 'CPU of svc for each request or GiB',
     isWarm: true,
     stop: clamd.stop,

@@ -40,7 +40,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
   const memory = (way, bytes, streams) =>
     group.withFresh(way.peer, (server) => withPeak(server.pid, () => transfer(server, way, { bytes, streams })));
   return {
-    load: 'bare sockets',
+    load: 'our own TCP client',
     each: 'CPU of the server for each GiB',
     isWarm: true,
     workloads: [

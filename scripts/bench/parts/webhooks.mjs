@@ -48,7 +48,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
     if (status !== 201) throw new Error(`status ${status}`);
     return atMs;
   };
-  const latency = ['p50', 'p99'].map((name) => `from the reply to an upload to the receiver, ${name}`);
+  const latency = ['p50', 'p99'].map((name) => `time from the reply to an upload until its event arrives, ${name}`);
   /**
    * Measures the time from the reply to an upload until the event arrives at the receiver. It is negative if the event arrives before the
    * reply.
@@ -91,7 +91,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
       { name: '`batch_size: 100`, in order', unit: '/s', on, action: deliver(batched, { batch_size: 100 }) },
       { figures: Object.fromEntries(latency.map((name) => [name, 'ms'])), on, action: latencies },
       { name: `peak memory, ${waiting.toLocaleString('en')} events waiting for a dead receiver`, unit: 'MiB', on, action: backlog },
-      { name: '`svc webhook-replay`, `batch_size: 100`, `--concurrency 4`, with its start', unit: '/s', on, action: replay },
+      { name: '`svc webhook-replay`, `batch_size: 100`, `--concurrency 4`, including its start', unit: '/s', on, action: replay },
     ],
     stop: () => agent.destroy(),
   };

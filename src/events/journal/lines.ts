@@ -76,7 +76,11 @@ export class LineReader {
         if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
       } else if (position.segment > 0) {
-        this.#onBadLine({ path: this.#folder, offset: 0, reason: `file ${position.segment} was removed past its retention` });
+        this.#onBadLine({
+          path: this.#folder,
+          offset: 0,
+          reason: `file ${position.segment} is missing; its retention period is probably over`,
+        });
       }
       position = { segment: later.number, offset: 0 };
     }

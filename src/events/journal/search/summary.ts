@@ -99,7 +99,7 @@ interface SummaryHeader {
 export interface Range {
   start: number;
   end: number;
-  /** Set if the event counts of the part are enough, so that the part need not be read. */
+  /** Set if the caller needs only the event counts of the part (`suffices`), so that the part need not be read. */
   counted?: CountedBlock | undefined;
 }
 

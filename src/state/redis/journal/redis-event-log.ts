@@ -93,7 +93,7 @@ function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
 
-/** Returns the oldest position in the node's files that an earlier process still needed. */
+/** Returns the oldest position in the node's files that may have to be forwarded again, as an earlier process recorded it. */
 export function keptSpool(dataFolderPath: string): LogPosition {
   return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
