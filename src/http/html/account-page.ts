@@ -50,12 +50,12 @@ interface None {
   text: string;
 }
 
-/** A file or folder of the account, as a row in the table of an account page. */
+/** A file, folder, link or token of the account, as a row in the table of an account page. */
 export interface PlacedItem {
   id: string;
   path: VirtualPath;
   isFolder: boolean;
-  /** Name of an item that is not a file, and the content of its last column; by default those of the path. */
+  /** For an item that is not a file: its name, and the content of its last column. For files, both come from the path. */
   named?: { label: string; place: Html };
   /** Whether something exists at the path now, so that the page can link to it. */
   isThere?: boolean;
@@ -151,13 +151,13 @@ export function timeHtml({ language }: Pick<PageContext, 'language'>, timeMs: nu
   return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
 }
 
-/** Renders a text whose placeholder `{date}` is a time. */
+/** Renders a text that contains a time. The page's script replaces the time, which is in place of `{date}`, with local time. */
 export function phraseWithTime(context: Pick<PageContext, 'language'>, name: PageTextName, timeMs: number, values?: TextValues): Html {
   const [before = '', after = ''] = context.language.text(name, { ...values, date: '{date}' }).split('{date}');
   return html`${before}${timeHtml(context, timeMs)}${after}`;
 }
 
-/** Renders facts in one line. */
+/** Renders facts in one line, separated by dots. A fact that is `false` is omitted. */
 export function factsHtml(facts: readonly (Html | string | false)[]): Html {
   return html`${facts.filter((fact) => fact !== false).map((fact, index) => html`${index > 0 && ' · '}${fact}`)}`;
 }
