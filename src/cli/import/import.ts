@@ -111,7 +111,7 @@ function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(
       'bad-request',
-      'The accounts need so many different groups that the configuration would be larger than 4 MiB even without the accounts: import them in parts.',
+      'The accounts need too many different groups: even without the accounts, the configuration would be larger than 4 MiB. Import them in parts.',
     );
   const errors = checkSource(parseSource(path, text), {}).findings.filter(({ severity }) => severity === 'error');
   const [first] = errors;
