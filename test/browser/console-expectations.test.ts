@@ -107,7 +107,8 @@ browserTest('an expectation that fails again and again is one row, whose due tim
 
   await open.getByRole('button', { name: 'Excuse all' }).click();
   await dialog.getByLabel('Reason').fill('The sender moved.');
-  await dialog.getByRole('button', { name: `Excuse ${count - 1} files` }).click();
+  await dialog.getByRole('heading', { name: `Excuse ${count - 1} missing files?` }).waitFor();
+  await dialog.getByRole('button', { name: 'Excuse all' }).click();
   await page.getByText(`${count - 1} files were excused.`).waitFor();
   await open.waitFor({ state: 'hidden' });
   const excused = (await server.events()).filter(({ id }) => Number(id) === eventIds.expectationExcused);

@@ -112,7 +112,7 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     if (!button) return;
     button.disabled = isEmpty || problem !== '' || (!replay && !dryRun.checked);
     if (dryRun.checked) button.textContent = replay ? text('compareRequests', { count: replay.requests }) : text('compare');
-    else button.textContent = replay ? sendText(replay) : text('send');
+    else button.textContent = replay ? sendText(replay) : text('countingRequests');
   };
   let count = countRequests(wanted(), show);
   handler.addEventListener('change', () => {

@@ -154,7 +154,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
       make('p.hint', text('excuseEffect')),
       progress.element,
     ],
-    buttons: [cancelButton(), { value: 'ok', label: text('excuseCount', { count: misses.length }), kind: 'primary' }],
+    buttons: [cancelButton(), { value: 'ok', label: text('excuseAll'), kind: 'primary' }],
     check,
     onStop: () => {
       isStopped = true;
