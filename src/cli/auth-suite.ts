@@ -86,7 +86,7 @@ function commonName(pem: string): string {
   return name;
 }
 
-/** Reads the address of `--peer`. @throws ServiceError `bad-request` */
+/** Reads the address of `--peer`. @throws ServiceError `bad-request` for any other text */
 export function parsePeer(text: string | undefined): EventPeer {
   const client = parseAddressPort(text ?? '127.0.0.1:0');
   if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT; write IPv6 addresses in brackets.');

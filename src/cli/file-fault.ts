@@ -16,7 +16,12 @@ export function fileFault(kind: keyof typeof reasons, error: unknown): string {
   return (reasons[kind] as Partial<Record<string, string>>)[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }
 
-/** Reads a text file that the user named. @param subject beginning of the error message @throws ServiceError `bad-request` */
+/**
+ * Reads a text file that the user named.
+ *
+ * @param subject beginning of the error message
+ * @throws ServiceError `bad-request` if the file cannot be read
+ */
 export function readNamedFile(subject: string, file: string | 0): string {
   try {
     return readFileSync(file, 'utf8');
@@ -25,7 +30,12 @@ export function readNamedFile(subject: string, file: string | 0): string {
   }
 }
 
-/** Writes a file that the user named. @param subject beginning of the error message @throws ServiceError `bad-request` */
+/**
+ * Writes a file that the user named.
+ *
+ * @param subject beginning of the error message
+ * @throws ServiceError `bad-request` if the file cannot be written
+ */
 export function writeNamedFile(subject: string, file: string, text: string, options?: WriteFileOptions): void {
   try {
     writeFileSync(file, text, options);

@@ -24,7 +24,7 @@ export class PagedBody {
    * Returns the free rest of the current page.
    *
    * @param leastBytes minimum length; if less is free, the other page becomes the current one
-   * @throws ServiceError `client-gone`
+   * @throws ServiceError `client-gone` if the client disconnected
    */
   async free(leastBytes: number): Promise<Buffer> {
     if (this.rest.length < leastBytes && this.#usedBytes > 0) await this.#turn();
@@ -42,7 +42,7 @@ export class PagedBody {
     this.#usedBytes += bytes;
   }
 
-  /** Adds bytes of any length. @throws ServiceError `client-gone` */
+  /** Adds bytes of any length. @throws ServiceError `client-gone` if the client disconnected */
   async add(bytes: Buffer): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const free = await this.free(1);
@@ -52,7 +52,7 @@ export class PagedBody {
     }
   }
 
-  /** Sends the remaining bytes and ends the body. @throws ServiceError `client-gone` */
+  /** Sends the remaining bytes and ends the body. @throws ServiceError `client-gone` if the client disconnected */
   async end(): Promise<void> {
     if (this.#usedBytes > 0) await this.#turn();
     await this.#written;

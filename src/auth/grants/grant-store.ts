@@ -40,7 +40,11 @@ export interface GrantStore {
   get(id: string): Grant | undefined;
   /** Returns all grants that this process knows, including ended ones. */
   known(): Iterable<Grant>;
-  /** Returns the grants of one account, or of all accounts, with their uses. @throws ServiceError `unavailable` */
+  /**
+   * Returns the grants of one account, or of all accounts, with their uses.
+   *
+   * @throws ServiceError `unavailable` while the store cannot be reached
+   */
   list(accountUuid?: string): Promise<Grant[]>;
   /**
    * Ends grants. This process refuses them immediately. When the promise has resolved, every process refuses them, and the end is on disk.

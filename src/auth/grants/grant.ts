@@ -138,7 +138,7 @@ export function mergeGrants(first: Grant, second: Grant): Grant {
   };
 }
 
-/** Validates a grant from JSON. @throws TypeError */
+/** Validates a grant from JSON. @throws TypeError for any other value */
 export function parseGrant(value: unknown): Grant {
   const { id, kind, hash, name, account, method, madeBy, createdMs, expiresMs } = value as Grant;
   const texts = [id, hash, name, account.name, account.uuid, method.uuid, method.type, madeBy];

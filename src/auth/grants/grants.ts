@@ -187,7 +187,7 @@ export class Grants {
    * Returns the grants of one kind that are valid or will become valid, newest first. For the holder of a token, these are only the grants
    * that were created with that token.
    *
-   * @throws ServiceError `unavailable`
+   * @throws ServiceError `unavailable` while the store cannot be reached
    */
   async list(kind: Grant['kind'], account?: Pick<Account, 'uuid' | 'grant'>): Promise<Grant[]> {
     const own = (await this.store.list(account?.uuid)).filter((grant) => grant.kind === kind && this.isInForce(grant));

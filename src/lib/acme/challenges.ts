@@ -20,7 +20,11 @@ const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsChec
 
 /** Provides the data for the replies of `ChallengeServer`. */
 export interface ChallengeSources {
-  /** Returns the key authorization for the token of a running challenge; undefined for other tokens. @throws ServiceError `unavailable` */
+  /**
+   * Returns the key authorization for the token of a running challenge; undefined for other tokens.
+   *
+   * @throws ServiceError `unavailable` if the store of running challenges cannot be read
+   */
   find(token: string): Promise<string | undefined>;
   /** Returns the origin that serves a domain; undefined if no service serves it. */
   originOf(domain: string): string | undefined;

@@ -141,7 +141,11 @@ interface Scope {
 
 const xmlScope: Scope = { declared: new Map([['xml', 'http://www.w3.org/XML/1998/namespace']]), outer: undefined };
 
-/** Parses an XML document with namespaces (Namespaces in XML 1.0). @throws ServiceError `bad-request` */
+/**
+ * Parses an XML document with namespaces (Namespaces in XML 1.0).
+ *
+ * @throws ServiceError `bad-request` if it is not well-formed, has a document type, or exceeds one of `xmlLimits`
+ */
 export function parseXml(text: string): XmlElement {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
   if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');
