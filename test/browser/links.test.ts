@@ -107,7 +107,7 @@ browserTest(
 
     await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Shared' }).click();
-    await page.getByText(/with a password · .* · created \S/).waitFor();
+    await page.getByText(/with a password\s·.*\s·\screated\s\S/).waitFor();
     await assertAccessible(page, 'the page of what is shared');
     await page.getByLabel('Select plan.txt').check();
     await page.getByRole('button', { name: 'Revoke' }).click();

@@ -31,6 +31,7 @@ browserTest('deleted items are restored by the message or by Ctrl+Z; an item tha
   await until('it is back', () => existsSync(join(server.home, 'one')));
   await page.getByRole('link', { name: 'one', exact: true }).waitFor();
   await remove('one');
+  await page.locator('a:focus', { hasText: 'two ü' }).waitFor();
   assert.equal((await server.send('DELETE', '/home/__svc__/trash')).status, 204);
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.getByText('one: no longer in the trash').waitFor();

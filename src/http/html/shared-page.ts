@@ -54,7 +54,7 @@ function linkItem(exchange: Exchange, context: PageContext, grant: Grant): Place
             ? language.text('usedDownloads', { count: downloads })
             : language.text('usedOf', { count: downloads, total: limit }),
         ]),
-    used ? phraseWithTime(context, 'lastUsed', used.atMs) : language.text('unused'),
+    used ? phraseWithTime(context, 'lastUsed', used.atMs) : link?.kind === 'drop' && language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
   ];
   const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;

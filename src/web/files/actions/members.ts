@@ -5,7 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
+import { focusRow, type Member, type Row, refreshRows, rowKey, rowMember, shownRows } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
@@ -23,12 +23,27 @@ const maxUnasked = 100;
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   const members = outermost(rows.map(rowMember));
   if (members.length === 0) return false;
+  const next = keyAfter(rows);
   const toTrash = may('trash');
   const works = [{ command: { command: 'delete' } as const, members }];
   const outcome = toTrash && members.length <= maxUnasked ? await runAtOnce(text('delete'), works) : await askToDelete(members);
   const tell = (message: string) => noticeUndoable(message, { deleted: outcome?.done ?? [] });
   if (outcome) await (toTrash ? showOutcome(outcome, 'trashed', tell) : showOutcome(outcome, 'deleted'));
+  // The focus goes to the next row, as in file managers, unless the user has moved it meanwhile.
+  const row = document.activeElement === byId('members') && shownRows().find((candidate) => rowKey(candidate) === next);
+  if (row) focusRow(row);
   return (outcome?.done.length ?? 0) > 0;
+}
+
+/** Returns the key of the row after the given ones; of the row before them if they are the last. */
+function keyAfter(rows: readonly Row[]): string | undefined {
+  const shown = shownRows();
+  const given = new Set(rows);
+  const last = shown.findLastIndex((row) => given.has(row));
+  const row =
+    shown.slice(last + 1).find((candidate) => !given.has(candidate)) ??
+    shown.slice(0, last + 1).findLast((candidate) => !given.has(candidate));
+  return row && rowKey(row);
 }
 
 /** Asks, then deletes members. */
