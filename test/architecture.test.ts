@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { eventCatalogue } from '../src/events/catalogue.ts';
 
-/** Ranks from high to low: a file imports from a lower rank or from its own folder (docs/design/architecture.md#who-may-import-whom). */
+/** Ranks from low to high: a file imports from a lower rank or from its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
   ['lib'],
   ['web'],
@@ -212,7 +212,7 @@ test('each package is imported only at its place', () => {
 /** The stores, and the files that connect to Redis. */
 const redisUsers = /^src\/(state\/redis|lib\/redis)\/|^src\/(server\/state-redis|cli\/journal\/forward)\.ts$/;
 
-test('only the stores in state/redis call Redis, and lower rooms do not know them', () => {
+test('only the stores in state/redis call Redis; auth, files, webhooks and events have no files for Redis', () => {
   const askers = sources.filter(
     (source) =>
       !redisUsers.test(source.path) &&

@@ -20,14 +20,14 @@ const values = (...each: number[]): Round[] => each.map((value) => ({ value }));
 
 test('servers are compared by the rounds that both have', () => {
   assert.equal(ratio(values(20, 40, 90), values(10, 10, 10)), 4);
-  assert.equal(ratio(values(20, 40, 90), values(10)), 2, 'the other one has no more');
+  assert.equal(ratio(values(20, 40, 90), values(10)), 2, 'the other server has only one round');
   assert.equal(ratio([{ fault: 'reset' }, ...values(30)], values(10, 10)), 3, 'one of mine failed');
   assert.equal(ratio(values(20, 30), [{ fault: 'reset' }, { value: 10 }]), 3, 'one of theirs failed');
   assert.equal(ratio(values(20), []), undefined);
   assert.equal(ratio(values(20), values(10), 'cpuUs'), undefined, 'it was not measured');
 });
 
-test('an absent server has a dash, and one that failed has the number of failures', () => {
+test('the table shows a dash for an absent server, and the number of failures for a server that failed', () => {
   assert.equal(cell(), '–');
   assert.equal(cell([{ fault: 'reset' }, { value: 2 }]), '2.0 · 1 of 2 failed');
   assert.equal(cell([{ fault: 'reset' }]), '1 of 1 failed');

@@ -87,10 +87,10 @@ test('every snippet of the documentation is run or checked', () => {
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
     // Whole files that tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.long.test.ts.
-    python: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
-    javascript: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
+    python: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
+    javascript: (text) => assert.ok(examples.has(text), 'the snippet is a whole file of examples/'),
     sh: (text) => {
-      if (text.startsWith('#!')) assert.ok(examples.has(text), 'it is an example as it stands');
+      if (text.startsWith('#!')) assert.ok(examples.has(text), 'the snippet is a whole file of examples/');
       const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
       for (const [, name = ''] of text.matchAll(/npm (?:run )?(start|test|[a-z]+)\b/g))
         assert.ok(['ci', 'install', 'pack'].includes(name) || scripts[name], name);
@@ -106,13 +106,13 @@ test('every snippet of the documentation is run or checked', () => {
   }
 });
 
-test('the shell commands of the page about testing work as they are', async (t) => {
+test('svc test runs the cases of the page about testing', async (t) => {
   const cwd = temporaryFolder(t);
   assert.equal((await run(t, ['init'], { cwd })).code, 0);
   const cases = snippetsOf(read('docs/operate/testing.md')).find(({ text }) => /^cases:/m.test(text))?.text ?? '';
   writeFileSync(join(cwd, 'svc.test.yaml'), cases);
   const end = await run(t, ['test', 'svc.test.yaml', '--junit', 'report.xml'], { cwd });
-  assert.equal(end.code, 1, 'the starter has no STAFF and no crm');
+  assert.equal(end.code, 1, 'the configuration of init has no group STAFF and no handler crm');
   assert.match(end.stdout, /there is no event handler "crm"/);
 });
 
@@ -171,7 +171,7 @@ test('the README stays small and leads to every page; CONTRIBUTING leads to thos
   assert.deepEqual(unlinked(read('CONTRIBUTING.md'), design), []);
 });
 
-test('decisions are numbered in each room, and none is repeated', () => {
+test('decisions are numbered in each section, and none is repeated', () => {
   const rooms = read('docs/design/decisions.md').split(/^## /m).slice(1);
   assert.ok(rooms.length > 10);
   const titles = rooms.flatMap((room) => {

@@ -7,7 +7,7 @@ import { jsonOutputs } from '../src/cli/config/schema.ts';
 import { run } from './support/child.ts';
 import { temporaryFolder } from './support/temp.ts';
 
-test('the week of a partner: the third week of a month has late, empty and missing orders, and all others arrive in time', async (t) => {
+test('the expectations example: in 28 days, one order is late, one is malformed and one is missing', async (t) => {
   const cwd = temporaryFolder(t);
   const example = join(process.env.SVC_ROOT ?? process.cwd(), 'examples/expectations');
   copyFileSync(join(example, 'svc.config.yaml'), join(cwd, 'svc.config.yaml'));

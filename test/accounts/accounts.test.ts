@@ -60,13 +60,13 @@ test('the verifier remembers right passwords but not wrong ones; an unknown name
   assert.equal(await verifier.verify('secret', await cheapHash('other'), turn), false, 'remembered for that hash only');
 });
 
-test('identical concurrent verifications share one computation; a waiting one rechecks the memory; a minute is too long', async () => {
+test('identical concurrent verifications share one computation; a verification that has waited for a minute fails', async () => {
   const clock = new ManualClock();
   const verifier = new PasswordVerifier(clock);
   const hash = await hashPassword('secret', { ln: 13, r: 8, p: 2 });
   const turn = { source: '192.0.2.1', isKnown: false };
   const other = { source: '192.0.2.2', isKnown: false };
-  // Two guesses take all turns, so the others wait.
+  // The first two guesses take both turns, so the third guess and the identical verifications wait.
   const guesses = ['a', 'b', 'c'].map((guess) => verifier.verify(guess, hash, other));
   const cpuBefore = process.cpuUsage();
   const same = Array.from({ length: 30 }, () => verifier.verify('secret', hash, turn));
@@ -89,7 +89,7 @@ test('identical concurrent verifications share one computation; a waiting one re
   assert.equal(await verifier.verify('secret', hash, other), true);
 });
 
-test('harmful account names are refused; no other name leaves its folder', () => {
+test('harmful account names are refused; special characters of other names have no effect in paths and expressions', () => {
   for (const name of ['alice', 'a@b.c', 'ü', 'a b', 'x'.repeat(150), '...']) assert.equal(isUserName(name), true, name);
   for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\0b', 'a\nb', 'x'.repeat(151), '\ud800'])
     assert.equal(isUserName(name), false, JSON.stringify(name));
@@ -101,7 +101,7 @@ test('harmful account names are refused; no other name leaves its folder', () =>
   assert.equal(compileExpression(expandUserInExpression('e/^\\/${USER}\\//', 'a.+')).matches('/abc/'), false);
 });
 
-test('the accounts file is read again when it changes, survives an invalid change, and takes concurrent changes', async (t) => {
+test('the accounts file is read again when it changes; an invalid change is ignored, and concurrent password changes are all kept', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'accounts.yaml');
   const clock = new ManualClock();
@@ -140,11 +140,15 @@ test('the accounts file is read again when it changes, survives an invalid chang
     systemClock,
     silentLog,
   );
-  assert.notEqual(changed.find('alice')?.passwordHash, fresh, 'a changed hash in the configuration ends the override');
+  assert.notEqual(
+    changed.find('alice')?.passwordHash,
+    fresh,
+    'after a change in the configuration, the hash in the accounts file is no longer used',
+  );
   await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
 });
 
-test('a password change in a shared accounts file is answered only after every process uses it', async (t) => {
+test('a password change in a shared accounts file is confirmed only after every process uses the new password', async (t) => {
   const path = join(temporaryFolder(t), 'accounts.yaml');
   const clock = new ManualClock();
   const [hash, fresh] = [await cheapHash('x'), await cheapHash('fresh')];
@@ -155,11 +159,11 @@ test('a password change in a shared accounts file is answered only after every p
   const changed = writer?.setPassword('carol', fresh, 0).then(() => {
     isAnswered = true;
   });
-  await until('it is written', () => writer?.find('carol')?.passwordHash === fresh);
+  await until('the new hash is written', () => writer?.find('carol')?.passwordHash === fresh);
   clock.advance(999);
   await new Promise(setImmediate);
   assert.deepEqual([isAnswered, reader?.find('carol')?.passwordHash], [false, hash]);
-  await until('it is answered', () => {
+  await until('the change is confirmed', () => {
     clock.advance(1);
     return isAnswered;
   });
@@ -204,7 +208,7 @@ test('an accounts file in JSON means the same as in YAML, and is still JSON afte
   for (const text of [`{"accounts": {${accounts}}}`, `{${accounts}}`]) {
     writeFileSync(path, `${text} # all`);
     const asYaml = found(read());
-    assert.equal(asYaml.filter((account) => account?.enabled === false).length, 4, 'all but the name that no account may have');
+    assert.equal(asYaml.filter((account) => account?.enabled === false).length, 4, 'all but `__proto__`, a name that no account may have');
     writeFileSync(path, text);
     assert.deepEqual(found(read()), asYaml);
   }
@@ -235,7 +239,7 @@ test('only one process at a time can hold the data folder', async (t) => {
   first.release();
   writeFileSync(join(folder, 'svc.pid'), JSON.stringify({ pid: 4_190_000, started: '1' }));
   const second = openDataFolder(folder);
-  assert.equal(second.serverUuid(), uuid, 'the identity is kept');
+  assert.equal(second.serverUuid(), uuid, 'the server UUID is kept');
   second.release();
   writeFileSync(join(folder, 'svc.pid'), JSON.stringify({ pid: process.pid, started: '1' }));
   openDataFolder(folder).release();
@@ -252,13 +256,13 @@ test('only one process at a time can hold the data folder', async (t) => {
   });
   const codes = () => children.map(({ exitCode }) => exitCode);
   const listening = Promise.race(children.map((child) => once(child.stdout, 'data')));
-  await untilWithinMinute('one of two that start at once has failed', () => codes().some((code) => code !== null));
+  await untilWithinMinute('one of two processes that start at the same time has ended', () => codes().some((code) => code !== null));
   await listening;
-  assert.deepEqual(codes().toSorted(), [3, null], 'the other one continues');
+  assert.deepEqual(codes().toSorted(), [3, null], 'the other process continues to run');
   assert.match(readFileSync(join(folder, 'd/svc.pid'), 'utf8'), /"pid":\d+/);
 });
 
-test('a log line cannot be forged and shows no secret of a known name', () => {
+test('a log line cannot be forged, and does not show the values of `password` and `Authorization`', () => {
   for (const format of ['json', 'pretty'] as const) {
     let text = '';
     const log = createLog({

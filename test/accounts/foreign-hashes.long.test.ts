@@ -62,13 +62,13 @@ test('a password in decomposed form matches a hash of the decomposed form and a 
   assert.equal(await verifyPassword('pass', hash('p\u00e4ss')), false);
 });
 
-test('bcrypt uses only the first 72 bytes of a password, like other programs, and svc says so', async () => {
+test('svc knows that bcrypt uses only the first 72 bytes of a password; the right password with 100 bytes added is refused', async () => {
   const hash = made['bcrypt by htpasswd'] ?? '';
   assert.equal(await verifyPassword(`secret${'x'.repeat(100)}`, hash), false);
   assert.equal(parseForeignHash(hash)?.countedBytes, 72);
 });
 
-test('hashes that cost too much, are malformed or cannot be verified are refused with the reason', () => {
+test('hashes that cost too much, are malformed or cannot be verified are refused with the reason; weak hashes are marked', () => {
   const sha = made['SHA-crypt 512 by htpasswd'] ?? '';
   const argon = made['argon2id by argon2'] ?? '';
   const bcrypt = made['bcrypt by htpasswd'] ?? '';
@@ -89,7 +89,7 @@ test('hashes that cost too much, are malformed or cannot be verified are refused
   };
   for (const [hash, message] of Object.entries(refusals))
     assert.throws(() => parsePasswordHash(hash), { code: 'bad-request', message }, hash);
-  assert.throws(() => parseScryptHash(bcrypt), ServiceError, 'administrators have hashes of svc alone');
+  assert.throws(() => parseScryptHash(bcrypt), ServiceError, 'for administrators, svc accepts only its own hashes');
   assert.deepEqual(
     [bcrypt, sha, made['SHA by htpasswd'] ?? '', argon].map((hash) => parseForeignHash(hash)?.weakness !== undefined),
     [true, false, true, false],

@@ -69,7 +69,7 @@ async function keep(
     const before = told.length;
     clock.advance(ms);
     // The loop may not have started its pause yet when the time was advanced.
-    await until('it is reported', () => {
+    await until('the next event is emitted', () => {
       if (told.length > before) return true;
       clock.advance(50);
       return false;
@@ -81,16 +81,22 @@ async function keep(
 
 const hostile = 'x\r\nevil: 1\u001b[2J'.repeat(200);
 const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['behaviour']['issue']; says: RegExp }> = {
-  'a directory that is no ACME': { lies: { dir: { body: '<html>' } }, says: /no https URL for "newNonce"/ },
+  'a directory that is an HTML page': { lies: { dir: { body: '<html>' } }, says: /no https URL for "newNonce"/ },
   'a directory over plain http': { lies: { dir: { body: { newNonce: 'http://localhost/n' } } }, says: /no https URL/ },
   'a directory that leads elsewhere': {
     lies: { dir: { status: 302, headers: { location: 'https://evil.example/' } } },
     says: /answered with 302/,
   },
-  'a reply without an end': { lies: { dir: { body: 'x'.repeat(300_000) } }, says: /larger than 262144 bytes/ },
-  'an order without a place': { lies: { order: { headers: { location: '' } } }, says: /no https URL for the order/ },
-  'an authorization in a file': { lies: { order: { body: { authorizations: ['file:///etc/passwd'] } } }, says: /no https URL for an auth/ },
-  'authorizations without an end': { lies: { order: { body: { authorizations: ['https://a/', 'https://b/'] } } }, says: /too long a list/ },
+  'a reply of 300,000 bytes': { lies: { dir: { body: 'x'.repeat(300_000) } }, says: /larger than 262144 bytes/ },
+  'an order without its URL': { lies: { order: { headers: { location: '' } } }, says: /no https URL for the order/ },
+  'an authorization with a file URL': {
+    lies: { order: { body: { authorizations: ['file:///etc/passwd'] } } },
+    says: /no https URL for an auth/,
+  },
+  'more authorizations than ordered names': {
+    lies: { order: { body: { authorizations: ['https://a/', 'https://b/'] } } },
+    says: /too long a list/,
+  },
   'an authorization of another name': {
     lies: { authorization: { body: { status: 'pending', identifier: { type: 'dns', value: 'evil.example' } } } },
     says: /asks about evil.example, which was not ordered/,
@@ -107,7 +113,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
     },
     says: /an invalid token for files.example.com/,
   },
-  'no challenge of the kind': {
+  'no challenge of the kind http-01': {
     lies: { authorization: { body: { status: 'pending', identifier: { value: 'files.example.com' }, challenges: [{ type: 'dns-01' }] } } },
     says: /offers no http-01/,
   },
@@ -121,19 +127,19 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
   },
   'no certificate': { lies: { certificate: { body: 'x' } }, says: /contains no certificate in PEM|contains a private key/ },
   'a certificate for another name': { issue: (ca, csr) => ca.sign(csr, 'evil.example'), says: /it is not for files.example.com/ },
-  'a certificate that has ended': { issue: (ca, csr) => ca.sign(csr, 'files.example.com', 0), says: /expired on|not valid/ },
+  'an expired certificate': { issue: (ca, csr) => ca.sign(csr, 'files.example.com', 0), says: /expired on|not valid/ },
   'a certificate of another key': {
     issue: () =>
       selfSignedCertificate(['files.example.com'], { nowMs: Date.now(), lastsDays: 90 }).split('-----BEGIN PRIVATE')[0] as string,
     says: /the key does not belong to the certificate/,
   },
-  'a certificate with a key of its own': {
+  'a certificate together with a private key': {
     issue: () => selfSignedCertificate(['files.example.com'], { nowMs: Date.now(), lastsDays: 90 }),
     says: /the key does not belong to the certificate/,
   },
 };
 
-test('no certificate of a lying authority is used, and the next authority is asked', async (t) => {
+test('no certificate of a lying authority is used, and the next configured authority is asked instead', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const liar = await new TestAuthority(t).listen(t);
   const kept = await keep(t, [liar]);
@@ -147,7 +153,7 @@ test('no certificate of a lying authority is used, and the next authority is ask
     const details = String(data.details);
     assert.match(details, lie.says, name);
     assert.ok(details.startsWith(`${liar.directory}: `) && details.length < 800 && !/\p{C}/u.test(details), name);
-    assert.equal(readFileSync(kept.path, 'utf8'), placeholder, `${name}: what was there stays`);
+    assert.equal(readFileSync(kept.path, 'utf8'), placeholder, `${name}: the placeholder certificate stays`);
     waitMs = Date.parse(String(data.next_try)) - kept.clock.nowMs() + 3000;
   }
   assert.deepEqual(
@@ -155,7 +161,7 @@ test('no certificate of a lying authority is used, and the next authority is ask
     Object.keys(lies).map((_, index) => index + 1),
   );
   await kept.keeper.stop();
-  // The liar's own certificate is not among the authorities that are trusted for the next one.
+  // `keep` configures the file of the first authority only, so this file must contain the roots of both.
   liar.behaviour.lies = { order: { status: 500 } };
   const honest = await new TestAuthority(t).listen(t);
   writeFileSync(liar.caPath, readFileSync(honest.caPath, 'utf8') + readFileSync(liar.caPath, 'utf8'));
@@ -180,7 +186,7 @@ test('failures are retried at growing intervals, and not earlier than the author
     const waitMs = Date.parse(String(told.data.next_try)) - kept.clock.nowMs();
     assert.ok(waitMs >= (least as number) * minuteMs - 1 && waitMs <= (longest as number) * minuteMs, `${index}: ${waitMs}`);
     kept.clock.advance(waitMs - 5000);
-    assert.equal(kept.told.length, index + 1, 'not earlier');
+    assert.equal(kept.told.length, index + 1, 'the next try is not earlier');
     told = await kept.next(8000);
   }
   authority.behaviour.lies = { order: { status: 429, body: rateLimited, headers: { 'retry-after': '86400' } } };
@@ -202,7 +208,7 @@ test('a certificate is renewed after two thirds of its life, and used until the 
   const { clock } = first;
   const again = await keep(t, [authority], { folder, clock });
   clock.advance(renewalMs(pem) - clock.nowMs() - 10_000);
-  assert.deepEqual(again.told, [], 'a start does not order what is there');
+  assert.deepEqual(again.told, [], 'after a restart, a certificate that is still good is not ordered again');
   assert.equal(readFileSync(again.path, 'utf8'), pem);
   authority.behaviour.lies = { order: { status: 503 } };
   const failed = await again.next(20_000);
@@ -217,7 +223,7 @@ test('a certificate is renewed after two thirds of its life, and used until the 
   const accounts = authority.asked.filter(({ path }) => path === 'account');
   assert.ok(
     accounts.length >= 3 && accounts.every(({ payload }) => payload === '{"termsOfServiceAgreed":true}'),
-    'one account, without an address',
+    'accounts are requested without an e-mail address',
   );
 });
 
@@ -235,7 +241,7 @@ test('one of two nodes orders, and both use the certificate', async (t) => {
   const [one, two] = [await keep(t, [authority], { clock, store: shared }), await keep(t, [authority], { clock, store: follower })];
   await one.next(2000);
   const pem = readFileSync(one.path, 'utf8');
-  await until('the other node has it', () => {
+  await until('the other node has the certificate', () => {
     clock.advance(2000);
     return readFileSync(two.path, 'utf8') === pem;
   });
@@ -270,7 +276,7 @@ test('domains and directories that cannot work are refused with a reason', () =>
   assert.match(refusal({ challenge: 'dns-01' }) ?? '', /http-01 or tls-alpn-01/);
 });
 
-test('the certificate folder has a separate file for each service, with any name', () => {
+test('the certificate file of a service lies directly in the given folder, even if the UUID of the service is `..`', () => {
   for (const uuid of ['..', '.', 'a b', '%2e', 'ü'])
     assert.ok(
       certificatePath('/data', uuid).startsWith(join('/data', '/')) && !certificatePath('/data', uuid).slice(6).includes('/'),

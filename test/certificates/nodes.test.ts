@@ -39,16 +39,16 @@ test('a node answers the challenge of an order that another node made, and uses 
   await keeper.apply(services);
   const paths = [certificatePath(folder, 'web'), join(server.folder, 'data/certificates/web.pem')] as const;
   const [placeholder] = paths.map((path) => readFileSync(path, 'utf8'));
-  await until('it is obtained', () => readFileSync(paths[0], 'utf8') !== placeholder);
-  await until('the other node has it', () => readFileSync(paths[1], 'utf8') === readFileSync(paths[0], 'utf8'));
+  await until('the first node has obtained the certificate', () => readFileSync(paths[0], 'utf8') !== placeholder);
+  await until('the server has the same certificate', () => readFileSync(paths[1], 'utf8') === readFileSync(paths[0], 'utf8'));
   assert.deepEqual(
     (await server.eventIds()).filter((id) => id === 20193 || id === 20194),
     [],
-    'it ordered nothing itself',
+    'the server ordered nothing itself',
   );
 });
 
-test('a reload moves the port of challenges or changes nothing; the days left are measured, also for consoles', async (t) => {
+test('a reload moves the port for challenges, or changes nothing if the new port is in use; metrics include the days left', async (t) => {
   const [http, next, taken] = [await freePort(), await freePort(), await freePort()];
   const blocker = createServer().listen(taken, '127.0.0.1');
   t.after(() => blocker.close());
@@ -65,7 +65,7 @@ test('a reload moves the port of challenges or changes nothing; the days left ar
   assert.deepEqual(
     listening().map(({ uuid }) => uuid),
     ['web', 'eyes', 'desk', 'acme'],
-    'the services with one address share the port',
+    'services with the same address share the port for challenges',
   );
   const redirect = async (of: number) => {
     const { headers } = await new Client(`http://127.0.0.1:${of}`).get('/x', { user: null, headers: { host: 'files.example.com' } });
@@ -81,7 +81,7 @@ test('a reload moves the port of challenges or changes nothing; the days left ar
   const reload = async (challengePort: number | undefined) =>
     server.service.reload(await testConfig(server.folder, { services: services(challengePort) }));
   await assert.rejects(reload(taken), /acme service cannot listen on 127\.0\.0\.1:\d+: the port is in use/);
-  assert.ok(await redirect(http), 'all is as it was');
+  assert.ok(await redirect(http), 'the former port still answers');
   await reload(next);
   assert.ok(await redirect(next));
   await assert.rejects(redirect(http), /ECONNREFUSED/);

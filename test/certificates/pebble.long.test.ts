@@ -40,9 +40,9 @@ async function obtained(
 ): Promise<{ server: TestServer; served: X509Certificate; root: string }> {
   const server = await startServer(t, { services: servicesOf(pebble, acme) });
   const root = await pebble.root();
-  assert.equal(await trusted(server.url, root), undefined, 'until then it is unverified');
-  await until('it is obtained', async () => (await server.eventIds()).some((id) => id === 20193 || id === 20194));
-  await until('it is served', async () => (await trusted(server.url, root)) !== undefined);
+  assert.equal(await trusted(server.url, root), undefined, 'the first certificate, a placeholder, is not trusted');
+  await until('the order has succeeded or failed', async () => (await server.eventIds()).some((id) => id === 20193 || id === 20194));
+  await until('the certificate is served', async () => (await trusted(server.url, root)) !== undefined);
   const served = (await trusted(server.url, root)) as X509Certificate;
   return { server, served, root };
 }

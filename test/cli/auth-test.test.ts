@@ -19,7 +19,7 @@ function mock(t: TestContext, ...args: string[]): Promise<Mock> {
 
 const alice = ['--username', 'alice', '--password', 'marker-secret'];
 
-test('every outcome has its exit code, against the mock that produces it', async (t) => {
+test('auth-test has an exit code for each outcome, which svc mock auth produces', async (t) => {
   const cwd = temporaryFolder(t);
   const cases: [string[], string[], number, RegExp][] = [
     [['--accept', 'alice:marker-secret'], [], 0, /authenticated 204/],
@@ -66,7 +66,7 @@ test('every outcome has its exit code, against the mock that produces it', async
   assert.deepEqual([refused.code, /no reply: the connection was refused/.test(refused.stdout)], [12, true]);
 });
 
-test('the account of the reply as JSON and as text; the request with masked secrets', async (t) => {
+test('auth-test --json shows the account of the reply; --show-request masks secrets, and the mock prints none', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'account.json'), '{"home_folder_path":"/srv/a","permissions":[["allow-read"]]}');
   const { url, stdout } = await startMock(t, ['auth', '--accept', 'alice:marker-secret=account.json'], cwd);
@@ -100,7 +100,7 @@ test('the account of the reply as JSON and as text; the request with masked secr
     shown.stdout,
     /POST http:[\s\S]*X-Key: \*\*\*[\s\S]*"content": "\*\*\*"[\s\S]*"address": "2001:db8::1",\n {6}"port": 99,\n {6}"family": "IPv6"/,
   );
-  await until('the mock printed both', () => stdout().split('-> 200').length === 3);
+  await until('the mock printed both requests', () => stdout().split('-> 200').length === 3);
   assert.equal(/marker/.test(shown.stdout + stdout()), false, 'no secret here, nor in what the mock prints');
 });
 
@@ -161,7 +161,7 @@ test('reason texts in UTF-8 are printed without control sequences for the termin
   assert.equal((await ask()).includes('\u009b'), false);
 });
 
-test('a configuration: the whole chain in order, one method, the effective account', async (t) => {
+test('with a configuration, auth-test asks all methods in order, or only one, and shows the effective account', async (t) => {
   const cwd = temporaryFolder(t);
   const { url } = await mock(t, '--accept', 'zoe:z');
   const hash = await cheapHash('marker-secret');
@@ -187,7 +187,7 @@ test('a configuration: the whole chain in order, one method, the effective accou
   assert.equal((await run(t, ['auth-test', '--username', 'zoe', '--password', 'z'], { cwd })).code, 0);
 });
 
-test('SSH keys and certificates', async (t) => {
+test('auth-test sends SSH keys and certificates; unusable ones, and options that contradict one another, are usage errors', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const blob = 'AAAAC3NzaC1lZDI1NTE5AAAAIJ2Y0v6v7R7e0fQ5n2a6c1';
@@ -197,7 +197,7 @@ test('SSH keys and certificates', async (t) => {
   const { url, stdout } = await mock(t, '--accept', 'alice:x', '--accept', 'carol:x', '--json');
   assert.equal((await run(t, ['auth-test', '--url', url, '--username', 'alice', '--ssh-key', 'key.pub'], { cwd })).code, 0);
   assert.equal((await run(t, ['auth-test', '--url', url, '--certificate', 'c.pem'], { cwd })).code, 0);
-  await until('the mock printed both', () => stdout().includes('carol'));
+  await until('the mock printed both requests', () => stdout().includes('carol'));
   assert.match(stdout(), /"type":"ssh-key","username":"alice"[^\n]*"creator":\{"uuid":"svc-auth-test","type":"ssh"\}/);
   assert.match(stdout(), /"type":"ssl-certificate","username":"carol"/);
   assert.equal(stdout().includes(blob), false);
@@ -215,7 +215,7 @@ test('SSH keys and certificates', async (t) => {
   }
 });
 
-test('the example: a suite in CI with a JUnit report', async (t) => {
+test('the callout example runs its suite in a CI script, which writes a JUnit report', async (t) => {
   const cwd = projectOf(t, 'callout');
   const { code, output } = await runCiScript(t, cwd);
   assert.equal(code, 0, output);

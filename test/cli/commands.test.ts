@@ -21,7 +21,7 @@ test('init writes a valid configuration and never overwrites a file', async (t) 
   assert.match(again.stderr, /svc\.config\.yaml exists/);
 });
 
-test('init: a path that cannot be read is the fault of the caller, not of the program', async (t) => {
+test('init: a path that cannot be written is reported as a usage error, not as an internal error', async (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync('loop', join(cwd, 'loop'));
   for (const file of ['loop/svc.config.yaml', `${'a'.repeat(300)}.yaml`]) {
@@ -51,12 +51,12 @@ test('validate: exit codes 1 and 2; with --json only JSON is printed; `validate-
   const report = JSON.parse(asJson.stdout);
   assert.equal(report.valid, false);
   assert.deepEqual(Object.keys(report.findings[0]), ['severity', 'code', 'file', 'line', 'column', 'path', 'message']);
-  assert.equal((await run(t, ['validate'], { cwd: folder })).code, 2, 'there is none');
+  assert.equal((await run(t, ['validate'], { cwd: folder })).code, 2, 'there is no configuration file');
   assert.equal((await run(t, ['validate', 'missing.yaml'], { cwd: folder })).code, 2);
   assert.equal((await run(t, ['validate', '.'], { cwd: folder })).code, 2);
 });
 
-test('the configuration is found under every name, and SVC_CONFIG names one', async (t) => {
+test('the configuration is found under every documented name or by SVC_CONFIG; a configuration in JavaScript is not run', async (t) => {
   const text = {
     'svc.config.yaml': 'services: {a: {type: http}}',
     'svc.config.yml': 'services: {a: {type: http}}',
@@ -163,5 +163,9 @@ test('the executable file works alone in an empty folder', async (t) => {
   const end = (...args: string[]) => spawnSync(join(folder, 'svc'), args, { cwd: folder, env, encoding: 'utf8' });
   assert.equal(end('--version').status, 0);
   writeFileSync(join(folder, 'package.json'), '{"name":"x"}');
-  assert.match(end('validate').stderr, /^svc: No configuration file was found/, 'beside the package.json of something else');
+  assert.match(
+    end('validate').stderr,
+    /^svc: No configuration file was found/,
+    'the package.json of another project is not a configuration',
+  );
 });

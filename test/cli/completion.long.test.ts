@@ -132,7 +132,7 @@ test('the fish script completes in a real fish, and zsh accepts its script', asy
   assert.deepEqual([zsh.status, zsh.stderr], [0, '']);
 });
 
-test('completion scripts exist for all shells; an unknown shell is a usage error', async (t) => {
+test('completion scripts exist for bash, zsh and fish; an unknown shell is a usage error', async (t) => {
   const cwd = temporaryFolder(t);
   for (const shell of ['bash', 'zsh', 'fish']) {
     const end = await run(t, ['completion', shell], { cwd });
@@ -158,7 +158,7 @@ test('the manual page has no roff errors and names every command and option', as
   assert.equal(end.stderr, '');
 });
 
-test('every command has help with its exit codes or examples, within 80 columns', async (t) => {
+test('the help of every command contains examples, and its lines have at most 80 columns', async (t) => {
   const cwd = temporaryFolder(t);
   const help = (await run(t, ['--help'], { cwd })).stdout;
   const list = help.slice(help.indexOf('\nCommands:'), help.indexOf('\nExit codes:'));
@@ -193,7 +193,7 @@ test('SIGINT and SIGTERM end a command silently with their exit codes', async (t
   }
 });
 
-test('NO_COLOR, no colours without a terminal; SVC_DEBUG shows stacks; SVC_LOG_LEVEL and SVC_LOG_FORMAT', async (t) => {
+test('without a terminal there are no colours; SVC_DEBUG=1 shows stacks; SVC_LOG_LEVEL and SVC_LOG_FORMAT apply', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'bad.yaml'), 'services: {web: {type: ftp}}');
   const plain = await run(t, ['validate', 'bad.yaml'], { cwd, env: { FORCE_COLOR: '1' } });

@@ -10,7 +10,7 @@ import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Starts a server with the accounts alice and bob, and logs both in. */
+/** Starts a server with the accounts alice and bob, and logs alice in from two addresses. `alice` and `bob` are these two sessions. */
 async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder: string; alice: string; bob: string }> {
   const home = { home_folder_path: join(temporaryFolder(t), 'bob'), permissions: [['allow-full-control']] };
   mkdirSync(home.home_folder_path);
@@ -25,7 +25,7 @@ async function twoAccounts(t: TestContext): Promise<{ server: TestServer; folder
   return { server, folder: join(server.folder, 'data'), alice, bob };
 }
 
-test('sessions are listed without their IDs; a removed one ends at once', async (t) => {
+test('sessions are listed without the IDs that log in; a removed session ends immediately', async (t) => {
   const { server, folder, alice, bob } = await twoAccounts(t);
   const all = await listed(t, folder, 'sessions');
   assert.deepEqual(all.map(({ service, account, address }) => [service, account, address]).sort(), [
@@ -55,11 +55,11 @@ test('sessions are listed without their IDs; a removed one ends at once', async 
   assert.deepEqual(
     (await server.eventIds()).filter((id) => id === 40015 || id === 40037),
     [],
-    'neither timed out nor logged out',
+    'the events do not tell of a timeout or a logout',
   );
 });
 
-test('locks are listed with account, address and owner; a removed one blocks nobody', async (t) => {
+test('locks are listed with account, address and owner; a removed lock blocks nobody', async (t) => {
   const { server, folder } = await twoAccounts(t);
   const body =
     '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>Desk &amp; Chair</D:owner></D:lockinfo>';
@@ -81,7 +81,7 @@ test('locks are listed with account, address and owner; a removed one blocks nob
   assert.equal((await control(t, folder, 'locks', 'remove', '--all')).stdout, 'removed 0 locks\n');
 });
 
-test('bans are listed; a removed one ends at once', async (t) => {
+test('bans are listed; a removed ban ends immediately', async (t) => {
   const server = await startServer(t, {
     server: { security_policy: { ban_after_failures: 2, ban_seconds: 600 } },
     service: { client_forwarded_header: 'X-Forwarded-For' },
@@ -105,7 +105,7 @@ test('bans are listed; a removed one ends at once', async (t) => {
   assert.equal((await from('2001:db8::9')).status, 200);
 });
 
-test('limits of names are listed and removed like bans, and have their own message and event', async (t) => {
+test('names with too many failed logins are listed and removed like bans; the reply and the event say that the name is limited', async (t) => {
   const server = await startServer(t, {
     server: { security_policy: { ban_after_failures: 20 } },
     service: { client_forwarded_header: 'X-Forwarded-For' },
@@ -144,7 +144,7 @@ test('limits of names are listed and removed like bans, and have their own messa
   }
 });
 
-test('the service is found by its configuration, its data folder or this folder; without a reply the exit code is 3', async (t) => {
+test('commands find the service by its configuration, its data folder or the current folder; without a reply the exit code is 3', async (t) => {
   const cwd = temporaryFolder(t);
   for (const args of [
     ['sessions', 'list'],
@@ -167,11 +167,11 @@ test('the service is found by its configuration, its data folder or this folder;
   assert.match((await run(t, ['sessions', 'list'], { cwd: '/', env: { SVC_CONFIG: config } })).stdout, /admin/);
   server.child.kill('SIGKILL');
   await server.ended;
-  assert.ok(existsSync(socket), 'it is left by the killed process');
+  assert.ok(existsSync(socket), 'the killed process left its socket');
   assert.equal((await run(t, ['sessions', 'list'], { cwd })).code, 3);
   const next = start(t, ['serve', '--port', '0', '--user', `admin:${testPassword}`], { cwd });
   await next.line(/listening/);
-  assert.deepEqual((await run(t, ['sessions', 'list'], { cwd })).code, 0, 'the next one has taken its place');
+  assert.deepEqual((await run(t, ['sessions', 'list'], { cwd })).code, 0, 'the next process has replaced the socket');
   next.child.kill('SIGTERM');
   await next.ended;
   assert.equal(existsSync(socket), false);

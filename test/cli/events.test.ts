@@ -22,7 +22,10 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   await follow.line(/"file_name":"b"/);
   follow.child.kill('SIGINT');
   assert.equal((await follow.ended).code, 130);
-  await until('both are reported', async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3);
+  await until(
+    'the failed and the repeated delivery are in the journal',
+    async () => (await run(t, ['events', '--id', '20174,20189'], { cwd })).stdout.split('\n').length === 3,
+  );
   const text = (await run(t, ['events', '--id', '40017'], { cwd })).stdout;
   assert.match(text, /^\d{4}-\S+Z\t40017\tanonymous\t127\.0\.0\.1\tThe file "\/a\\u009b31m" was uploaded\.\n/);
   const failed = (await run(t, ['events', '--failed', '--json'], { cwd })).stdout
@@ -81,7 +84,7 @@ test('svc events of a given data folder needs no valid configuration, except wit
   assert.equal((await run(t, ['events'], { cwd })).code, 1);
 });
 
-test('no name reverses the text around it or sends a command to the terminal; in JSON it is unchanged', async (t) => {
+test('no file name reverses the text around it or sends a command to the terminal; JSON contains the exact name', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const cwd = project(t, crm(receiver.url));
   const name = 'a\u202egpj.exe\u2066\u200f\u061c\u009b31m';
@@ -135,10 +138,10 @@ test('svc mock webhook: statuses, first failures, Retry-After, headers, body, si
   assert.deepEqual([busy.replies[0]?.status, busy.replies[0]?.headers['retry-after']], [503, '60']);
   const full = await post(['--header', 'X-Receipt: 42', '--body', '<Status>OK</Status>']);
   assert.deepEqual([full.replies[0]?.headers['x-receipt'], full.replies[0]?.text], ['42', '<Status>OK</Status>']);
-  await until('it printed the event', () => full.stdout().includes('40017'));
+  await until('the mock printed the event', () => full.stdout().includes('40017'));
   assert.match(full.stdout(), /POST \/hook 1 event -> 200\n {2}40017 u m\\u001b\[31m\n/);
   const { stdout } = await post(['--json']);
-  await until('it printed the event', () => stdout().includes('40017'));
+  await until('the mock printed the event', () => stdout().includes('40017'));
   const printed = stdout()
     .trim()
     .split('\n')

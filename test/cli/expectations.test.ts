@@ -73,7 +73,7 @@ test('svc expectations: check before a reload, list, history, and excuse at a ru
   assert.match(punctual.stderr, /^svc: relative to the due time: 1 came, median \+\d+:\d\d:\d\d; half of them from /);
   const told = await run(t, ['events', '--id', String(eventIds.expectationExcused), '--json'], { cwd });
   assert.match(told.stdout, /"reason":"none to pay"/);
-  await until('the handler gets it', () => receiver.requests.some(({ body }) => String(body).includes('none to pay')));
+  await until('the handler gets the event', () => receiver.requests.some(({ body }) => String(body).includes('none to pay')));
 
   for (const [args, said] of [
     [['excuse', 'bills', 'soon', '--reason', 'x'], /The time "due" must be one such as/],

@@ -71,7 +71,7 @@ services: {web: {type: http, port: 0}}
         });
         await reply.arrayBuffer();
         const what = `${user} ${method} ${path}: ${reply.status}, explained: ${JSON.stringify(decision.reason)}`;
-        // The configuration does not decide whether a file exists: a folder made twice, a missing parent.
+        // 409 can also come from the disk: a folder exists already, or its parent is missing.
         const isOfDisk = reply.status === 409 && decision.status !== 409;
         if (decision.allowed) assert.ok(notRefused.has(reply.status) || isOfDisk, what);
         else assert.equal(reply.status, decision.status, what);

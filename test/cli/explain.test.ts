@@ -87,7 +87,7 @@ goldenTests('config-test', (input) => {
   }
 });
 
-test('svc explain decides like Permissions, for every method and path', () => {
+test('svc explain allows and refuses as was worked out by hand for nine requests', () => {
   const config = configOf();
   const byHand: [string, string, string, boolean][] = [
     ['bob', 'PUT', '/home/inbox/a.csv', true],
@@ -257,7 +257,7 @@ cases:
   }
 });
 
-test('cases can set environment variables for the configuration; the callout example passes its cases', async (t) => {
+test('cases of svc test can set environment variables for the configuration; the callout example passes its cases', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(
     join(cwd, 'svc.config.yaml'),

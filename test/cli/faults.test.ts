@@ -58,7 +58,7 @@ async function startPlanted(t: TestContext, env: Record<string, string> = {}, ar
   };
 }
 
-test('a program fault in a request ends only this request, with 500 and a reference or with a cut', async (t) => {
+test('a program fault in a request ends only this request: with 500 and a reference, or by closing its connection', async (t) => {
   const { client, running, pid, internalErrors, logged, journal, folder } = await startPlanted(t);
   assert.equal(await internalErrors(), 0);
   const body = 'planted-chunk';
@@ -77,7 +77,7 @@ test('a program fault in a request ends only this request, with 500 and a refere
   assert.equal(logged('planted head')?.request_id, 'planted-head');
   const kept = await client.get('/home/', { headers: { 'x-request-id': 'planted-close', accept: 'application/json' } });
   assert.equal(kept.status, 200);
-  await until('the end of the reply', () => logged('planted close') !== undefined);
+  await until('the fault at the end of the reply is logged', () => logged('planted close') !== undefined);
   assert.equal(logged('planted close')?.request_id, 'planted-close');
 
   assert.ok((await internalErrors()) >= 3);
@@ -87,7 +87,7 @@ test('a program fault in a request ends only this request, with 500 and a refere
   assert.equal((await running.ended).code, 0);
 });
 
-test('a fault outside requests ends the process with 70; answered changes are in the journal', async (t) => {
+test('a fault outside requests ends the process with exit code 70; all changes that were confirmed are in the journal', async (t) => {
   for (const kind of ['signal', 'rejection']) {
     const { client, running, journal, logged } = await startPlanted(t, { PLANTED: kind });
     // The first login is done alone, because it computes a hash.
@@ -100,7 +100,7 @@ test('a fault outside requests ends the process with 70; answered changes are in
   }
 });
 
-test('a fault in the journal writer ends the process with 70, even if it appears in a request', async (t) => {
+test('a fault in the journal writer ends the process with exit code 70, even if the fault occurs in a request', async (t) => {
   const { client, running, logged } = await startPlanted(t);
   assert.equal((await client.put('/home/a', 'x')).status, 201);
   await client.put('/home/planted-journal', 'x', { mayFail: true }).catch(() => {});

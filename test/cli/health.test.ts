@@ -21,7 +21,7 @@ async function answering(t: TestContext, status: number, body: string): Promise<
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths };
 }
 
-test('the monitor of the configuration is asked: 0 if ready, 3 without a reply', async (t) => {
+test('svc health asks the monitor of the configuration: exit code 0 if the service is ready, 3 without a reply', async (t) => {
   const cwd = temporaryFolder(t);
   const port = await freePort();
   for (const address of ['127.0.0.1', '0.0.0.0']) {
@@ -45,7 +45,7 @@ groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n`,
   }
 });
 
-test('exit code 1, with the reasons, if the service is not ready or the server is not svc', async (t) => {
+test('svc health: exit code 1, with the reasons, if the service is not ready or the server is not svc', async (t) => {
   const cwd = temporaryFolder(t);
   const ask = (url: string, ...more: string[]) => run(t, ['health', '--url', url, ...more], { cwd });
   const unready = await answering(t, 503, '{"status":"not-ready","checks":{"server":"ok","state":"Redis is\\u001b away"}}');
@@ -66,7 +66,7 @@ test('exit code 1, with the reasons, if the service is not ready or the server i
   }
 });
 
-test('exit code 3 if there is no reply in time, or a reply that is not HTTP', async (t) => {
+test('svc health: exit code 3 if there is no reply in time, or a reply that is not HTTP', async (t) => {
   const cwd = temporaryFolder(t);
   for (const greeting of ['', 'SSH-2.0-x\r\n']) {
     const server = createTcpServer((socket) => {
@@ -83,7 +83,7 @@ test('exit code 3 if there is no reply in time, or a reply that is not HTTP', as
   }
 });
 
-test('exit code 2 on a usage error: no configuration, no monitor, an unknown port, an invalid URL', async (t) => {
+test('svc health: exit code 2 on a usage error: no configuration, no monitor, an unknown port, an invalid URL', async (t) => {
   const cwd = temporaryFolder(t);
   const groups = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}';
   writeFileSync(join(cwd, 'none.yaml'), `services: {web: {type: http, port: 0}}\n${groups}\n`);

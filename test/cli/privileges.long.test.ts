@@ -44,14 +44,14 @@ test('user, group and umask: root binds the ports, then another account serves a
     const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
     assert.match(status, new RegExp(`^Uid:\\s+${nobody}\\s+${nobody}\\s+${nobody}\\s+${nobody}$`, 'm'));
     assert.match(status, /^CapEff:\s+0+$/m);
-    assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'not in the group of root either');
+    assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'the group of root is dropped, too');
     assert.equal((await client.put(`/home/f${round}`, 'x')).status, 201);
     assert.equal((await client.send('MOVE', `/home/f${round}`, { headers: { destination: `/home/g${round}` } })).status, 201);
     const stats = statSync(join(folder, 'home', `g${round}`));
     assert.deepEqual([stats.uid, stats.mode & 0o777], [nobody, 0o640]);
     assert.equal((await client.get('/home/', { headers: { accept: 'application/json' } })).status, 200);
     server.child.kill('SIGTERM');
-    assert.equal((await server.ended).code, 0, 'and it can end its work in the data folder');
+    assert.equal((await server.ended).code, 0, 'the other account can finish the work in the data folder');
   }
   assert.equal(statSync(join(folder, 'data/journal/events-00000001.ndjson')).uid, nobody);
 });
@@ -84,7 +84,7 @@ test('an ordinary user cannot switch to another user', async (t) => {
   assert.match(refused.stderr, /only root can become/);
 });
 
-test('with the permission model of Node.js, a check needs to read one file only; serving is refused for lack of sync', async (t) => {
+test('with the permission model of Node.js, validate needs to read only the folder and the executable; serve is refused', async (t) => {
   const folder = await configure(t, {});
   const reads = [folder, executable].map((path) => `--allow-fs-read=${path}`);
   const isKnown = isBinary || process.allowedNodeEnvironmentFlags.has('--permission');

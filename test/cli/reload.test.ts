@@ -81,7 +81,7 @@ test('a pipe in place of the configuration is refused without waiting for a writ
   assert.equal((await run(t, ['reload'], { cwd })).code, 0);
 });
 
-test('several signals at once cause reloads one after the other', async (t) => {
+test('after several signals in a row, svc reload succeeds, and the process still runs', async (t) => {
   const { cwd, write, server } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
   for (let round = 1; round <= 5; round++) {
     write(`services: {web: {type: http, port: 0, name: "n${round}"}}\n`);
@@ -94,7 +94,7 @@ test('several signals at once cause reloads one after the other', async (t) => {
   assert.equal(server.child.exitCode, null);
 });
 
-test('the result is that of a reload that began after the request', async (t) => {
+test('svc reload shows the result of a reload that began after the command, not of one that was already running', async (t) => {
   const held: ServerResponse[] = [];
   let asks = 0;
   const endpoint = createServer((_, response) => {
@@ -116,7 +116,7 @@ services: {web: {type: http, port: 0, ${name}}}
   // The signal of `svc reload` waits behind the first reload.
   await sleep(1500);
   held[0]?.writeHead(401).end();
-  await until('the second reload asks it, too', () => held.length === 2);
+  await until('the second reload asks the callout, too', () => held.length === 2);
   await sleep(300);
   held[1]?.writeHead(401).end();
   const { code, stdout } = await asked.ended;
@@ -218,7 +218,7 @@ event_handlers: {h: {type: http, url: "${receiver.url}", target: "40017, 30068"}
   );
 });
 
-test('after a reload that logs accounts out, the command and the report say how much ended', async (t) => {
+test('svc reload says how many sessions and transfers ended because an account was disabled', async (t) => {
   const cwd = temporaryFolder(t);
   const hash = await cheapHash(testPassword);
   const write = (isEnabled: boolean) =>

@@ -76,7 +76,7 @@ test('exit codes: 2 for wrong usage, 3 if the service cannot run, 1 for an inval
   assert.match(debug.stderr, /\n\s+at /);
 });
 
-test('SIGTERM lets a running transfer finish; a second signal ends at once', async (t) => {
+test('SIGTERM lets a running transfer finish; a second signal ends the process immediately', async (t) => {
   const folder = temporaryFolder(t);
   await writeConfig(folder);
   writeFileSync(join(folder, 'home/big'), Buffer.alloc(80_000_000));
@@ -111,7 +111,7 @@ test('SIGTERM lets a running transfer finish; a second signal ends at once', asy
   }
 });
 
-test('SIGHUP reloads: sessions survive, an invalid configuration is refused, a port moves', async (t) => {
+test('SIGHUP reloads: sessions survive, an invalid configuration is refused, an address changes', async (t) => {
   const folder = temporaryFolder(t);
   const hash = await cheapHash(testPassword);
   const write = (more: string) =>
@@ -144,7 +144,7 @@ test('SIGHUP reloads: sessions survive, an invalid configuration is refused, a p
   assert.match(journal, /"changes":\["services\.web\.headers"\]/);
 });
 
-test('unreadable folders and files are 403, without their real paths', async (t) => {
+test('requests for folders and files without permission on disk get 403 or 422, without real paths', async (t) => {
   if (process.getuid?.() !== 0) {
     console.log(`skipped: ${t.name}: needs root to start the server as somebody else`);
     if (process.env.CI === 'true') assert.fail('under CI nothing may be skipped');

@@ -42,7 +42,7 @@ test('svc explain shows the permissions of a token, by its secret and by its ID,
   assert.match((await run(t, ['explain', 'LOGIN', '--token', id], { cwd: server.folder })).stderr, /LOGIN cannot be combined with a token/);
 });
 
-test('svc auth-test asks the method of a token about its ID, as the service does, and an endpoint about any ID', async (t) => {
+test('svc auth-test sends the ID of a token to the callout of its account; with --url, it sends any ID to the given endpoint', async (t) => {
   let verdict = 204;
   const { url, asked } = await calloutEndpoint(t, (response) => response.writeHead(verdict).end());
   const config = { authentications: { corp: { type: 'http', url, tokens: true } } };

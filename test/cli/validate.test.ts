@@ -15,7 +15,7 @@ import { assertWrongServices } from '../support/wrong-services.ts';
 
 const warning = 'services: {web: {type: http}}\nevent_handlers: {h: {type: http, url: "http://127.0.0.1/", retry_increase: 1}}\n';
 
-test('with --strict, warnings fail; --sarif and --json write nothing else to stdout', async (t) => {
+test('with --strict, a warning gives exit code 1; --sarif and --json write nothing else to stdout', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'w.yaml'), warning);
   const plain = await run(t, ['validate', 'w.yaml'], { cwd });
@@ -37,7 +37,7 @@ test('with --strict, warnings fail; --sarif and --json write nothing else to std
   assert.equal((await run(t, ['validate', '--sarif', '--json', 'w.yaml'], { cwd })).code, 2);
 });
 
-test('- reads stdin; without stdin there is one clear line', async (t) => {
+test('validate - reads stdin; if stdin is empty, it says that no service is enabled', async (t) => {
   const cwd = temporaryFolder(t);
   const good = await run(t, ['validate', '-'], { cwd, input: warning });
   assert.deepEqual([good.code, /stdin:2:76: warning\[no-effect\]/.test(good.stderr)], [0, true], good.stderr);
@@ -114,13 +114,13 @@ for (const [name, content, code, pattern] of bad) {
   });
 }
 
-test('an endless device is read only to the limit', async (t) => {
+test('an endless device is read only up to the limit of 4 MiB', async (t) => {
   const { code, stderr } = await run(t, ['validate', '/dev/zero'], { cwd: temporaryFolder(t) });
   assert.equal(code, 2);
   assert.match(stderr, /^svc: \/dev\/zero is larger than 4 MiB\./);
 });
 
-test('errors of the command line begin like all errors', async (t) => {
+test('usage errors begin with "svc: ", like all errors', async (t) => {
   const cwd = temporaryFolder(t);
   const faults = [['validate', '--nope'], ['validat'], ['validate', 'a', 'b', 'c'], ['serve', '--config'], ['serve', '--log-level', 'inf']];
   for (const args of faults) {
@@ -129,7 +129,7 @@ test('errors of the command line begin like all errors', async (t) => {
   }
 });
 
-test('a folder, and a file without read permission', async (t) => {
+test('a folder, and a file without read permission, are refused with the reason', async (t) => {
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'd'));
   const folder = await run(t, ['validate', 'd'], { cwd });
@@ -152,7 +152,7 @@ test('a folder, and a file without read permission', async (t) => {
   );
 });
 
-test('--online trusts the certificate authorities of a handler', async (t) => {
+test('validate --online trusts the certificate authorities of a handler', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const tls = selfSigned(t);
@@ -167,7 +167,7 @@ test('--online trusts the certificate authorities of a handler', async (t) => {
   assert.deepEqual([distrusted.code, /error\[online\]: event_handlers\.h\.url/.test(distrusted.stderr)], [1, true], distrusted.stderr);
 });
 
-test('--online asks the directory of certificates, and the DNS for their names', async (t) => {
+test('validate --online asks the ACME directory, and the DNS for the domains of certificates', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const cwd = temporaryFolder(t);
   const authority = await new TestAuthority(t).listen(t);
@@ -186,7 +186,7 @@ test('--online asks the directory of certificates, and the DNS for their names',
   assert.match(bad.stderr, /error\[online\]: services\.web\.tls\.acme\.domains: no\.such\.name\.invalid: .*(ENOTFOUND|EAI_AGAIN)/);
 });
 
-test('init - prints the starter, which validate - accepts; commands work without stdin', async (t) => {
+test('init - prints a configuration that validate - accepts; with closed stdin, no command crashes', async (t) => {
   const cwd = temporaryFolder(t);
   const init = await run(t, ['init', '-'], { cwd });
   assert.deepEqual([init.code, readdirSync(cwd)], [0, []]);

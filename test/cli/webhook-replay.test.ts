@@ -58,7 +58,7 @@ test('selection by IDs, UUIDs, times and limit; --force also sends events that t
 test('--failed sends each event whose delivery failed, was discarded or never made; --json reports each delivery', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500 }, { status: 503, headers: { 'retry-after': '1' } }, {}] });
   const cwd = project(t, crm(receiver.url));
-  await uploadThen(t, cwd, ['1', '2', '3', '4'], () => until('each was sent', () => receiver.events().length === 4));
+  await uploadThen(t, cwd, ['1', '2', '3', '4'], () => until('each event was sent once', () => receiver.events().length === 4));
   const late = await startReceiver(t);
   configure(cwd, `${crm(receiver.url)}, late: {type: http, target: 40017, url: "${late.url}", data_filter: "path, /4"}`);
   const end = await run(t, ['webhook-replay', '--failed', '--json'], { cwd });
@@ -74,7 +74,7 @@ test('--failed sends each event whose delivery failed, was discarded or never ma
   ]);
   for (const line of lines) jsonOutputs['webhook-replay'].parse(line);
   assert.deepEqual(files(receiver.events()), ['1', '2', '3', '4', '2', '3']);
-  assert.deepEqual(files(late.events()), ['4'], 'a handler that was not there yet');
+  assert.deepEqual(files(late.events()), ['4'], 'the new handler gets the event that matches its filter');
   const again = await run(t, ['webhook-replay', '--failed'], { cwd });
   assert.match(again.stdout, /^0 events/);
   assert.match((await run(t, ['events', '--deliveries'], { cwd })).stdout, /\treplay\t/);
@@ -126,7 +126,7 @@ test('--dry-run prints method, URL, headers and body with masked secrets, and se
   assert.equal(receiver.requests.length, 1);
 });
 
-test('--dry-run shows all headers except those with secret names and those from variables or files', async (t) => {
+test('--dry-run masks the value of every configured header', async (t) => {
   const cwd = project(t, '');
   writeFileSync(join(cwd, 'hook'), 'from-a-file\n');
   const input = JSON.stringify({
@@ -157,7 +157,11 @@ test('--dry-run shows all headers except those with secret names and those from 
   assert.deepEqual(await headers(`"X-A: shown\\nX-B: \${env:HOOK}\\nX-C: a \${file:hook} b\\nX-D: \${env:NONE:-from-a-default}"`), {
     ...{ 'x-a': '***', 'x-b': '***', 'x-c': '***', 'x-d': '***' },
   });
-  assert.deepEqual(await headers('"X-G: shown\\n${env:LINES}"'), { 'x-g': '***', 'x-e': '***' }, 'lines that a variable adds');
+  assert.deepEqual(
+    await headers('"X-G: shown\\n${env:LINES}"'),
+    { 'x-g': '***', 'x-e': '***' },
+    'headers from lines that a variable adds are masked, too',
+  );
 });
 
 test('--exact sends the original bytes with the same IDs; --diff shows the differences to the current rendering', async (t) => {
@@ -175,7 +179,7 @@ test('--exact sends the original bytes with the same IDs; --diff shows the diffe
   const sent = receiver.requests.map(
     ({ url, body, headers }) => `${url} ${headers['webhook-id']} ${headers['content-type']}\n${body.toString('utf8')}`,
   );
-  assert.equal(sent.length, 6, 'some of them batches');
+  assert.equal(sent.length, 6, 'six requests, some of them with several events');
   const same = await run(t, ['webhook-replay', '--diff'], { cwd });
   assert.deepEqual([same.code, same.stdout], [0, '']);
   configure(
@@ -261,7 +265,7 @@ test('an event without a UUID gets one derived from its content', async (t) => {
     .slice(2)
     .map(({ uuid }) => uuid);
   assert.match(uuids[0] ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  assert.deepEqual([uuids[1], uuids[2]], [uuids[0], uuids[0]], 'however it is written');
+  assert.deepEqual([uuids[1], uuids[2]], [uuids[0], uuids[0]], 'however the event is written');
   assert.notEqual(uuids[3], uuids[0]);
   assert.equal(uuids[4], b?.uuid);
   assert.deepEqual(uuids.slice(5), uuids.slice(0, 5));
@@ -290,7 +294,7 @@ test('a usage error gives one line and exit code 2', async (t) => {
   }
 });
 
-test('the events of a day against the mock: bounded concurrency, all received, all recorded by the mock', async (t) => {
+test('5,000 events are replayed in batches with --concurrency 8, and the mock records each event', async (t) => {
   const record = join(temporaryFolder(t), 'got.ndjson');
   const { url } = await startMock(t, ['webhook', '--record', record, '--fail-first', '2'], dirname(record));
   const cwd = project(t, `${crm(url, ', batch_size: 7, retry_count: 2, retry_increase: 0.01')}`);
@@ -317,7 +321,7 @@ test('the events of a day against the mock: bounded concurrency, all received, a
   assert.equal(new Set(recorded).size, 5000);
 });
 
-test('Ctrl-C ends a replay with 130, after the sent requests were recorded', async (t) => {
+test('Ctrl-C ends a replay with exit code 130 and a summary', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}], otherwise: { fault: 'hang' } });
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, 'a', 'b');
@@ -340,7 +344,7 @@ test('--failed with a URL, with a file, and for events that were never sent', as
   assert.deepEqual(
     shown.map((line) => (JSON.parse(line) as ServiceEvent).data.file_name),
     ['2', '3'],
-    'failed, and never sent because the handler had stopped',
+    'the delivery of 2 failed; 3 was never sent, because the handler had stopped',
   );
   const byUrl = await run(t, ['webhook-replay', '--failed', '--url', other.url], { cwd });
   assert.match(byUrl.stdout, /^2 events in 2 requests: 2 delivered/);
@@ -349,7 +353,7 @@ test('--failed with a URL, with a file, and for events that were never sent', as
   assert.match(byFile.stdout, /^2 events in 2 requests: 2 delivered/);
   assert.deepEqual(files(receiver.events()).slice(-2), ['2', '3']);
   const exact = await run(t, ['webhook-replay', '--exact', '--uuid', (JSON.parse(shown[0] ?? '') as ServiceEvent).uuid], { cwd });
-  assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'values from a file mask nothing else');
+  assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'the recorded request is sent again');
 });
 
 test('no secrets, no control characters, one clear line: URLs with credentials or commas, hostile files, a folder without records', async (t) => {
@@ -385,7 +389,7 @@ test('no secrets, no control characters, one clear line: URLs with credentials o
   const waiting = start(t, ['webhook-replay', '-'], { cwd, keepInput: true });
   const before = receiver.requests.length;
   waiting.child.stdin?.write(`${JSON.stringify(event)}\n`);
-  await until('it reads its input', () => receiver.requests.length > before);
+  await until('the command has read its input', () => receiver.requests.length > before);
   waiting.child.kill('SIGINT');
-  assert.equal((await waiting.ended).code, 130, 'stdin that never ends');
+  assert.equal((await waiting.ended).code, 130, 'SIGINT ends the command, even if stdin stays open');
 });

@@ -8,7 +8,7 @@ import { openssl, selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns the codes and paths of the findings in a configuration in `folder`. */
+/** Returns severity, code and path of each finding in a configuration in `folder`. */
 function check(folder: string, yaml: string, nowMs?: number): string[] {
   const { findings } = checkSource(parseSource(join(folder, 'svc.config.yaml'), yaml), {}, nowMs === undefined ? {} : { nowMs });
   return findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`);
@@ -29,7 +29,7 @@ test('certificates that end soon, have ended or are not valid yet are found', (t
   const folder = certificateFolder(t);
   const dayMs = 86_400_000;
   const path = 'services.web.tls_certificate_path';
-  assert.deepEqual(check(folder, https), [`warning tls-expires-soon ${path}`], 'made for two days');
+  assert.deepEqual(check(folder, https), [`warning tls-expires-soon ${path}`], 'the certificate is valid for two days');
   assert.deepEqual(check(folder, https, Date.now() + 3 * dayMs), [`warning tls-expired ${path}`]);
   assert.deepEqual(check(folder, https, Date.now() - dayMs), [`warning tls-expired ${path}`]);
 });
@@ -61,7 +61,7 @@ test('obstacles to certificates that svc obtains are found', (t) => {
   assert.ok(!found(web(), redis(', secret: x')).some((one) => one.includes('acme')));
 });
 
-test('keys of another certificate, encrypted, too small or readable by all are found', (t) => {
+test('keys that belong to another certificate, are encrypted, are too small, or can be read by all are found', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const soon = 'warning tls-expires-soon services.web.tls_certificate_path';
@@ -85,7 +85,7 @@ test('keys of another certificate, encrypted, too small or readable by all are f
   assert.ok(weak.includes('warning tls-weak services.web.tls_certificate_path'), weak.join('\n'));
 });
 
-test('each of several pairs in one file is checked', (t) => {
+test('each of several certificates and keys in one file is checked', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);
   const other = selfSigned(t);
@@ -100,7 +100,10 @@ test('each of several pairs in one file is checked', (t) => {
   };
   assert.deepEqual(withFiles(cert + other.cert, other.key + key), [soon, soon]);
   assert.ok(withFiles(cert, key + other.key).includes(`error tls-mismatch ${keyPath}`));
-  assert.ok(withFiles(cert + other.cert, key).includes(`warning tls-chain ${certificatePath}`), 'one key, one chain');
+  assert.ok(
+    withFiles(cert + other.cert, key).includes(`warning tls-chain ${certificatePath}`),
+    'with one key, the second certificate must be the issuer of the first',
+  );
 });
 
 test('certificate files that are not PEM, contain a key, are cut off or in the wrong order are found', (t) => {
@@ -132,7 +135,7 @@ test('files with secrets that everybody can read are found', (t) => {
   writeFileSync(file, '', { mode: 0o644 });
   assert.deepEqual(check(folder, handler('password: x')), ['warning secret-readable event_handlers.h.password']);
   assert.deepEqual(check(folder, handler('headers: {X-Api-Key: x}')), ['warning secret-readable event_handlers.h.headers.X-Api-Key']);
-  assert.deepEqual(check(folder, handler('headers: "X-Label: x"')), [], 'no secret');
+  assert.deepEqual(check(folder, handler('headers: "X-Label: x"')), [], 'X-Label is not named like a secret');
   assert.deepEqual(check(folder, handler('password: "${file:secret}"')), ['warning secret-readable event_handlers.h.password']);
   chmodSync(join(folder, 'secret'), 0o640);
   assert.deepEqual(check(folder, handler('password: "${file:secret}"')), []);

@@ -35,7 +35,7 @@ test('svc validate reports forwarding targets that mix up files, unreadable file
   assert.deepEqual(await findings(t, { url }, { web: { api_backend_uuid: 'out' } }), ['backend-type services.web.api_backend_uuid']);
 });
 
-test('svc validate --online contacts each target: a bucket that answers, and hosts that do not', async (t) => {
+test('svc validate --online contacts each target: it accepts a bucket that answers, and reports a host that does not', async (t) => {
   const storage = await startStorage(t);
   const s3 = { url: 's3://bucket/{path}', access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
   const online = { args: ['--online'] };

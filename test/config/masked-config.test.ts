@@ -32,7 +32,7 @@ function otherSecret(value: unknown): unknown {
   return value;
 }
 
-test('every option is either shown as it is or masked as a secret; headers are the exception', async () => {
+test('every option, except those for headers, is either shown as it is or masked as a secret', async () => {
   const seen = new Set<string>();
   for (const [where, option, good] of table) {
     const key = `${where}.${option}`;
@@ -138,7 +138,7 @@ test('secrets are masked in lists, maps, bodies, URLs and free members', async (
         env: { type: 'http', url: 'http://a/', http_content_type: 'custom', extra_data: '<x>${env:MARKER}</x>' },
         file: { type: 'http', url: ['', '${env:URL}', 'http://c/'], data_filter: { path: '${env:MARKER}' } },
       },
-      // The defaults of the variables are as secret as their values.
+      // Values from variables are secret, too.
     } as object,
     { MARKER: marker, URL: `http://${marker}/` },
   );
@@ -151,7 +151,7 @@ test('secrets are masked in lists, maps, bodies, URLs and free members', async (
   assert.deepEqual(
     [services?.secret?.name, services?.secret?.headers, services?.secret?.api_passthrough_headers],
     ['shown', [['X-C', '***']], ['x-e']],
-    'a name that an entry was given hides nothing of it',
+    'a service with the UUID `secret` is shown like any other',
   );
   assert.deepEqual(handlers?.h?.url, ['http://a/', 'http://b/?…']);
   assert.deepEqual(handlers?.h?.extra_data, { deep: { api_key: '***', list: [{ token: '***' }] }, text: '{message}' });

@@ -65,7 +65,7 @@ test('the rest of a secret that needed quotes is not reported as the name of an 
   assert.match(allSaid('accounts:\n  alice: {group: x, te$xt: 1}\n'), /unknown option \\?"te\$xt/);
 });
 
-test('a package.json shows no more than other files', () => {
+test('of a configuration in package.json, values are shown and secrets are masked, as in other files', () => {
   const text = JSON.stringify({ name: 'x', svc: { accounts: { alice: { password: 'marker-1', enabled: 'maybe' } } } });
   const said = allSaid(text, '/nowhere/package.json');
   assert.match(said, /must be yes or no/);

@@ -83,7 +83,7 @@ interface Node {
   anyOf?: Node[];
 }
 
-test('every option accepts its valid values in both spellings', () => {
+test('every option accepts the valid values of the table', () => {
   for (const [where, option, good] of table) {
     for (const value of good) {
       const text = optionText(where, option, value);
@@ -106,7 +106,7 @@ test('every option refuses invalid values and reports their place', () => {
   }
 });
 
-test('both spellings of an option mean the same', () => {
+test('an option means the same as a text and as a list or map', () => {
   const handler = (option: string, value: string) => parse(optionText('handler', option, value)).event_handlers.h;
   assert.deepEqual(handler('target', '"40017, !40022"')?.target, { include: [40017], exclude: [40022] });
   assert.deepEqual(handler('target', '[40017, "!40022"]')?.target, { include: [40017], exclude: [40022] });
@@ -175,7 +175,7 @@ test('all problems are reported at once, each with its place and the nearest val
   );
 });
 
-test('a file that is not a configuration gets one clear finding', () => {
+test('a file that is not a configuration gets a finding with the reason', () => {
   const bomb = `a: &a [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 8 }, (_, index) => `${'bcdefghij'[index]}: &${'bcdefghij'[index]} [${Array(10).fill(`*${'abcdefghi'[index]}`).join(',')}]`).join('\n')}`;
   const cases: [string, RegExp][] = [
     ['server: {name: a}\nserver: {name: b}', /duplicate-key|unique/i],

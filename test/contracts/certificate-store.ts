@@ -4,11 +4,11 @@ import type { CertificateStore } from '../../src/certificates/certificate-store.
 
 /** The contract of `CertificateStore`. */
 export function certificateStoreContract(name: string, open: (t: TestContext) => Promise<CertificateStore | undefined>): void {
-  test(`${name}: texts are found by name until they expire, and one process orders`, async (t) => {
+  test(`${name}: texts are found by name until they expire, and the only process is the leader`, async (t) => {
     const store = await open(t);
     if (!store) return;
     assert.equal(await store.isLeader(), true);
-    assert.equal(await store.isLeader(), true, 'it stays');
+    assert.equal(await store.isLeader(), true, 'it stays the leader');
     assert.equal(await store.get('certificate web'), undefined);
     await store.put('certificate web', 'first', 60_000);
     await store.put('certificate web', 'second ü', 60_000);

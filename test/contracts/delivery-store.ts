@@ -48,7 +48,7 @@ class Engine {
   async apply(url: string, options: Record<string, unknown> = {}): Promise<void> {
     const crm = eventHandlerOptions.parse({ type: 'http', target: '40017', url, ...options });
     await this.engine.apply(this.engine.prepare({ crm }), ['crm']);
-    await until('it is owned', async () => (await this.state()) !== 'stopped');
+    await until('this process owns the handler', async () => (await this.state()) !== 'stopped');
   }
 
   emit(from: number, to: number): void {
@@ -113,7 +113,7 @@ export function deliveryStoreContract(
       const owned = await acquire(...asked);
       if (!owned) return undefined;
       owners++;
-      // Another node gets the handler as soon as it asks.
+      // 0 gives the handler up, as if another node had asked for it.
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);
@@ -139,7 +139,7 @@ export function deliveryStoreContract(
     assert.deepEqual(sent(receiver), row(0, 20));
     const { records } = here.ground;
     const recorded: string[] = [];
-    await until('all are recorded', async () => {
+    await until('all deliveries are recorded', async () => {
       recorded.length = 0;
       for await (const { record } of records.read('deliveries', undefined, assert.fail)) recorded.push(record.outcome);
       return recorded.length >= 20;
@@ -172,7 +172,7 @@ export function deliveryStoreContract(
     await receiver.received(1);
     await here.apply(`${receiver.url}?changed`);
     await new Promise(setImmediate);
-    assert.equal(receiver.requests.length, 1, 'one at a time');
+    assert.equal(receiver.requests.length, 1, 'requests are sent one at a time');
     receiver.release();
     await receiver.received(3);
     assert.deepEqual(sent(receiver), row(0, 3));
@@ -183,7 +183,7 @@ export function deliveryStoreContract(
   });
 
   contract(
-    'a delivery that waits for a retry goes on with the next process: when it is due, and with what failed before',
+    'the next process continues a delivery that waits for a retry: at its due time, and with its earlier failures',
     async (start, t) => {
       const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 429, headers: { 'retry-after': '2' } }] });
       const options = { retry_backoff: 'exponential', retry_increase: 0.001, retry_count: 5, retry_for: '3d' };
@@ -231,21 +231,24 @@ export function deliveryStoreContract(
     await second.engine.resume('crm', 'bob');
     await receiver.received(3);
     assert.deepEqual(sent(receiver), row(0, 3));
-    await until('it is known as running', async () => (await second.state()) === 'running');
+    await until('the handler is shown as running', async () => (await second.state()) === 'running');
   });
 
-  contract('a handler that stopped after failures stays stopped until it is started, and loses nothing', async (start, t) => {
-    const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
-    const here = await start();
-    await here.apply(receiver.url, { fail_after_errors: 2 });
-    here.emit(0, 4);
-    await until('it stopped', async () => (await here.state()) === 'stopped');
-    assert.match((await here.engine.figures())[0]?.reason ?? '', /2 deliveries failed in a row/);
-    assert.equal(receiver.requests.length, 2);
-    await here.engine.start('crm', 'alice');
-    await receiver.received(4);
-    assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are finished, and later ones wait');
-  });
+  contract(
+    'a handler that stopped after failures stays stopped until it is started, and then delivers the remaining events',
+    async (start, t) => {
+      const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 500 }] });
+      const here = await start();
+      await here.apply(receiver.url, { fail_after_errors: 2 });
+      here.emit(0, 4);
+      await until('the handler has stopped', async () => (await here.state()) === 'stopped');
+      assert.match((await here.engine.figures())[0]?.reason ?? '', /2 deliveries failed in a row/);
+      assert.equal(receiver.requests.length, 2);
+      await here.engine.start('crm', 'alice');
+      await receiver.received(4);
+      assert.deepEqual(sent(receiver), row(0, 4), 'failed deliveries are not repeated, and later events were not lost');
+    },
+  );
 
   contract('an event that an upload waits for is delivered once, not again in the background', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
@@ -266,7 +269,7 @@ export function deliveryStoreContract(
     );
   });
 
-  contract('a process that abandons its running delivery leaves it to the next one', async (start, t) => {
+  contract('a delivery that was abandoned when its process stopped is repeated by the next process', async (start, t) => {
     const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
     const first = await start();
     await first.apply(receiver.url);

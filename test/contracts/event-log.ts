@@ -79,7 +79,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('concurrent readers can read parts of blocks, also while the reader is closed', async (log) => {
+  contract('the events of several blocks can be read concurrently, even if their reader is closed meanwhile', async (log) => {
     const appended = Array.from({ length: 6 }, (_, index) => testEvent(`${index} ${'x'.repeat(200_000)}`));
     for (const event of appended) await log.appendDurable(event);
     const reader = log.openRawReader();
@@ -166,9 +166,9 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('the newest events of one account, the newest first', async (log) => {
+  contract('the events of one account are found, the newest first', async (log) => {
     const of = (uuid: string, text: string): ServiceEvent => ({ ...testEvent(text), account: { ...testEvent().account, uuid } });
-    // One is longer than the reads, and one contains the pattern that identifies the account.
+    // One text is longer than a single read, and one contains the pattern that identifies the account.
     const texts = ['first', 'x'.repeat(600_000), 'with "uuid":"alice" in it', '', 'y'.repeat(250_000), 'last'];
     for (const text of texts) {
       log.append(of('alice', text));
@@ -248,7 +248,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('a waiting reader is woken by the next event, by its signal and by the end', async (log) => {
+  contract('a waiting reader is woken by the next event, by its abort signal, and by the end of the journal', async (log) => {
     const { end } = log;
     const waiting = log.waitForMore(end);
     const first = await Promise.race([waiting.then(() => 'woken'), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
@@ -278,14 +278,14 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
     await log.close();
   });
 
-  contract('an append after the end is refused, not lost silently', async (log) => {
+  contract('an append to a closed journal is refused, not lost silently', async (log) => {
     log.append(testEvent());
     await log.close();
     assert.equal(log.append(testEvent()), undefined);
     await assert.rejects(log.appendDurable(testEvent()));
   });
 
-  contract('every reader gets the group and the waiting handler of an event, at any time', async (log) => {
+  contract('every reader gets the group and the waiting handler of an event', async (log) => {
     const marks = [
       { group: 'A', takenBy: undefined },
       { group: 'A', takenBy: 'backend' },

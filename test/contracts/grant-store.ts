@@ -68,7 +68,7 @@ export function grantStoreContract(name: string, open: (t: TestContext) => Promi
       ended.map(({ id }) => id),
       [grants[0].id],
     );
-    assert.deepEqual(await store.end([grants[0].id], 'expired', ''), [], 'it is reported once');
+    assert.deepEqual(await store.end([grants[0].id], 'expired', ''), [], 'an ended grant is not ended again');
     assert.deepEqual(heard, [grants[0].id]);
     const soonMs = grants[1].createdMs + 1000;
     await store.shorten(grants[1].id, soonMs);
@@ -159,5 +159,5 @@ test('a grant ends by its expiry, its revocation, or the end of any grant that c
   known.delete(root.id);
   assert.equal(why(child), 'revoked', 'a token whose maker is unknown is refused');
   known.set(child.id, { ...child, parent: child.id });
-  assert.equal(why(known.get(child.id) as Grant), 'revoked', 'a circle ends');
+  assert.equal(why(known.get(child.id) as Grant), 'revoked', 'a token that is its own maker is refused');
 });

@@ -42,7 +42,7 @@ export function lockStoreContract(
     assert.deepEqual(await store.covering('/a'), [first.taken]);
   });
 
-  contract('the items that a lock covers', async ({ store }) => {
+  contract('a lock covers its item; a deep lock also covers all items below', async ({ store }) => {
     await store.take(request('/deep', true));
     await store.take(request('/flat'));
     assert.deepEqual(paths(await store.covering('/deep/x/y')), ['/deep']);

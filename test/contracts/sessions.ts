@@ -11,7 +11,7 @@ import {
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis.ts';
 
-/** Dependencies of a store. The test closes them. */
+/** Dependencies of the store under test. */
 export interface SessionsDependencies {
   lifetimes: () => SessionLifetimes;
   onTimeout: (identity: Identity) => void;
@@ -56,7 +56,7 @@ export function sessionsContract(
     assert.equal(await sessions.find(''), undefined);
   });
 
-  contract('an ended session ends at once; ending it twice does no harm', async (sessions, over) => {
+  contract('an ended session is not found any more; ending it twice does no harm', async (sessions, over) => {
     const ids = [await sessions.create(loginOf('alice')), await sessions.create(loginOf('alice'))] as const;
     const session = await sessions.find(ids[0]);
     assert.ok(session);
@@ -72,16 +72,16 @@ export function sessionsContract(
     const first = await begin('alice');
     assert.ok(first !== undefined && (await begin('alice')) !== undefined);
     assert.equal(await begin('alice'), undefined);
-    assert.ok((await begin('bob')) !== undefined, 'each account has its own');
+    assert.ok((await begin('bob')) !== undefined, 'each account has its own maximum');
     assert.equal(await sessions.count(), 3);
     const session = await sessions.find(first);
     assert.ok(session);
     await sessions.end(session);
-    assert.ok((await begin('alice')) !== undefined, 'the slot of an ended one is free');
+    assert.ok((await begin('alice')) !== undefined, 'an ended session no longer counts');
     assert.deepEqual(over, []);
     lifetimes.maximumAgeMs = 1;
     await Promise.all([begin('carol'), begin('carol')]);
-    await until('old ones no longer count', async () => (await begin('carol')) !== undefined);
+    await until('sessions that are too old no longer count', async () => (await begin('carol')) !== undefined);
   });
 
   contract('all sessions of an account end except one', async (sessions) => {
@@ -97,7 +97,7 @@ export function sessionsContract(
   });
 
   contract(
-    'a list says whose sessions live, since when, from where and how long; those that are taken from it are over',
+    'the list has account, address, client and times of each session; sessions are ended by the keys of the list',
     async (sessions, over) => {
       const before = Date.now();
       const ids = [
@@ -117,7 +117,7 @@ export function sessionsContract(
         ],
       );
       assert.equal(listed[0]?.key, first?.key);
-      assert.equal(JSON.stringify(listed).includes(ids[0] as string), false, 'no ID of a session');
+      assert.equal(JSON.stringify(listed).includes(ids[0] as string), false, 'the list contains no ID of a session');
       for (const { createdMs, lastUsedMs, expiresMs } of listed) {
         assert.ok(createdMs >= before - 5 && createdMs <= Date.now() + 5);
         assert.ok(lastUsedMs >= createdMs - 5 && lastUsedMs <= Date.now() + 5);
@@ -155,7 +155,7 @@ export function sessionsContract(
     hold.done();
     await pause(800);
     assert.equal(await sessions.find(busy), undefined);
-    await until('all three are reported', () => over.length === 3);
+    await until('all three timeouts are reported', () => over.length === 3);
     await pause(1200);
     assert.deepEqual(over.sort(), ['busy', 'idle', 'used']);
     assert.equal(await sessions.count(), 0);
@@ -169,12 +169,12 @@ export function sessionsContract(
     const hold = sessions.hold(session);
     const startedMs = performance.now();
     while (await sessions.find(id)) {
-      assert.ok(performance.now() - startedMs < 3000, 'it never ends');
+      assert.ok(performance.now() - startedMs < 3000, 'the session does not end');
       await pause(50);
     }
     assert.ok(performance.now() - startedMs >= 600);
     hold.done();
-    await until('it is reported', () => over.length === 1);
+    await until('the timeout is reported', () => over.length === 1);
   });
 
   contract('shorter lifetimes after a reload also apply to existing sessions', async (sessions, _, lifetimes) => {
@@ -185,7 +185,7 @@ export function sessionsContract(
   });
 
   contract(
-    'a shorter time without a request holds for sessions of before; a transfer is no such time',
+    'a shorter idle time applies to existing sessions; a session with a running transfer is not idle',
     async (sessions, over, lifetimes) => {
       const ids = [await sessions.create(loginOf('idle')), await sessions.create(loginOf('busy'))] as const;
       const busy = await sessions.find(ids[1]);
@@ -198,12 +198,12 @@ export function sessionsContract(
       hold.done();
       lifetimes.idleMs = 60_000;
       assert.ok(await sessions.find(ids[1]));
-      await until('it is reported', () => over.length > 0);
+      await until('the timeout is reported', () => over.length > 0);
       assert.deepEqual(over, ['idle']);
     },
   );
 
-  contract('sessions of accounts in force stay; the end of the others is not reported as a time-out', async (sessions, over) => {
+  contract('sessions that remain valid stay; the end of the others is not reported as a timeout', async (sessions, over) => {
     const ids: string[] = [];
     for (const login of [loginOf('a'), loginOf('b'), loginOf('a', ['other']), loginOf('b')]) ids.push(await sessions.create(login));
     const seen = await Promise.all(ids.map((id) => sessions.find(id)));
@@ -232,7 +232,7 @@ export function sessionsContract(
     assert.equal(await sessions.keepOnly(({ proof }) => proof?.fingerprints.includes('second') === true), 1);
     assert.ok(await sessions.find(ids[0]));
     await sessions.renew(other, ['second']);
-    assert.equal(await sessions.find(ids[1]), undefined, 'an ended upload is not started again');
+    assert.equal(await sessions.find(ids[1]), undefined, 'an ended session cannot be renewed');
     assert.equal(await sessions.count(), 1);
   });
 

@@ -24,7 +24,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   };
   const json = { headers: { accept: 'application/json' } };
 
-  contract('of many concurrent uploads on two nodes that must create a name, one succeeds', async (t, folder) => {
+  contract('of concurrent uploads on two nodes that must not replace a file, one succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 20; round++) {
       const replies = await Promise.all(
@@ -43,22 +43,25 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     );
   });
 
-  contract('where files may only be added, two nodes give a name to one upload, or a number to each', async (t, folder) => {
-    for (const on_name_taken of ['refuse', 'number']) {
-      const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
-      for (let round = 0; round < 10; round++) {
-        const url = `/home/${on_name_taken}-${round}`;
-        const texts = ['0', '1', '2', '3', '4', '5'];
-        const replies = await Promise.all(texts.map((text, index) => (nodes[index % 2] as TestServer).put(url, text)));
-        const stored = texts.filter((_, index) => replies[index]?.status === 201);
-        assert.equal(stored.length, on_name_taken === 'number' ? 6 : 1, JSON.stringify(replies.map(({ status }) => status)));
-        const names = readdirSync(folder.here).filter((name) => name.startsWith(`${on_name_taken}-${round}`));
-        assert.deepEqual(names.map((name) => readFileSync(join(folder.there, name), 'utf8')).sort(), stored);
+  contract(
+    'where files may only be added, one of several uploads on two nodes gets the name, or each gets its own number',
+    async (t, folder) => {
+      for (const on_name_taken of ['refuse', 'number']) {
+        const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
+        for (let round = 0; round < 10; round++) {
+          const url = `/home/${on_name_taken}-${round}`;
+          const texts = ['0', '1', '2', '3', '4', '5'];
+          const replies = await Promise.all(texts.map((text, index) => (nodes[index % 2] as TestServer).put(url, text)));
+          const stored = texts.filter((_, index) => replies[index]?.status === 201);
+          assert.equal(stored.length, on_name_taken === 'number' ? 6 : 1, JSON.stringify(replies.map(({ status }) => status)));
+          const names = readdirSync(folder.here).filter((name) => name.startsWith(`${on_name_taken}-${round}`));
+          assert.deepEqual(names.map((name) => readFileSync(join(folder.there, name), 'utf8')).sort(), stored);
+        }
       }
-    }
-  });
+    },
+  );
 
-  contract('a node does not change a file that the other one retained, although it was not told', async (t, folder) => {
+  contract('a node does not change or delete a file that the other node has stored with a retention period', async (t, folder) => {
     const [here, there] = await start(t, folder, { account: { retain: { days: 1 } } });
     assert.equal((await here.put('/home/kept.txt', 'one')).status, 201);
     assert.equal((await there.put('/home/kept.txt', 'two')).status, 403);
@@ -66,7 +69,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     assert.equal((await there.get('/home/kept.txt')).text, 'one');
   });
 
-  contract('of many concurrent folders of one name on two nodes, and of many moves to one name, one succeeds', async (t, folder) => {
+  contract('if two nodes create folders or move files to the same name concurrently, one request succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 10; round++) {
       const both = (make: (node: TestServer, index: number) => Promise<{ status: number }>) =>
@@ -97,7 +100,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   });
 
   contract(
-    'what one node did the other sees: new, replaced, moved and deleted files, and what it has looked for in vain',
+    'a node sees what the other node changed: new, replaced, moved and deleted files, even those that it did not find before',
     async (t, folder) => {
       const [here, there] = await start(t, folder);
       for (let round = 0; round < 5; round++) {
@@ -123,7 +126,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   );
 
   contract(
-    'a file that is replaced or deleted while it is read: what was begun is the old one, whole or cut short, never a mixture',
+    'a download of a file that the other node replaces or deletes has the old or the new content, never a mixture',
     async (t, folder) => {
       const [here, there] = await start(t, folder);
       const size = 8_000_000;
@@ -158,7 +161,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
   });
 
   contract(
-    'temporary files of a node that is gone are removed by age when their folder is read; those of the living stay',
+    'temporary files that are older than a day are removed; newer ones, which another node may be writing, stay',
     async (t, folder) => {
       const dayMs = 86_400_000;
       const old = join(folder.here, temporaryName());
@@ -170,7 +173,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
       const sub = join(folder.here, temporaryName());
       mkdirSync(sub);
       removeAbandoned(sub, Date.now() + 2 * dayMs);
-      assert.ok(existsSync(sub), 'only files');
+      assert.ok(existsSync(sub), 'temporary folders stay');
       const fresh = join(folder.here, temporaryName());
       writeFileSync(fresh, 'x');
       const [, there] = await start(t, folder);
@@ -216,7 +219,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     write(hashes[1]);
     for (const node of nodes) {
       await until(
-        'the new password is taken',
+        'the new password is accepted',
         async () => (await node.get('/home/', { user: 'bob:new-password', ...json })).status === 200,
       );
       assert.equal((await node.get('/home/', { user: 'bob:old-password', ...json })).status, 401);

@@ -125,7 +125,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
   });
 
-  contract('the visitors of its links have a separate limit', async ({ store, reopen }) => {
+  contract('the visitors of all links of an account together have a separate limit', async ({ store, reopen }) => {
     const byLink = (path: string, link: string) => ({ ...orderOf(path), origin: { ...orderOf(path).origin, link } });
     const added = [];
     for (let index = 0; index < testLimits.maxPerAccount; index++) added.push(await store.add(byLink(`/srv/${index}`, `l${index}`), 1));
@@ -206,7 +206,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     hold.release();
   });
 
-  contract('finds uploads whose end was begun and that nobody holds', async ({ store }) => {
+  contract('uploads whose completion was begun are found, unless a request holds them', async ({ store }) => {
     const { id } = await store.add(orderOf('/srv/1'), 1);
     await store.add(orderOf('/srv/2'), 1);
     const hold = await store.hold(id, () => {});
@@ -260,7 +260,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     hold.release();
     await Promise.all(queries);
     const next = await store.hold(id, () => {});
-    assert.equal(next.isWanted, false, 'queries that came before');
+    assert.equal(next.isWanted, false, 'queries that came earlier do not interrupt');
     next.release();
   });
 
@@ -277,7 +277,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
   });
 
   contract(
-    'a holder that slept too long has lost the upload; the next ones are told so until one has received content',
+    'a holder that slept too long has lost the upload; the next holders see this until one of them has renewed the content',
     async (fixture) => {
       const { store, reopen, lapse } = fixture;
       if (!lapse) return;
@@ -306,7 +306,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     },
   );
 
-  contract('a holder that slept too long loses the upload to a query, too, and gets it back if nobody else asked', async (fixture) => {
+  contract('a holder that slept too long keeps the upload if nobody else asked for it, but loses it to a query', async (fixture) => {
     const { store, reopen, lapse } = fixture;
     if (!lapse) return;
     const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);

@@ -43,7 +43,7 @@ async function open(t: TestContext, sessions: Collection, folder = temporaryFold
 
 const ids = (items: readonly { id: string }[]) => items.map(({ id }) => id);
 
-test('things are listed and removed by ID, account, address and range; all filters must match', async (t) => {
+test('items are listed and removed by ID, account, address and range; all filters must match', async (t) => {
   const sessions = three();
   const folder = await open(t, sessions);
   const list = (selection: Parameters<typeof askService>[3]) => askService(folder, 'GET', 'sessions', selection);
@@ -62,12 +62,12 @@ test('things are listed and removed by ID, account, address and range; all filte
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { ids: ['a', 'none'] })), ['a']);
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { account: 'nobody' })), []);
   assert.deepEqual(sessions.removed, ['handle of a']);
-  await assert.rejects(askService(folder, 'DELETE', 'sessions', {}), { code: 'bad-request' }, 'every reload must be intended');
+  await assert.rejects(askService(folder, 'DELETE', 'sessions', {}), { code: 'bad-request' }, 'a removal without a selection is refused');
   assert.deepEqual(ids(await askService(folder, 'DELETE', 'sessions', { all: true })), ['b', 'c']);
   await assert.rejects(list({ address: 'nonsense' }), { code: 'bad-request', message: /"nonsense" is neither/ });
 });
 
-test('a thousand IDs and a hundred thousand things pass through', async (t) => {
+test('one request can remove a thousand items by ID, and a list can have 99,000 items', async (t) => {
   const many = Array.from({ length: 100_000 }, (_, index) => ({ id: `id-${index}`, account: 'ä\n"' }));
   const folder = await open(t, things(...many));
   const wanted = many.slice(0, 1000).map(({ id }) => id);
@@ -90,7 +90,7 @@ test('only the account of the service may open the socket, with any umask', asyn
     chmodSync(folder, 0o755);
     try {
       await open(t, three(), folder);
-      assert.equal(process.umask(), umask, 'it is what it was');
+      assert.equal(process.umask(), umask, 'the umask of the process is not changed');
     } finally {
       process.umask(before);
     }
@@ -191,9 +191,9 @@ test('incomplete requests, garbage and endless heads are ended soon and do no ha
 test('surplus clients are rejected, and later clients are accepted again', { timeout: 60_000 }, async (t) => {
   const folder = await open(t, three());
   const idle = Array.from({ length: 100 }, () => say(t, folder, 'GET /sess'));
-  await until('most are turned away', () => idle.filter(({ isOver }) => isOver()).length >= 68);
+  await until('most connections are closed immediately', () => idle.filter(({ isOver }) => isOver()).length >= 68);
   assert.ok(idle.some(({ isOver }) => !isOver()));
-  await until('the others are ended', () => idle.every(({ isOver }) => isOver()));
+  await until('the other connections are closed, too', () => idle.every(({ isOver }) => isOver()));
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
 });
 
@@ -230,8 +230,8 @@ test('the server ends without waiting for clients', async (t) => {
     silentLog,
   );
   const slow = say(t, folder, 'GET /sess');
-  await until('it is connected', () => !slow.socket.connecting);
+  await until('the client is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();
   await close();
-  assert.ok(performance.now() - startedMs < 5000, 'before the time of a request has passed');
+  assert.ok(performance.now() - startedMs < 5000, 'the end does not wait for the timeout of a request');
 });

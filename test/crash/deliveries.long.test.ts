@@ -17,7 +17,7 @@ const rounds = Number(process.env.SVC_DELIVERY_CRASH_ROUNDS ?? 100);
 /** On a very busy machine the loop ends early, and the test says so. */
 const longestMs = 200_000;
 
-// Of 13 answers five are faults. Retries deliver each event in the end.
+// Of 13 replies, four are faults and one is late. Retries deliver each event in the end.
 const flaky: Answer[] = Array.from({ length: 13 }, (_, index): Answer => {
   if (index % 13 === 2) return { status: 500 };
   if (index % 13 === 5) return { fault: 'reset' };
@@ -75,7 +75,7 @@ event_handlers:
         }
       }
     });
-    // On a busy machine no upload would be answered before the kill.
+    // Without this, no upload would be answered before the kill on a busy machine.
     if (kills % 3 > 0) await until('an upload is answered', () => answered.length > before);
     await sleep(5 + ((kills * 37) % 90));
     isOver = true;

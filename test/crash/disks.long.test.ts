@@ -66,14 +66,14 @@ test('if no more files can be opened, nothing is lost, clients are asked to retr
   }
   for (const status of statuses) assert.ok([201, 503].includes(status), `${status}`);
   for (const socket of sockets) socket.destroy();
-  await until('it answers again', async () => (await server.put('/home/after', 'x').catch(() => undefined))?.status === 201);
+  await until('the service answers again', async () => (await server.put('/home/after', 'x').catch(() => undefined))?.status === 201);
   assert.match((await server.get('/home/a')).text, /^(old|\d+)$/);
   assert.deepEqual((await server.names('/home/')).sort(), ['a', 'after']);
   assert.equal(await server.stop(), 0);
-  assert.deepEqual(readdirSync(join(folder, 'home')).sort(), ['a', 'after'], 'and nothing is left behind');
+  assert.deepEqual(readdirSync(join(folder, 'home')).sort(), ['a', 'after'], 'no temporary file is left behind');
 });
 
-test('on a slow disk an upload waits for it, and other clients do not', { timeout: 60_000 }, async (t) => {
+test('on a slow disk an upload waits for its syncs, and listings do not wait', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;
   const folder = temporaryFolder(t);
   const slow = ['strace', '-D', '-f', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:delay_enter=300000'];
@@ -81,7 +81,7 @@ test('on a slow disk an upload waits for it, and other clients do not', { timeou
   const session = { headers: { authorization: `session ${await server.login()}`, accept: 'application/json' }, user: null };
   const startedMs = performance.now();
   const upload = server.put('/home/slow', Buffer.alloc(500_000, 's'), session).then((reply) => ({ reply, atMs: performance.now() }));
-  await until('it is running', () => readdirSync(join(folder, 'home')).length > 0);
+  await until('the upload is running', () => readdirSync(join(folder, 'home')).length > 0);
   let listings = 0;
   let isOver = false;
   void upload.finally(() => {
@@ -118,7 +118,7 @@ test('files that several handles and connections close at once share the syncs o
   const before = readFileSync(trace, 'utf8').length;
   assert.deepEqual(new Set(await Promise.all(opened.map((close) => close()))), new Set([0]));
   const syncsOf = (file: RegExp) => readFileSync(trace, 'utf8').slice(before).match(file)?.length ?? 0;
-  assert.equal(syncsOf(/fsync\(\d+<[^>]*\.part>/g), files.length, 'each file has its own');
+  assert.equal(syncsOf(/fsync\(\d+<[^>]*\.part>/g), files.length, 'each file is synced');
   const [ofFolder, ofJournal] = [syncsOf(/fsync\(\d+<[^>]*\/home>/g), syncsOf(/fdatasync\(\d+<[^>]*\.ndjson>/g)];
   assert.ok(ofFolder >= 1 && ofFolder <= files.length / 2, `${ofFolder} syncs of the folder`);
   assert.ok(ofJournal >= 1 && ofJournal <= files.length / 2, `${ofJournal} syncs of the journal`);

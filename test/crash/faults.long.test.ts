@@ -34,7 +34,7 @@ const diskFaults = [
   'lstatSync home/',
 ];
 
-test(`all faults of nodes during uploads that resume and all other changes, ${rounds} times: what was answered is true`, {
+test(`faults of nodes, disks and Redis during resumable uploads and other changes, ${rounds} rounds: each reply is true`, {
   timeout: 300_000 + rounds * 60_000,
 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -63,7 +63,10 @@ test(`all faults of nodes during uploads that resume and all other changes, ${ro
   reload(bob);
   const bobUser = testUser.replace('alice', 'bob');
   for (const { client } of nodes)
-    await untilWithinMinute('both accounts are let in', async () => (await client.get('/home/', { user: bobUser })).status === 200);
+    await untilWithinMinute(
+      'the node accepts the password of bob',
+      async () => (await client.get('/home/', { user: bobUser })).status === 200,
+    );
 
   const ports = nodes.map(({ port }) => port);
   const both = [ports, ports.toReversed()];
@@ -151,11 +154,11 @@ test(`all faults of nodes during uploads that resume and all other changes, ${ro
   }
   await Promise.all(clients.map((client) => client.finish()));
 
-  // No answer arrives later than this.
+  // No reply arrives after this line.
   const told = new Map(clients.flatMap((client) => [...client.told]));
   const forgotten = new Set(uploading.flatMap((client) => [...client.forgotten]));
   const done = [...told].filter(([, { fate }]) => fate === 'done').map(([name]) => name);
-  await untilWithinMinute('all is delivered', () => {
+  await untilWithinMinute('all files that were uploaded over HTTP are delivered', () => {
     const arrived = new Set(receiver.events().map(({ data }) => data.path));
     const byHttp = done.filter((name) => !name.startsWith('sftp'));
     return byHttp.every((name) => arrived.has(`/${name.replace('-moved', '')}`));
@@ -178,7 +181,7 @@ test(`all faults of nodes during uploads that resume and all other changes, ${ro
   }
   for (const name of changing.flatMap((client) => [...client.gone])) {
     assert.equal(stored(name), undefined, `${name}: it is there again`);
-    assert.equal(of(name, '40012', '40055').length, 1, `${name}: its removal or its new name`);
+    assert.equal(of(name, '40012', '40055').length, 1, `${name}: one event tells of its removal or its new name`);
   }
   for (const name of [...uploading, ...sftp].flatMap((client) => [...client.told.keys()])) {
     const { fate, content } = told.get(name) as { fate: string; content: Buffer };
@@ -187,8 +190,9 @@ test(`all faults of nodes during uploads that resume and all other changes, ${ro
     // An SFTP upload without an answer may lack its event only if a kill came between its rename and the event (docs/spec/events.md).
     const begunMs = sftp.map((client) => client.begunMs.get(name)).find((ms) => ms !== undefined);
     const mayLackEvent = begunMs !== undefined && killsMs.some((ms) => ms > begunMs && ms < begunMs + longestSleepMs + patienceMs);
-    if (fate !== 'unknown' || !mayLackEvent) assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: its end and the file`);
-    if (stored(name) !== undefined) assert.ok(stored(name)?.equals(content), `${name}: its content`);
+    if (fate !== 'unknown' || !mayLackEvent)
+      assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: the event of its end and the file agree`);
+    if (stored(name) !== undefined) assert.ok(stored(name)?.equals(content), `${name}: its content is whole`);
     if (fate === 'done') assert.equal(ends.length, 1, name);
   }
   const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));

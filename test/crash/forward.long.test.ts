@@ -30,21 +30,24 @@ test('kill -9 at each step of forwarding a file (sent, event, move, record): eac
     // Each round ends at another step of the same file.
     const sent = receiver.requests.length;
     if (round === 0) await receiver.received(1);
-    else if (round % 3 === 1) await until('one more is sent', () => receiver.requests.length > sent);
-    else if (round % 3 === 2) await until('one is moved', () => readdirSync(join(folder, 'home')).includes('sent'));
+    else if (round % 3 === 1) await until('another file is sent', () => receiver.requests.length > sent);
+    else if (round % 3 === 2) await until('a file is moved', () => readdirSync(join(folder, 'home')).includes('sent'));
     server.child.kill('SIGKILL');
     await server.ended;
   }
   const last = start(t, ['serve', '--log-level', 'error'], { cwd: folder });
   await last.line(/http:\S+\/\n/);
-  await until('all are moved', () => existsSync(join(folder, 'home/sent')) && readdirSync(join(folder, 'home/sent')).length >= expected);
+  await until(
+    'all files are moved',
+    () => existsSync(join(folder, 'home/sent')) && readdirSync(join(folder, 'home/sent')).length >= expected,
+  );
   last.child.kill('SIGTERM');
   assert.equal((await last.ended).code, 0);
   const first = [...new Set(receiver.requests.map(({ url }) => url.slice(1)))];
-  assert.deepEqual(first, files, 'in their order, any number of times');
+  assert.deepEqual(first, files, 'the first requests for the files are in order');
   assert.ok(
     receiver.requests.every(({ url, body }) => body.toString() === url.slice(1)),
-    'and whole',
+    'each request has the whole file',
   );
   assert.deepEqual(readdirSync(join(folder, 'home/sent')).sort(), files, 'none is moved twice');
   for (const name of files) assert.equal(readFileSync(join(folder, 'home/sent', name), 'utf8'), name);

@@ -122,7 +122,7 @@ const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const treeFiles = 12;
 
-/** Returns the paths of all part files. */
+/** The folders of the test. */
 interface Places {
   folder: string;
   home: string;
@@ -259,5 +259,5 @@ test(`kill -9 at random moments of all kinds of work, ${rounds} times: nothing l
     `crash: ${rounds} kills, ${interrupted} with something on disk half-way; answered: ${promised.uploads.length} uploads, ` +
       `${answered.overwrites} overwrites, ${answered.moves} moves between disks, ${answered.archives} archives, ${answered.passwords} passwords`,
   );
-  assert.ok(interrupted > 0 && promised.uploads.length > 0, 'kills hit work under way, and work was done');
+  assert.ok(interrupted > 0 && promised.uploads.length > 0, 'some kills interrupted changes, and some uploads were answered');
 });

@@ -91,7 +91,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
   for (let round = 0; round <= rounds; round++) {
     const server = start(t, ['serve'], { cwd: folder });
     const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
-    await until('nothing is inspected any more', async () => (await list(client)).every(({ state }) => state === 'held'));
+    await until('no inspection is running any more', async () => (await list(client)).every(({ state }) => state === 'held'));
     late = undefined;
     if (round < rounds) {
       const work = await Promise.all(states.map((prepare) => prepare(client)));
@@ -101,7 +101,7 @@ inspections: {check: {type: http, url: "${inspector.url}", answer_within: 0.05, 
       await server.ended;
       await Promise.all(ends);
       inspector.answerWaiting(500);
-      // The next process repeats the inspections that this one did not finish.
+      // The next process repeats the inspections that the killed process did not finish.
       late = round % 2 === 0 ? 204 : 422;
       continue;
     }

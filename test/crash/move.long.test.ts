@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const rounds = Number(process.env.SVC_CRASH_MOVES ?? 15);
 const files = 60;
 
-/** Returns which files of the folder are there, whole. */
+/** Returns how many files of the folder have their whole content. */
 function wholeFiles(folder: string): number {
   try {
     return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).equals(Buffer.alloc(100_000, name))).length;

@@ -84,7 +84,7 @@ async function traced(t: TestContext): Promise<Run> {
   return { folder, calls, trees };
 }
 
-/** Starts a service on a state of the disk and checks the result. */
+/** Recovers a state of the disk, as a start of the service does. @returns the files and events that exist then */
 async function recovered(folder: string): Promise<{ tree: string; events: Map<string, number>; withoutGroup: string[] }> {
   const data = join(folder, 'svc-data');
   const events = new Map<string, number>();
@@ -175,9 +175,9 @@ test('a power cut may drop any unsynced data: answered changes and their events 
     ['the content of uploads', /\.part/],
     ['names in folders', /\/files>/],
     ['the journal', /events-\d+\.ndjson/],
-    ['the marks beside it', /events-\d+\.marks/],
+    ['the marks of the journal', /events-\d+\.marks/],
     ['the names of the journal', /\/journal>/],
-    ['what a move sets aside', /uploads-under-way/],
+    ['the notes about items that a move sets aside', /uploads-under-way/],
   ] as const) {
     const without = run.calls.filter(({ name, args }) => !/sync$/.test(name) || !file.test(String(args[0])));
     assert.ok(without.length < run.calls.length, what);

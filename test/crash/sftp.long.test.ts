@@ -7,5 +7,5 @@ const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 10);
 test(`kill -9 during uploads of 20 SFTP clients, ${rounds} times: old file or new, nothing left behind, no event lost`, {
   timeout: 60 * 60_000,
 }, async (t) => {
-  assert.ok((await killDuringUploads(t, { rounds, clients: 20 })) > 0, 'none was confirmed');
+  assert.ok((await killDuringUploads(t, { rounds, clients: 20 })) > 0, 'no upload was confirmed');
 });

@@ -11,7 +11,7 @@ import { trashOf } from '../support/trash.ts';
 
 const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 4);
 
-/** Returns the content of all files below a folder except records. Fails if a temporary file is there. */
+/** Returns the content of all files below a folder, except the records of the trash. Fails if there is a temporary file. */
 function contents(folder: string, isInTrash = false): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(({ name }) => {
     const path = join(folder, name);
@@ -54,7 +54,7 @@ test(`kill -9 during deletions, replacements and restorations, ${rounds} times: 
       assert.deepEqual(
         [...stored].filter((content) => !back.has(content)),
         [],
-        'all of it comes back',
+        'all content is back after the restorations',
       );
       server.child.kill('SIGTERM');
       assert.equal((await server.ended).code, 0);

@@ -132,12 +132,12 @@ test('HTTP: a change that took effect is reported as done although its folder co
   );
 
   const failed = await client.put('/home/missing/a', 'x', { headers: json });
-  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'the item that was not done has no such note');
+  assert.deepEqual([failed.status, failed.text.includes('durable')], [409, false], 'the reply to a refused change has no such note');
   heal();
   assert.deepEqual(await toldOf(() => client.put('/home/a', 'newer')), [[40017, undefined]]);
 });
 
-test('commands, forms and pages: the result of each completed item says so', { timeout: 60_000 }, async (t) => {
+test('commands, forms and pages: each result says that the change was made, but is not safe on disk', { timeout: 60_000 }, async (t) => {
   const { client, home, plant, toldOf } = await startPlanted(t);
   for (const name of ['a', 'b', 'c']) writeFileSync(join(home, name), name);
   mkdirSync(join(home, 'to'));
@@ -254,7 +254,7 @@ test('SFTP: FAILURE says that the change was made, and no event reports a failur
   ]);
   assert.deepEqual(await toldOf(() => on(packetTypes.rmdir, 'd')), [[30032, false], fault]);
   assert.deepEqual(await toldOf(() => on(packetTypes.remove, 'b')), [[30023, false], fault]);
-  // The old file of a name that is being uploaded is moved with its folder, and so is the upload.
+  // If a file is renamed while an upload replaces it, the upload gets the new name.
   const handle = await opened('a', 'newest');
   assert.deepEqual(await toldOf(() => rename('a', 'moved')), [[30026, false], fault]);
   heal();
@@ -324,7 +324,7 @@ test('a changed password is valid although its file may be lost in a power cut',
   assert.deepEqual(await toldOf(change), [[20085, false], fault]);
   heal(join(folder, 'data'));
   assert.ok(await client.login('alice', next));
-  assert.equal((await client.get('/home/', { headers: json })).status, 401, 'the old one does not count');
+  assert.equal((await client.get('/home/', { headers: json })).status, 401, 'the old password is refused');
 });
 
 test('a created home folder exists although it may be lost in a power cut', { timeout: 60_000 }, async (t) => {
@@ -341,7 +341,7 @@ test('a created home folder exists although it may be lost in a power cut', { ti
   assert.deepEqual(readdirSync(join(homes, 'alice')), []);
 });
 
-test('a move to another disk whose new name may be lost keeps the replaced file until the next start', {
+test('if a move to another disk cannot sync the new name, the source stays as a hidden file until the next start', {
   timeout: 60_000,
 }, async (t) => {
   const disk = otherDisk(t);
@@ -357,7 +357,7 @@ test('a move to another disk whose new name may be lost keeps the replaced file 
   assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'a');
   const [aside = '', ...others] = readdirSync(home);
   assert.deepEqual(others, []);
-  assert.equal(readFileSync(join(home, aside), 'utf8'), 'a', 'until the other name is safe');
+  assert.equal(readFileSync(join(home, aside), 'utf8'), 'a', 'the source stays until the new name is safe');
   heal(disk);
   running.child.kill('SIGTERM');
   assert.equal((await running.ended).code, 0);

@@ -156,7 +156,7 @@ test('a full disk: events of reads leave room for those of changes, and lost one
     (error) => isServiceError(error, 'storage-full'),
   );
   const lost = lines.filter((line) => line.includes('could not be journalled'));
-  assert.equal(lost.length, 1, 'a flood of lost events is no flood of log lines');
+  assert.equal(lost.length, 1, 'many lost events cause one log line');
   isFull = false;
   clock.advance(1000);
   assert.ok(log.append(testEvent()), 'the reserve is filled again without a change');
@@ -227,7 +227,7 @@ test('the torn end of an earlier file is repaired, too', async (t) => {
   await log.close();
 });
 
-test('a new file without a line does not keep a reader busy: it moves on and waits', async (t) => {
+test('a new file without a line does not keep a reader busy: the reader moves on and waits', async (t) => {
   let fails = false;
   const { log, clock } = open(t, {
     sync: () => (fails ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : Promise.resolve()),

@@ -144,7 +144,7 @@ test('the end of the journal is repaired at start', async (t) => {
   }
 });
 
-test('a malformed line in the middle is skipped and reported with its place', async (t) => {
+test('a malformed line in the middle is skipped and reported', async (t) => {
   const folder = temporaryFolder(t);
   const lines = [JSON.stringify(event()), '{"half":', '[]', JSON.stringify(event())];
   writeFileSync(join(folder, first), `${lines.join('\n')}\n`);
@@ -180,7 +180,7 @@ test('random damage at the end never loses a whole line before it', async (t) =>
   );
 });
 
-test('on a full disk, completed changes are still recorded and further changes are refused; it recovers', async (t) => {
+test('on a full disk, completed changes are still recorded and further changes are refused; the journal recovers', async (t) => {
   const disk = smallDisk(t, 3000);
   if (!disk) return;
   const clock = new ManualClock();
@@ -224,7 +224,7 @@ test('a line that was written in part is cut off', async (t) => {
   });
   log.append(event());
   isFull = true;
-  assert.equal(log.append(event()), undefined, 'an event of a read that cannot be written throws no exception');
+  assert.equal(log.append(event()), undefined, 'append() throws no exception if an event cannot be written');
   await assert.rejects(log.appendDurable(event()), (error) => error instanceof ServiceError && error.code === 'storage-full');
   isFull = false;
   log.append(event());

@@ -34,7 +34,7 @@ const cut = (after = 0, isDone = true): Mishap => ({ kind: 'cut', isDone, after 
 
 const histories: Record<string, Mishap[]> = {
   'two connections that broke a minute apart': [append(150), pass(2), append(1), cut(), pass(65), append(1), cut(), pass(2)],
-  'a break while what was sent is gone through again': [
+  'a break while events that were sent are checked again': [
     append(50),
     pass(65),
     append(50),

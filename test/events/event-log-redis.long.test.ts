@@ -59,13 +59,13 @@ test('while Redis is absent, events wait on disk, are acknowledged, and get into
   for (const text of row(10, 20)) assert.equal(await log.appendDurable(testEvent(text)), undefined);
   assert.ok((await log.spooled()).events >= 10);
   await redis.restart();
-  await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
+  await until('all events are forwarded', async () => link.isReady && (await log.spooled()).events === 0);
   for (const text of row(20, 25)) await log.appendDurable(testEvent(text));
   assert.deepEqual(await journalTexts(log), row(0, 25));
   await log.close();
 });
 
-test('a node that ends while Redis is absent forwards its events after its next start; a complete one repeats none', async (t) => {
+test('a node that ends while Redis is absent forwards its events after its next start; later starts repeat none', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -76,10 +76,10 @@ test('a node that ends while Redis is absent forwards its events after its next 
   for (const text of row(5, 8)) await first.appendDurable(testEvent(text));
   await first.close();
   await redis.restart();
-  await until('it is back', () => link.isReady);
+  await until('Redis is connected again', () => link.isReady);
   for (let round = 0; round < 3; round++) {
     const next = await openJournal(link, folder);
-    await until('it is drained', async () => (await next.spooled()).events === 0);
+    await until('all events are forwarded', async () => (await next.spooled()).events === 0);
     assert.deepEqual(await journalTexts(next), row(0, 8));
     await next.close();
   }
@@ -100,10 +100,10 @@ test('events that Redis lost with its last second, or with all its data, are for
   );
   await redis.kill();
   await redis.restart();
-  await until('the lost ones are back', async () => link.isReady && (await journalTexts(log)).length === 10);
+  await until('the lost events are back', async () => link.isReady && (await journalTexts(log)).length === 10);
   assert.deepEqual(await journalTexts(log), row(0, 10));
   await redis.command('FLUSHALL');
-  await until('all are back', async () => link.isReady && (await journalTexts(log)).length === 10);
+  await until('all events are back', async () => link.isReady && (await journalTexts(log)).length === 10);
   for (const text of row(10, 12)) await log.appendDurable(testEvent(text));
   assert.deepEqual(await journalTexts(log), row(0, 12));
   await log.close();
@@ -124,7 +124,7 @@ test('if Redis is emptied under load, the new events in the stream have their or
     }
     await emptied;
     await until(
-      'it is drained',
+      'all events are forwarded',
       async () => link.isReady && (await log.spooled()).events === 0 && (await journalTexts(log)).length >= count,
     );
     assert.deepEqual(await journalTexts(log), row(0, count));
@@ -141,12 +141,12 @@ test('while Redis is paused, appends are acknowledged from the disk; afterwards 
   redis.pause();
   await Promise.all(row(3, 6).map((text) => log.appendDurable(testEvent(text))));
   redis.resume();
-  await until('it is drained', async () => link.isReady && (await log.spooled()).events === 0);
+  await until('all events are forwarded', async () => link.isReady && (await log.spooled()).events === 0);
   assert.deepEqual(await journalTexts(log), row(0, 6));
   await log.close();
 });
 
-test('a Redis with a slow clock takes over: the next events come after all that were read', async (t) => {
+test('a Redis with a slow clock takes over: the next events have positions after all that were read', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -159,8 +159,8 @@ test('a Redis with a slow clock takes over: the next events come after all that 
   const { next } = await reader.next(undefined);
   assert.ok(next.segment >= laterMs);
   await redis.command('FLUSHALL');
-  await until('it is noticed', () => !link.isReady);
-  await until('both are back', async () => link.isReady && (await log.spooled()).events === 0);
+  await until('the node notices the loss', () => !link.isReady);
+  await until('both events are back', async () => link.isReady && (await log.spooled()).events === 0);
   await log.appendDurable(testEvent('2'));
   const { events } = await reader.next(next);
   assert.deepEqual(
@@ -181,7 +181,7 @@ test('events of another node from before the subscription are not live events', 
   const live = new LiveEvents(here, systemClock);
   const batches = live.follow({ id: [], uuid: [] }, undefined, new AbortController().signal);
   const first = batches.next();
-  await until('it follows', () => live.followers === 1);
+  await until('the follower has started', () => live.followers === 1);
   await there.appendDurable(testEvent('late'));
   const { events } = (await first).value as LiveBatch;
   assert.deepEqual(
@@ -193,7 +193,7 @@ test('events of another node from before the subscription are not live events', 
   await there.close();
 });
 
-test('a caller that needs all nodes to read an event waits while Redis is absent, and is told if the journal ends first', async (t) => {
+test('a caller that needs all nodes to read an event waits while Redis is absent, and gets an error if the journal ends first', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { redis, link, folder } = begun;
@@ -201,7 +201,7 @@ test('a caller that needs all nodes to read an event waits while Redis is absent
   await log.appendDurable(testEvent('0'));
   await log.untilShared();
   await redis.kill();
-  await until('it is away', () => !link.isReady);
+  await until('Redis is away', () => !link.isReady);
   await log.appendDurable(testEvent('1'));
   let isShared = false;
   const shared = log.untilShared().then(() => (isShared = true));
@@ -211,7 +211,7 @@ test('a caller that needs all nodes to read an event waits while Redis is absent
   await shared;
   assert.deepEqual(await journalTexts(log), ['0', '1']);
   await redis.kill();
-  await until('it is away again', () => !link.isReady);
+  await until('Redis is away again', () => !link.isReady);
   await log.appendDurable(testEvent('2'));
   const never = assert.rejects(log.untilShared(), { code: 'unavailable' });
   await log.close();

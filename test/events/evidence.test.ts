@@ -60,7 +60,7 @@ async function threeSegments(t: TestContext): Promise<Setting> {
     for (let count = 0; count < 16; count++) log.append(testEvent());
     given.clock.advance(60_000);
     const { segment, offset } = log.end;
-    await until('a checkpoint', () => given.checkpoints().some((one) => one.segment === segment && one.position === offset));
+    await until('a checkpoint covers the end', () => given.checkpoints().some((one) => one.segment === segment && one.position === offset));
   }
   await log.close();
   assert.ok(segments(given.folder).length >= 3);
@@ -98,7 +98,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   const log = given.open();
   log.append(testEvent());
   given.clock.advance(60_000);
-  await until('it is reported', () => given.told.length === 1);
+  await until('the first checkpoint is reported', () => given.told.length === 1);
   log.append({ ...testEvent(), id: '20201' });
   given.clock.advance(60_000);
   given.clock.advance(60_000);
@@ -106,7 +106,7 @@ test('an idle journal writes no checkpoint; the event of a checkpoint causes non
   assert.equal(given.told.length, 1);
   log.append(testEvent());
   given.clock.advance(60_000);
-  await until('the next', () => given.told.length === 2);
+  await until('the next checkpoint is reported', () => given.told.length === 2);
   await log.close();
   assert.equal(await outcome(given.folder), 'whole');
   assert.equal(given.told.length, 2, 'closing the journal reports no further checkpoint');
@@ -199,7 +199,7 @@ test('events of a killed process without a checkpoint are covered by the next ch
   const first = given.open();
   first.append(testEvent());
   given.clock.advance(60_000);
-  await until('a checkpoint', () => given.told.length === 1);
+  await until('a checkpoint is reported', () => given.told.length === 1);
   first.append(testEvent());
   first.flushNow();
   // The first log is never closed, as after a kill.
@@ -229,7 +229,7 @@ test('retention announces the segments that it will remove, and removes their ch
   assert.ok(given.checkpoints().every(({ segment }) => segment > 1));
   assert.equal(await outcome(given.folder), 'whole');
   rmSync(join(given.folder, segments(given.folder)[0] as string));
-  assert.equal(await outcome(given.folder), 'fault', 'another segment is not excused');
+  assert.equal(await outcome(given.folder), 'fault', 'the absence of another segment is a fault');
 });
 
 test('a new key is announced by the old one; an unannounced key is refused', async (t) => {

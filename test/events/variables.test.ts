@@ -58,7 +58,7 @@ test('all variables have their value, in upper and lower case', () => {
   }
   const withEmail = { ...event, account: { ...event.account, email: 'a@example.com' } };
   assert.equal(eventVariable(withEmail, 'account.email'), 'a@example.com');
-  assert.equal(eventVariable(event, 'timestamp.cwa_14051'), '2020-06-06 02:21:29', 'as the writing server had it');
+  assert.equal(eventVariable(event, 'timestamp.cwa_14051'), '2020-06-06 02:21:29', 'the value that the writing server recorded');
 });
 
 test('data: members of objects by name and of lists by index; names with dots; values that are not texts', () => {

@@ -15,7 +15,7 @@ const sha = '$6$hKzN2bf.NXE6SoGD$TP3ysBYVi2BHNYhPAtSQ3oflliX1CYTaq3I5ZEYQwmAZuK0
 const people = ['alice', 'bob', 'carol'];
 const passwd = people.map((name, index) => `${name}:${sha}:${1001 + index}:1001::/home/${name}:/bin/bash\n`).join('');
 
-test('vsftpd: global and personal settings, lists of users, commands and patterns; nothing becomes less strict', async (t) => {
+test('vsftpd: settings for all and for single users, lists of users, commands and patterns; nothing becomes less strict', async (t) => {
   const root = temporaryFolder(t);
   mkdirSync(join(root, 'etc/vsftpd/users'), { recursive: true });
   writeFileSync(join(root, 'etc/vsftpd/users/bob'), 'local_root=/srv/bob\nwrite_enable=NO\n');
@@ -60,12 +60,12 @@ broken line
     );
   const isOff = (text: string, name = 'alice') => vsftpd(text).accounts.get(name)?.enabled === false;
   assert.equal(isOff('local_enable=NO\n'), true);
-  assert.equal(isOff(''), true, 'off by default');
+  assert.equal(isOff(''), true, 'accounts are disabled by default');
   assert.equal(isOff('local_enable=YES\nuserlist_enable=YES\nuserlist_file=/nowhere\n'), true);
   assert.equal(isOff('local_enable=YES\nuserlist_enable=YES\nuserlist_deny=NO\nuserlist_file=/etc/vsftpd/list\n'), true);
   assert.equal(isOff('local_enable=YES\ndeny_file=[ab]*\n'), true);
   const guests = vsftpd('guest_enable=YES\nuser_config_dir=/etc/vsftpd/users\nwrite_enable=YES\nanon_upload_enable=YES\n');
-  assert.deepEqual([...guests.accounts.keys()], ['bob'], 'names of guests are those of their files');
+  assert.deepEqual([...guests.accounts.keys()], ['bob'], 'guests are named like their files in user_config_dir');
 });
 
 test('proftpd: sections, limits of users and folders, keys of RFC 4716; nothing becomes less strict', async (t) => {
@@ -144,7 +144,7 @@ PathDenyFilter "\\.ftpaccess$"
   assert.equal(proftpd('').accounts.get('alice')?.permissions[0]?.includes('allow-write'), false, 'AllowOverwrite is off by default');
 });
 
-test('vsftpd and proftpd: an import of any file ends with a valid draft', async (t) => {
+test('vsftpd and proftpd: an import of any file gives a valid configuration', async (t) => {
   const words = fc.constantFrom(
     'local_enable=YES',
     'write_enable=YES',

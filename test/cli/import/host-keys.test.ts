@@ -8,7 +8,7 @@ import { hasProgram } from '../../support/requires.ts';
 import { makeKey, makeOpensshKey } from '../../support/ssh.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 
-test('svc ssh host-key import copies keys to the data folder, replaces none, and says where others belong', async (t) => {
+test('svc ssh host-key import copies keys to the data folder, replaces none, and says which keys belong to host_key_paths', async (t) => {
   if (!hasProgram(t, 'ssh-keygen')) return;
   const cwd = temporaryFolder(t);
   const [one, two] = ['one', 'two'].map((name) => makeKey(cwd, name)) as [string, string];

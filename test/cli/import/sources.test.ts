@@ -149,7 +149,7 @@ test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump;
     );
   assert.ok(
     notes.every(({ account, line }) => account === undefined || line > 0),
-    'each has the line of its user',
+    'each note about an account has a line number',
   );
 
   const cwd = temporaryFolder(t);
@@ -181,7 +181,7 @@ test('sftpgo: users, groups, folders, permissions, quotas and filters of a dump;
   assert.match(stdout, /14 cases passed, 0 failed/);
 });
 
-test('sftpgo: a file that is not a dump is refused, and hostile values give a valid draft', async (t) => {
+test('sftpgo: a file that is not a dump is refused, and hostile values give a valid configuration', async (t) => {
   for (const text of ['', '{', '[]', '{"users": 3}', 'null'])
     assert.throws(() => importSftpgo(input({ files: [file('x', text)] })), ServiceError, text);
   const value = fc.oneof(
@@ -231,7 +231,7 @@ dave;;;;;;
   assert.equal(await verifyPassword('se;"cret', String(accounts.alice?.password)), true);
   assert.deepEqual(groups[String(accounts.alice?.group)]?.permissions, [['allow-read', 'allow-list']]);
   assert.deepEqual([accounts.bob?.password, accounts.bob?.enabled, accounts.carol?.enabled], [bcrypt, false, false]);
-  assert.deepEqual(groups[String(accounts.bob?.group)]?.permissions, [[]], 'nothing instead of everything');
+  assert.deepEqual(groups[String(accounts.bob?.group)]?.permissions, [[]], 'an unknown permission grants nothing');
   assert.ok(notes.some(({ what }) => /column 7 \("colour"\)/.test(what)));
   await assert.rejects(importCsv(input({ files: [file('x.csv', 'a,b\n1,2\n')] })), { code: 'bad-request', message: /one of them "name"/ });
   await assert.rejects(importCsv(input({ files: [file('x.csv', 'name\n"open\n')] })), {
@@ -276,7 +276,7 @@ test('svc import writes files with mode 0600, replaces none, and shows no secret
   assert.match(missing.stderr, /^svc: Cannot read nowhere/);
 });
 
-test('svc import --check reports differences to the existing accounts files, and writes nothing', async (t) => {
+test('svc import --check reports problems of files in the folders of accounts, and writes no configuration', async (t) => {
   const cwd = temporaryFolder(t);
   const home = join(cwd, 'copy/srv/alice');
   mkdirSync(join(home, 'in'), { recursive: true });

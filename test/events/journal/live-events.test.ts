@@ -70,7 +70,7 @@ test('a thousand followers share one reader, and each gets the events that it se
       index % 2 === 1 ? 1 : 5,
     ),
   );
-  await until('all follow', () => live.followers === 1000);
+  await until('all followers have started', () => live.followers === 1000);
   const events = [1, 2, 3, 4, 5].map(journalEventAt);
   for (const event of events) log.append(event);
   const heard = await Promise.all(all);
@@ -89,18 +89,18 @@ test('a returning follower gets the events of its absence, once and in order; a 
   const events = Array.from({ length: 1200 }, (_, index) => journalEventAt(index));
   const uuids = events.map(({ uuid }) => uuid);
   const first = follow(live.follow(everything, undefined, signal), 1);
-  await until('it follows', () => live.followers === 1);
+  await until('the follower has started', () => live.followers === 1);
   log.append(events[0] as (typeof events)[0]);
   const { next } = await first;
   for (const event of events.slice(1, 1000)) log.append(event);
   const other = follow(live.follow(everything, undefined, signal), 200);
-  await until('another follows', () => live.followers === 1);
+  await until('another follower has started', () => live.followers === 1);
   const back = follow(live.follow(everything, next, signal), 1199);
   for (const event of events.slice(1000)) log.append(event);
   assert.deepEqual((await back).uuids, uuids.slice(1));
   assert.deepEqual((await other).uuids, uuids.slice(1000));
   const beyond = follow(live.follow(everything, { segment: 999_999, offset: 7 }, signal), 1);
-  await until('it follows again', () => live.followers === 1);
+  await until('the follower has returned', () => live.followers === 1);
   const more = journalEventAt(1);
   log.append(more);
   assert.deepEqual((await beyond).uuids, [more.uuid]);
@@ -112,7 +112,7 @@ test('a slow follower is told the number of skipped events, and memory stays sma
   const { log, live } = openJournal(t);
   const batches = live.follow(everything, undefined, new AbortController().signal);
   const first = batches.next();
-  await until('it follows', () => live.followers === 1);
+  await until('the follower has started', () => live.followers === 1);
   log.append(journalEventAt(0));
   assert.equal(((await first).value as LiveBatch).events.length, 1);
   const events = Array.from({ length: 5000 }, (_, index) => journalEventAt(index));
@@ -126,11 +126,11 @@ test('a slow follower is told the number of skipped events, and memory stays sma
   await batches.return(undefined);
 });
 
-test('if events are removed before a follower read them, it ends, and is told when it returns', async (t) => {
+test('a follower ends if events are removed before it read them; when it returns, the gap is reported', async (t) => {
   const { log, live, folder } = openJournal(t);
   const batches = live.follow(everything, undefined, new AbortController().signal);
   const first = batches.next();
-  await until('it follows', () => live.followers === 1);
+  await until('the follower has started', () => live.followers === 1);
   log.append(journalEventAt(0));
   const { next } = (await first).value as LiveBatch;
   for (let index = 0; index < 2000; index++) log.append(journalEventAt(index));
@@ -146,7 +146,7 @@ test('if events are removed before a follower read them, it ends, and is told wh
   await back.return(undefined);
 });
 
-test('an unreadable journal ends its followers; new ones get new events, even if an earlier one has not noticed yet', async (t) => {
+test('an unreadable journal ends its followers; new followers get new events, even if an earlier one has not ended yet', async (t) => {
   const { log, live, faults } = openJournal(t);
   const signal = new AbortController().signal;
   const [early, slow] = [live.follow(everything, undefined, signal), live.follow(everything, undefined, signal)];
@@ -160,7 +160,7 @@ test('an unreadable journal ends its followers; new ones get new events, even if
   assert.equal(live.followers, 1);
   const late = live.follow(everything, undefined, signal);
   const hears = late.next();
-  await until('it follows', () => live.followers === 2);
+  await until('the late follower has started', () => live.followers === 2);
   const event = journalEventAt(2);
   log.append(event);
   assert.deepEqual(((await hears).value as LiveBatch).events.map(uuidOf), [event.uuid]);

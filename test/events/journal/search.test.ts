@@ -20,7 +20,7 @@ function journalIn(folder: string) {
   return { newestBlocks: (...[wanted, before]: [typeof everything, LogPosition?]) => newestBlocks(folder, wanted, before) };
 }
 
-test('a search ends at its limits of bytes and time, and continues from there', async (t) => {
+test('a search ends at its limits of bytes and time, and the next page continues there', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, 3000);
   for (const limits of [
@@ -91,13 +91,13 @@ test('files can be removed, cut off or added while they are searched', async (t)
     await log.close();
     const expected = events.map(({ uuid }) => uuid).toReversed();
     const left = expected.filter((uuid) => found.includes(uuid));
-    assert.deepEqual(found, left, 'in order, none twice, and none of those that came later');
+    assert.deepEqual(found, left, 'events are in order and not repeated, and later ones are left out');
     assert.ok(found.length < events.length && found.length > events.length / 2, `${found.length} of ${events.length}`);
     assert.ok(found.includes(events[0]?.uuid ?? '') && found.includes(events.at(-1)?.uuid ?? ''));
   }
 });
 
-test('lines of any length, torn lines, and lines that are not events', async (t) => {
+test('a search finds events of any length, and skips torn lines and lines that are not events', async (t) => {
   const folder = temporaryFolder(t);
   const [first, second] = await writeJournal(folder, 2);
   const { path } = listSegments(folder)[0] as { path: string };
@@ -114,7 +114,7 @@ test('lines of any length, torn lines, and lines that are not events', async (t)
   assert.ok(readFileSync(path.replace('.ndjson', '.summary')).length > 0);
 });
 
-test('a search ends when nobody waits for it any longer', async (t) => {
+test('a search ends when its signal is aborted', async (t) => {
   const folder = temporaryFolder(t);
   await writeJournal(folder, 3000);
   const abort = new AbortController();

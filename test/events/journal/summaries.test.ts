@@ -68,7 +68,7 @@ test('with summaries, a search finds the same events, and reads a fraction of th
   assert.equal((await searchAll(folder, {})).uuids.length, count);
 });
 
-test('counts over time by summaries alone, where these suffice, equal those by reading', async (t) => {
+test('counts over time are the same with and without summaries; where summaries suffice, less is read', async (t) => {
   const folder = temporaryFolder(t);
   const events = await writeJournal(folder, count);
   const [parts, since, until] = [3, firstMs + 100_500, firstMs + 5_800_000];
@@ -188,14 +188,14 @@ test('a summary that is torn, of another version or of another file is ignored a
     writeFileSync(left, 'of a process that was killed');
     const summariser = new Summariser({ folder, clock, log: silentLog });
     assert.equal(existsSync(left), false);
-    await until(`${what}: it is written anew`, () => {
+    await until(`${what}: the summary is rewritten`, () => {
       clock.advance(60_000);
       return readFileSync(second).equals(bytes);
     });
     await summariser.close();
   }
   for (const [path, before] of whole) assert.ok(readFileSync(path).equals(before), path);
-  assert.ok(existsSync(first) && !existsSync(paths.at(-1) ?? ''), 'none of the file that is written');
+  assert.ok(existsSync(first) && !existsSync(paths.at(-1) ?? ''), 'the file that is being written has no summary');
 });
 
 test('the service writes summaries of ended files, and retention removes them with their files', async (t) => {
@@ -207,7 +207,7 @@ test('the service writes summaries of ended files, and retention removes them wi
   for (const { path } of segments) utimesSync(path, firstMs / 1000, firstMs / 1000);
   const log = new FileEventLog({ ...options, hasSummaries: true });
   const summaries = () => readdirSync(folder).filter((name) => name.endsWith('.summary'));
-  await until('all have one', () => {
+  await until('all ended files have a summary', () => {
     clock.advance(60_000);
     return summaries().length === segments.length - 1;
   });
@@ -227,7 +227,7 @@ function flipped(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
-test('a folder that cannot be read at present, for lack of descriptors, is read again, and ends nothing', async (t) => {
+test('if the journal folder cannot be read, the fault is logged, and the process does not end', async (t) => {
   const folder = join(temporaryFolder(t), 'journal');
   await writeJournal(folder, 300);
   const clock = new ManualClock();
@@ -237,6 +237,6 @@ test('a folder that cannot be read at present, for lack of descriptors, is read 
   renameSync(folder, `${folder}.away`);
   writeFileSync(folder, 'no folder');
   clock.advance(10_000);
-  await until('it is reported', () => lines.some((line) => line.includes('ENOTDIR')));
+  await until('the fault is logged', () => lines.some((line) => line.includes('ENOTDIR')));
   await summariser.close();
 });
