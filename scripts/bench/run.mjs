@@ -102,7 +102,7 @@ async function run(name) {
     const lines = [
       `${machineLine(disk)};`,
       `${[part.load ?? loader, ...(await group.versions())].join(', ')}; svc at ${hash}.`,
-      `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'}${part.each ? `, ${part.each}` : ''}.`,
+      `${rounds === 1 ? '1 round' : `Medians of ${rounds} rounds`}${part.each ? `, ${part.each}` : ''}.`,
       ...leftOut([...group.missing, ...(part.missing ?? [])]),
       ...failures(measured.faults),
       '',

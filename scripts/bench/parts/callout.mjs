@@ -13,9 +13,9 @@ export default async function callout({ seconds, folder, group, builds }) {
     const servers = await group.all(builds.map((build) => svc({ ...build, config: { authentications: { c: { type: 'http', url } } } })));
     return servers.flatMap((server) => [
       { ...server, name: `${server.name}, with a session` },
-      { ...server, name: `${server.name}, with Basic, one callout each`, headers: { authorization: basic } },
+      { ...server, name: `${server.name}, with Basic, one callout per request`, headers: { authorization: basic } },
     ]);
   };
   const action = (server) => throughput(server, { path: server.at('small'), connections: 32, seconds, folder });
-  return { each: 'CPU of svc for each request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
+  return { each: 'CPU of svc per request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
 }

@@ -70,5 +70,5 @@ export default async function consolePart({ seconds, folder, group }) {
     return leave ? { ...found, note: `${Math.round(leave() / seconds).toLocaleString('en')} events/s received` } : found;
   };
   const workload = { name: 'GET 1 KiB, 32 connections', unit: '/s', on: () => states, action };
-  return { each: 'CPU of svc for each request', rounds: 9, workloads: [workload] };
+  return { each: 'CPU of svc per request', rounds: 9, workloads: [workload] };
 }

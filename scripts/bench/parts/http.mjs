@@ -10,7 +10,7 @@ import { hashOf, svc, userName } from '../support/peers.mjs';
 const propfindBody =
   '<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:displayname/><d:getlastmodified/><d:getcontentlength/><d:resourcetype/><d:getcontenttype/></d:prop></d:propfind>';
 const propfind = { method: 'PROPFIND', headers: { depth: '1', 'content-type': 'application/xml' }, body: propfindBody };
-const each = 'CPU of the server for each request or GiB';
+const each = 'server CPU per request or GiB';
 
 export default function http(bench) {
   const { isSmoke, seconds, gibibyte, folder, home, group, builds, fillBig } = bench;

@@ -88,7 +88,7 @@ export default async function inspections({ isSmoke, seconds, folder, home, grou
 
   return {
     load: `clamd ${versionOf('clamd', '--version')} with one signature, our own TCP client`,
-    each: 'CPU of svc for each request or GiB',
+    each: 'CPU of svc per request or GiB',
     isWarm: true,
     stop: clamd.stop,
     workloads: [
@@ -98,7 +98,7 @@ export default async function inspections({ isSmoke, seconds, folder, home, grou
         action: scan,
       },
       {
-        name: 'PUT of 1 KiB where nothing is inspected, 32 connections',
+        name: 'PUT of 1 KiB, not inspected, 32 connections',
         unit: '/s',
         on: servers,
         action: (server) => throughput(server, { path: server.at('free/file'), method: 'PUT', connections: 32, seconds, folder }),

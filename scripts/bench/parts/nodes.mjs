@@ -38,7 +38,7 @@ export default async function nodes({ seconds, folder, group, builds }) {
     ['PUT 1 KiB, session, one webhook', (server) => ({ path: server.at('put/file'), method: 'PUT' })],
   ];
   return {
-    each: 'CPU of all nodes for each request',
+    each: 'CPU of all nodes per request',
     workloads: workloads.map(([name, request]) => ({ name, unit: '/s', on, action: (server) => load(server, request(server)) })),
   };
 }

@@ -41,7 +41,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
     group.withFresh(way.peer, (server) => withPeak(server.pid, () => transfer(server, way, { bytes, streams })));
   return {
     load: 'our own TCP client',
-    each: 'CPU of the server for each GiB',
+    each: 'server CPU per GiB',
     isWarm: true,
     workloads: [
       { name: '1 GiB in one piece', unit: 'MB/s', on, action: (way) => transfer(way, way) },
@@ -51,7 +51,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
         [1, many],
         [4, many],
       ].map(([gib, count]) => ({
-        name: `peak memory, ${gib} GiB, concurrent uploads: ${count}`,
+        name: `peak memory, ${gib} GiB in ${count === 1 ? '1 upload' : `${count} concurrent uploads`}`,
         unit: 'MiB',
         on: async () => (await on()).filter(({ protocol }) => protocol !== 'put'),
         action: (way) => memory(way, gib * gibibyte, count),

@@ -72,8 +72,8 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     [`memory of a connection, ${idle} idle`, 'KiB', growth],
   ].map(([name, unit, action]) => ({ name, unit, scheme: 'ssh', can: 'sftp', action }));
   return {
-    load: 'OpenSSH, lftp, ssh2',
-    each: 'CPU of the server for each file or GiB',
+    load: 'OpenSSH, lftp and ssh2 as clients',
+    each: 'server CPU per file or GiB',
     missing: ['lftp'].filter((program) => !isInstalled(program)),
     fill() {
       for (const path of [join(home, 'large'), large]) fillBig(path);

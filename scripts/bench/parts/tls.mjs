@@ -17,7 +17,7 @@ export default function tls({ isSmoke, seconds, gibibyte, folder, group, builds,
     ['curl', 'GET 1 GiB', 'MB/s', (server) => transfer(server, { path: 'big', bytes: gibibyte })],
     ['curl', 'PUT 1 GiB', 'MB/s', (server) => transfer(server, { path: 'put/big', bytes: gibibyte, upload }), 'put'],
     ['openssl', 'handshakes, full', '/s', (server) => handshakes(server, { seconds })],
-    ['openssl', 'handshakes, full, with a key of RSA 2048', '/s', (server) => handshakes(server, { seconds }), 'rsa'],
+    ['openssl', 'handshakes, full, RSA 2048', '/s', (server) => handshakes(server, { seconds }), 'rsa'],
     ['openssl', 'handshakes, resumed', '/s', (server) => handshakes(server, { seconds, isResumed: true })],
     [
       'openssl',
@@ -29,7 +29,7 @@ export default function tls({ isSmoke, seconds, gibibyte, folder, group, builds,
   const withRsa = () => group.all(builds.map((build) => svc({ ...build, scheme: 'https', certificate: 'rsa' })));
   return {
     load: `h2load ${versionOf('h2load', '--version')}, curl, openssl`,
-    each: 'CPU of the server for each request, handshake or GiB; certificates with ECDSA P-256, unless stated otherwise',
+    each: 'server CPU per request, handshake or GiB; keys ECDSA P-256 unless stated',
     missing: ['h2load', 'curl'].filter((program) => !isInstalled(program)),
     fill() {
       fillBig();

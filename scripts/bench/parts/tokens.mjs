@@ -25,5 +25,5 @@ export default function tokens({ seconds, folder, group, builds }) {
     return (await Promise.all(pairs)).flat();
   };
   const action = (server) => throughput(server, { path: server.at('small'), connections: 32, seconds, folder });
-  return { each: 'CPU of svc for each request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
+  return { each: 'CPU of svc per request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
 }

@@ -83,7 +83,7 @@ export default async function webhooks({ isSmoke, folder, builds }) {
   const on = () => builds;
   return {
     load: 'node:http',
-    each: 'CPU of svc for each event',
+    each: 'CPU of svc per event',
     isWarm: true,
     workloads: [
       { name: 'one event per request, in order', unit: '/s', on, action: deliver(singles, {}) },

@@ -24,7 +24,7 @@ export function makeFolders(home = []) {
   mkdirSync(folder);
   const fault = mountJournaled(join(outer, 'image'), folder);
   const kind = spawnSync('findmnt', ['-no', 'FSTYPE', '-T', folder], { encoding: 'utf8' }).stdout?.trim() || 'unknown';
-  const disk = fault ? `the ${kind} of ${tmpdir()} (no journaled image: ${fault})` : 'ext4 with a journal, an image mounted by loop';
+  const disk = fault ? `the ${kind} of ${tmpdir()} (no journaled image: ${fault})` : 'journaled ext4 in a loop-mounted image';
   mounted = fault ? undefined : folder;
   const clear = () => {
     unmount();
