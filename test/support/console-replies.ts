@@ -345,6 +345,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
 export async function answerHostile(page: Page): Promise<void> {
   await page.route(/\/api\/(?!login|logout|me$)/, (route) => {
     const { pathname } = new URL(route.request().url());
+    if (pathname === '/api/replays' && route.request().method() === 'POST') return route.fulfill({ json: { id: 'r-1' } });
     if (pathname.endsWith('/live')) return route.fulfill({ contentType: 'text/event-stream', body: ': nothing\n\n' });
     if (pathname.endsWith('/results'))
       return route.fulfill({ contentType: 'application/x-ndjson', body: planned.map((line) => `${JSON.stringify(line)}\n`).join('') });
