@@ -51,7 +51,7 @@ for (const [name, permissions, expected] of spellings) {
     const server = await startServer(t, {
       accounts: { configured: { password, ...(permissions === undefined ? {} : { permissions }) } },
       authentications: {
-        // The callout is the first method, because the other one takes its time for an unknown name.
+        // The callout is the first method, because the local one takes long to refuse an unknown name.
         remote: { type: 'http', url: remote.url },
         local: { type: 'application', accounts_file_path: accountsFile },
       },
@@ -96,7 +96,7 @@ test('the home folder and the permission to create it come from the account, els
   };
   assert.equal(await realPathOf('inherits'), '/default/inherits/a');
   assert.equal(await realPathOf('own'), '/own/a');
-  assert.equal(await realPathOf('silent'), 401, 'DEFAULT_GROUP says that nobody makes the folder');
+  assert.equal(await realPathOf('silent'), 401, 'DEFAULT_GROUP forbids creating the folder');
   assert.equal(await realPathOf('maker'), '/default/maker/a');
   assert.equal(await realPathOf('mover'), '/moved/a');
 });
@@ -126,7 +126,7 @@ test('a home folder with a control character in its path is not created; an exis
 const accountOf = (member: string, value: unknown) =>
   judgeReply({ status: 200, body: Buffer.from(JSON.stringify({ account: { [member]: value } })) }, new Set(['DEFAULT_GROUP']));
 
-test('home_folder_structure in a reply can be a text or a list with one text, nothing else', () => {
+test('each item of home_folder_structure in a reply must be a text or a list of one text', () => {
   const structure = (value: unknown) => {
     const verdict = accountOf('home_folder_structure', value);
     return verdict.outcome === 'authenticated' ? verdict.account.home_folder_structure : verdict.outcome;
@@ -169,7 +169,7 @@ test('a member of a reply with a value of the wrong type is never used', () => {
     }),
     { numRuns: 5000 },
   );
-  assert.ok(accepted > 100, 'valid values were among them');
+  assert.ok(accepted > 100, 'more than 100 of the values are accepted');
 });
 
 test('names and quoted names with commas are read from email addresses in linear time', async () => {
@@ -188,7 +188,7 @@ test('names and quoted names with commas are read from email addresses in linear
   }
 });
 
-test('the account in events has the names of its email addresses', async (t: TestContext) => {
+test('the account in events has its first email address, and all its addresses with their names', async (t: TestContext) => {
   const server = await startServer(t, { account: { email: 'Bob B <bob@z.org>, c@z.org' } });
   await server.put('/home/a', 'x');
   const { account } = (await server.events()).find((event) => event.id === '40017') as { account: object };

@@ -26,7 +26,7 @@ async function outcomes(server: TestServer): Promise<[string, unknown][]> {
     .map((event) => [event.id, event.data.details]);
 }
 
-test('the request has every member of the specification', async (t) => {
+test('the request to the endpoint has every member of the specification, and the configured headers', async (t) => {
   const remote = await endpoint(t, (response) => response.writeHead(204).end());
   const server = await startServer(t, callout(remote.url, { headers: 'X-Api-Key: marker-key', username: 'gate', password: 'marker-way' }));
   assert.equal((await get(server)).status, 200);
@@ -40,7 +40,7 @@ test('the request has every member of the specification', async (t) => {
   assert.equal(asked?.headers.authorization, `Basic ${Buffer.from('gate:marker-way').toString('base64')}`);
 });
 
-test('every row of the outcome table holds', async (t) => {
+test('each reply of the endpoint has its specified status and events; all refusals show the client the same message', async (t) => {
   let status = 0;
   let body: string | Buffer = '';
   const remote = await endpoint(t, (response) => response.writeHead(status, 'Reason').end(body));
@@ -98,7 +98,7 @@ test('every row of the outcome table holds', async (t) => {
   assert.match(String(details), /keys are lower-case: "home_folder_path"/);
 });
 
-test('only a 401 continues with the next method', async (t) => {
+test('the next method is asked only after a 401', async (t) => {
   let status = 401;
   const remote = await endpoint(t, (response) => response.writeHead(status).end());
   const server = await startServer(t, callout(remote.url));
@@ -141,7 +141,7 @@ test('the account in a 200 reply is applied', async (t) => {
   );
 });
 
-test('public_error shows message and public_response, but never extra', async (t) => {
+test('with public_error the client gets message and public_response, but never extra; without it, neither of the two', async (t) => {
   const body = JSON.stringify({ code: 7, message: '<b>locked</b>', extra: 'ticket-4711', public_response: { a: [1] } });
   const remote = await endpoint(t, (response) => response.writeHead(403).end(body));
   const shown = await startServer(t, callout(remote.url, {}, { public_error: true }));
@@ -163,7 +163,7 @@ test('public_error shows message and public_response, but never extra', async (t
   });
 });
 
-test('after a redirect from Basic the login page shows the message once, and no URL contains it', async (t) => {
+test('if Basic credentials are refused by a redirect, the login page shows the message once, and no URL contains it', async (t) => {
   const message = `<b>gesperrt</b>;\r\nSet-Cookie: a=b "ü😀" ${'x'.repeat(2000)}`;
   const remote = await endpoint(t, (response) => response.writeHead(403).end(JSON.stringify({ message, extra: 'ticket-4711' })));
   const html = { accept: 'text/html' };
@@ -241,14 +241,14 @@ test('with several URLs, the next one is tried only if there is no reply; a repl
   const dead = 'http://127.0.0.1:1/auth';
   const server = await startServer(t, callout(`${dead}, ${good.url}`));
   for (let round = 0; round < 3; round++) assert.equal((await get(server)).status, 200);
-  assert.equal(server.log.filter((line) => line.includes('gave no reply')).length, 1, 'the silent one is suspended');
+  assert.equal(server.log.filter((line) => line.includes('gave no reply')).length, 1, 'the URL without a reply is suspended');
   const other = await endpoint(t, (response) => response.writeHead(500).end());
   const strict = await startServer(t, callout(`${other.url}, ${good.url}`));
   status = 204;
   assert.equal((await get(strict)).status, 401);
 });
 
-test('an endpoint that fails the start test refuses all logins', async (t) => {
+test('if its endpoint fails the test at the start, a callout method refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://127.0.0.1:1/auth'));
   assert.equal((await get(server, testUser)).status, 401, 'the local method is not asked');
   const stopped = (await server.events()).find((event) => event.id === '20157');
@@ -256,7 +256,7 @@ test('an endpoint that fails the start test refuses all logins', async (t) => {
   assert.match(String(stopped?.data.reason), /refused/);
 });
 
-test('an endpoint whose host name does not resolve refuses all logins', async (t) => {
+test('if the host name of its endpoint does not resolve, a callout method refuses all logins', async (t) => {
   const server = await startServer(t, callout('http://nobody.invalid/auth', { timeout: 5 }));
   assert.equal((await get(server)).status, 401);
   assert.match(String((await server.events()).find((event) => event.id === '20157')?.data.reason), /cannot be resolved/);
@@ -285,7 +285,7 @@ test('cache_seconds keeps acceptances but never refusals; without it, every Basi
   assert.equal(remote.asked.length, 7, 'sessions do not ask again');
 });
 
-test('connections are reused: the number of sockets stays at the number of concurrent requests', async (t) => {
+test('connections to the endpoint are reused: 20 requests, four at a time, need at most five', async (t) => {
   const remote = await endpoint(t, (response) => response.writeHead(204).end());
   const server = await startServer(t, callout(remote.url));
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 4 }, () => get(server)));

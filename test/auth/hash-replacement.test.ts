@@ -22,7 +22,7 @@ interface WrittenAccounts {
   password_overrides?: Record<string, { password: string }>;
 }
 
-test('the first login replaces a foreign hash by one of svc, in configuration and accounts file; sessions continue', async (t) => {
+test('the first login replaces a hash of another system, also one in the configuration; sessions continue', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'accounts.yaml');
   writeFileSync(path, `accounts:\n  carol: {password: "${apr1}", email: c@example.com}\n`, { mode: 0o600 });
@@ -47,14 +47,14 @@ test('the first login replaces a foreign hash by one of svc, in configuration an
       user: null,
       headers: { ...list.headers, authorization: `session ${session}` },
     });
-    assert.equal(status, 200, 'a session of the former hash continues');
+    assert.equal(status, 200, 'a session that began with the former hash continues');
   }
   assert.equal((await server.get('/home/', { ...list, user: 'carol:secret' })).status, 200);
   assert.equal((await server.get('/home/', { ...list, user: 'carol:Secret' })).status, 401);
   assert.equal(server.log.join('').includes('$scrypt$'), false);
 });
 
-test('with replace_password_hashes off, or in a read-only file, the login works and the hash stays', async (t) => {
+test('with replace_password_hashes off, or if the accounts file cannot be written, the login works and the hash stays', async (t) => {
   const folder = temporaryFolder(t);
   const authentications = { own: { type: 'application', accounts_file_path: join(folder, 'kept.yaml'), replace_password_hashes: false } };
   const kept = await startServer(t, { accounts: { bob: { password: bcrypt } }, authentications });
@@ -90,7 +90,7 @@ test('a hash is replaced only if the account still has it', async (t) => {
   const former = crypto.createHash('sha256').update(apr1).digest('base64url');
   assert.equal(accounts.find('carol')?.replacedHashFingerprint, former);
   await accounts.setPassword('carol', two, 0);
-  assert.equal(accounts.find('carol')?.replacedHashFingerprint, undefined, 'another password ends what the former hash opened');
+  assert.equal(accounts.find('carol')?.replacedHashFingerprint, undefined, 'a new password removes the fingerprint of the former hash');
 });
 
 test('the refusal of an unknown name costs as much as verifying a known hash of another system', async (t) => {
@@ -110,6 +110,10 @@ test('the refusal of an unknown name costs as much as verifying a known hash of 
   const turn = { source: '192.0.2.1', isKnown: false };
   assert.equal(await verifier.verify('wrong', hash, turn), false);
   assert.equal(await verifier.verifyUnknown('nobody', 'wrong', [hash], turn), false);
-  assert.equal(await verifier.verifyUnknown('nobody', 'secret', [hash], turn), false, 'not even with a password of somebody');
+  assert.equal(
+    await verifier.verifyUnknown('nobody', 'secret', [hash], turn),
+    false,
+    'an unknown name is refused even if the password fits the hash',
+  );
   assert.deepEqual(work, ['1000 32 sha256', '1000 32 sha256', '1000 32 sha256']);
 });

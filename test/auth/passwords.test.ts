@@ -72,7 +72,7 @@ test('no service cuts a password at a NUL: only the whole password logs in', asy
     for (const other of [`${testPassword}\0`, `${testPassword}\0\0`, `${testPassword}\0x`, `\0${testPassword}`])
       assert.equal(await isLetIn('alice', other), false, `${door} ${JSON.stringify(other)}`);
   }
-  assert.deepEqual(endpoint.asked, [], 'no method is asked');
+  assert.deepEqual(endpoint.asked, [], 'the callout endpoint is not asked');
   const details = (await server.events()).filter(({ id }) => id === '20021').map(({ data }) => data.details);
   assert.deepEqual(new Set(details), new Set(['The name or the password is not acceptable.']));
   const tested = await console.post(
@@ -84,13 +84,13 @@ test('no service cuts a password at a NUL: only the whole password logs in', asy
   assert.deepEqual(endpoint.asked, []);
 });
 
-test('ill-formed text does not log in as a password that contains U+FFFD', async (t) => {
+test('a password with a lone surrogate does not match a password that has U+FFFD in its place', async (t) => {
   const { files } = await startDoors(t, { account: { password: await cheapHash('pw\ufffd') } });
   assert.equal(await files.login?.('alice', 'pw\ufffd'), true);
   assert.equal(await files.login?.('alice', 'pw\ud800'), false);
 });
 
-test('a password chosen with control characters before these were refused still logs in, locally and at endpoints', async (t) => {
+test('a password with a control character logs in at a callout endpoint, which gets it unchanged', async (t) => {
   const endpoint = await calloutEndpoint(t, (response) => response.writeHead(204).end());
   const { server } = await startDoors(t, { authentications: { corporate: { type: 'http', url: endpoint.url } } });
   const user = `bob:tab\there`;
@@ -98,7 +98,7 @@ test('a password chosen with control characters before these were refused still 
   assert.equal(endpoint.asked[0]?.credentials.content, 'tab\there');
 });
 
-test('control characters in a new password are refused, and do not count towards its minimum length', async (t) => {
+test('a new password with control characters is refused, even if it is long enough; svc hash-password refuses it, too', async (t) => {
   const { server } = await startDoors(t, {
     group: { allow_own_password_change: true },
     server: { password_policy: { minimum_length: 8 } },
@@ -121,7 +121,7 @@ test('control characters in a new password are refused, and do not count towards
     await assert.rejects(hashPassword(chosen), { code: 'bad-request', message: sentence });
   }
   await assert.rejects(hashPassword('long\ud800enough'), { code: 'bad-request' });
-  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 200, 'the old one is in force');
+  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 200, 'the old password is still valid');
   const hashed = await run(t, ['hash-password'], { cwd: temporaryFolder(t), input: 'tab\there\n' });
   assert.deepEqual([hashed.code, hashed.stdout], [2, '']);
   assert.match(hashed.stderr, /must not have control characters/);
@@ -149,7 +149,7 @@ test('at each service, an unknown name costs as much work as a known one', async
   }
 });
 
-test('if the costs of known names differ, those of unknown names differ likewise', async (t) => {
+test('if the hashes of known names differ in cost, each unknown name has one of these costs, always the same one', async (t) => {
   const work = countScrypt(t);
   const verifier = new PasswordVerifier();
   const hashes = [hashOfCost(3), hashOfCost(3), hashOfCost(6)];
@@ -161,7 +161,7 @@ test('if the costs of known names differ, those of unknown names differ likewise
   const found = new Set<string>();
   for (let index = 0; index < 40; index++) {
     const cost = await costOf(`name ${index}`, 'one');
-    assert.equal(await costOf(`name ${index}`, 'another'), cost, 'each name has its cost');
+    assert.equal(await costOf(`name ${index}`, 'another'), cost, 'a name always has the same cost');
     found.add(cost);
   }
   assert.deepEqual(found, new Set(['8 8 1 32', '64 8 1 32']));

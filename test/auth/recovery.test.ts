@@ -19,7 +19,7 @@ class TimerClock extends ManualClock {
   }
 }
 
-test('a method that failed its start test is tested again every minute until it passes', async (t) => {
+test('a callout method that failed its test at the start is tested again every minute until it passes', async (t) => {
   let status = 500;
   let asked = 0;
   const server = createServer((request, response) => {
@@ -50,12 +50,12 @@ test('a method that failed its start test is tested again every minute until it 
   assert.deepEqual([method.state, asked], ['failed', 1]);
   clock.advance(60_000);
   // While a request waits for its reply, its time-out is the only timer.
-  await until('it failed again, and the next test waits', () => asked === 2 && clock.nextInMs === 60_000);
+  await until('the second test failed, and the next is due in a minute', () => asked === 2 && clock.nextInMs === 60_000);
   assert.equal(method.state, 'failed');
   status = 401;
   clock.advance(60_000);
-  await until('it works', () => method.state === 'running');
-  assert.deepEqual([asked, clock.timers], [3, 0], 'no more tests once it works');
+  await until('the method runs', () => method.state === 'running');
+  assert.deepEqual([asked, clock.timers], [3, 0], 'no test is due after the method runs');
   assert.deepEqual(
     drafts.map((draft) => draft.id),
     [20157, 20156],

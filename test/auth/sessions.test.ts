@@ -33,7 +33,7 @@ test('sessions end by idle time or age; a running transfer keeps them active; en
   assert.equal(sessions.find('unknown'), undefined);
 });
 
-test('all sessions of an account end except one', async () => {
+test('all sessions of an account end except the given one; sessions of other accounts continue', async () => {
   const sessions = new MemorySessions(
     new ManualClock(),
     () => ({ idleMs: 1e6, maximumAgeMs: 1e6 }),
@@ -63,7 +63,7 @@ test('an ended session cannot be found even in the same turn of the event loop',
   sessions.close();
 });
 
-test('the /64 of an IPv6 customer counts as one source', () => {
+test('all addresses of an IPv6 /64 count as one source of logins; an IPv4 address is a source of its own', () => {
   assert.equal(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:2:ffff::9'));
   assert.notEqual(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:3::1'));
   assert.equal(loginSource('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');

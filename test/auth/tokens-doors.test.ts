@@ -16,7 +16,7 @@ import { askForToken, bearer, makeToken } from '../support/tokens.ts';
 
 const { read, write, create } = openFlags;
 
-test('over SFTP a token is a password; its revocation ends its connections within a second, and its events name it', async (t) => {
+test('over SFTP a token is a password; its revocation ends the connection within a second; upload events name the token', async (t) => {
   const server = await startSsh(t);
   for (const name of ['in', 'out']) mkdirSync(join(server.home, name));
   writeFileSync(join(server.home, 'out/secret.txt'), 'secret');
@@ -39,7 +39,7 @@ test('over SFTP a token is a password; its revocation ends its connections withi
   assert.equal(uploaded?.data.token, id);
 });
 
-test('revocation or expiry of a token ends a download that it began within a second', async (t) => {
+test('a running download with a token is cut when the token is revoked or expires', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), Buffer.alloc(64 * 1024 * 1024));
   const stalled = async (token: string) => {
@@ -58,9 +58,9 @@ test('revocation or expiry of a token ends a download that it began within a sec
   assert.equal((await server.send('DELETE', `/home/__svc__/tokens/${first.id}`)).status, 204);
   const failed = (token: string) => async () =>
     (await server.events()).some(({ id, data }) => id !== '40039' && data.token === token && data.total_read !== undefined);
-  await until('the download is cut', failed(first.id));
+  await until('the download with the revoked token is cut', failed(first.id));
   assert.equal(await one(), false);
-  await until('the other is cut', failed(second.id));
+  await until('the download with the expired token is cut', failed(second.id));
   assert.equal(await two(), false);
   assert.match((await server.get('/home/large', second.as)).text, /The token has expired/);
   await until('the expiry is reported', async () =>
@@ -68,7 +68,7 @@ test('revocation or expiry of a token ends a download that it began within a sec
   );
 });
 
-test('a token logs in an account of a callout only if the method allows it; the endpoint gets its ID, never the secret', async (t) => {
+test('a token logs in an account of a callout only if the method allows tokens; the endpoint gets its ID, never its secret', async (t) => {
   let verdict = 204;
   const { url, asked } = await calloutEndpoint(t, (response) => response.writeHead(verdict).end());
   const config = (tokens: boolean) => ({ authentications: { corp: { type: 'http', url, ...(tokens && { tokens }) } } });
@@ -96,10 +96,10 @@ test('a token logs in an account of a callout only if the method allows it; the 
   const other = await makeToken(off);
   asked.length = 0;
   assert.equal((await off.get('/home/', other.as)).status, 401);
-  assert.equal(asked.length, 0, 'the endpoint hears nothing');
+  assert.equal(asked.length, 0, 'the endpoint is not asked');
 });
 
-test('kill -9 loses no token that was answered and no revocation that was answered', async (t) => {
+test('kill -9 loses no token and no revocation whose request was answered', async (t) => {
   const folder = temporaryFolder(t);
   await writeConfig(folder);
   const begin = async () => {

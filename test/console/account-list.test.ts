@@ -57,7 +57,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   });
   const list = await lister(console);
   const first = await list.page();
-  assert.deepEqual(names(first), ['alice', 'bob b', 'carl', 'dora'], 'nobody has signed in by the endpoint yet');
+  assert.deepEqual(names(first), ['alice', 'bob b', 'carl', 'dora'], 'nobody has logged in through the endpoint yet');
   assert.deepEqual([first.total, first.next, first.logins_since, first.logins_complete], [4, null, null, true]);
 
   const remote = `remote:${testPassword}`;
@@ -86,7 +86,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
     ['bob b', 'accounts_file', 'local', true, 'partners', join(folder, 'partners/bob b'), 10_000, 1500],
     ['carl', 'accounts_file', 'local', false, 'DEFAULT_GROUP', server.home, null, null],
     ['dora', 'accounts_file', 'local', true, 'nowhere', '', null, null],
-    // Its home folder is known only from its endpoint or a session.
+    // The home folder of this account is known only from a reply of the endpoint or from a session.
     ['remote', 'login', 'remote', true, 'partners', '', 10_000, null],
   ]);
   assert.match(page.items[3]?.problem ?? '', /The group "nowhere" does not exist/);
@@ -112,7 +112,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   assert.deepEqual(names(await list.page('?cursor=zz')), []);
   assert.equal((await list.one('bob b')).used_bytes, 1500);
   assert.equal((await server.login('remote')).length > 0, true);
-  assert.equal((await list.one('remote')).home, join(folder, 'partners/remote'), 'by its session');
+  assert.equal((await list.one('remote')).home, join(folder, 'partners/remote'), 'the home folder is known from the session');
   assert.deepEqual(
     await Promise.all(['/api/accounts/nobody', '/api/accounts?limit=0', '/api/accounts?limit=501', '/api/accounts?x=1'].map(list.refusal)),
     [404, 400, 400, 400],
@@ -122,7 +122,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   assert.equal(whole.includes(password) || whole.includes('$scrypt'), false, 'no hash');
 });
 
-test('the accounts file is read again, and after a restart the last logins are read from the journal', async (t) => {
+test('a changed accounts file is read again; the list shows last logins, and since when they are recorded', async (t) => {
   const folder = temporaryFolder(t);
   const accountsFile = join(folder, 'accounts.yaml');
   writeFileSync(accountsFile, 'bob: {}\n');
@@ -139,7 +139,7 @@ test('the accounts file is read again, and after a restart the last logins are r
   assert.ok(before !== null);
 });
 
-test('50,000 accounts of an accounts file are paged and searched, some in each reply', async (t) => {
+test('50,000 accounts of an accounts file are listed page by page, and searched', async (t) => {
   const accountsFile = join(temporaryFolder(t), 'accounts.json');
   const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`user-${String(index).padStart(6, '0')}`, {}]));
   writeFileSync(accountsFile, JSON.stringify(many));
@@ -152,7 +152,7 @@ test('50,000 accounts of an accounts file are paged and searched, some in each r
   assert.equal((await list.page('?cursor=user-049990')).items.length, 9);
 });
 
-test('operators restore and remove items in the trash of accounts, with events that name them; viewers only read', async (t) => {
+test('operators restore and remove items in the trash of accounts, with events that name the operator; others cannot', async (t) => {
   const { server, console } = await startConsole(t, { group: { trash: { days: 30 } } });
   const contract = await console.contract();
   for (const name of ['a', 'b', 'c', 'd']) {

@@ -59,7 +59,7 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   const upload = await begin(server, 'big.bin', Buffer.alloc(1000));
   const [shown] = (await list('uploads')).items;
   assert.deepEqual([shown?.account, shown?.path, shown?.received_bytes], ['alice', '/big.bin', 1000]);
-  assert.equal(JSON.stringify(shown).includes(upload.split('/').at(-1) ?? 'no ID'), false, 'its URL is not shown');
+  assert.equal(JSON.stringify(shown).includes(upload.split('/').at(-1) ?? 'no ID'), false, 'the URL of the upload is not shown');
   assert.equal(hidden(server).length, 1);
   assert.equal(await remove(`uploads?id=${shown?.id}`), 1);
   assert.deepEqual([(await list('uploads')).total, hidden(server)], [0, []]);
@@ -83,13 +83,13 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   assert.ok((await server.eventIds()).includes(40069), 'the cancelled upload is reported');
 });
 
-test('guesses at a file account do not lock out the administrator of that name, or vice versa; limits are listed separately', async (t) => {
+test('guesses at a file account do not lock out the administrator of the same name; limits of both are listed separately', async (t) => {
   const { server, console } = await startConsole(
     t,
     { server: { security_policy: { ban_after_failures: 100 } } },
     { administrators: { alice: { password: await cheapHash(testPassword), role: 'operator' } } },
   );
-  // An administrator's name as the count of the console once had it.
+  // In the counts, the console once wrote an administrator's name like the second one.
   for (const name of ['alice', 'administrator alice'])
     for (let index = 0; index < 10; index++) await server.get('/home/', { user: `${name}:guess ${index}` });
   const user = `alice:${testPassword}`;
@@ -113,7 +113,7 @@ test('guesses at a file account do not lock out the administrator of that name, 
   assert.equal((await server.get('/home/', { user, headers: { accept: 'application/json' } })).status, 200);
 });
 
-test('a removal by an operator names its targets; a list has a limit', async (t) => {
+test('removals without one kind of target, by viewers or from another origin are refused, and so are wrong queries of lists', async (t) => {
   const { server, console } = await startConsole(t);
   const contract = await console.contract();
   const session = await server.login();
@@ -142,7 +142,7 @@ test('a removal by an operator names its targets; a list has a limit', async (t)
   assert.equal((await server.get('/home/', within(session))).status, 200);
 });
 
-test('explain answers like svc explain, with the configuration in force', async (t) => {
+test('explain decides by the configuration in force, refuses wrong requests, and is not for viewers', async (t) => {
   const { console } = await startConsole(t);
   const contract = await console.contract();
   const ask = async (body: unknown, credentials = asOperator) => {
@@ -166,7 +166,7 @@ test('explain answers like svc explain, with the configuration in force', async 
   assert.equal((await ask({ user: 'alice', method: 'GET', path: '/home/' }, asViewer)).status, 403);
 });
 
-/** Starts an endpoint that replies with the received request, once it is told to. */
+/** Starts an endpoint that replies 403 and repeats the password. After `hold`, replies wait for `letGo`. */
 async function echoing(t: TestContext) {
   const waiting: (() => void)[] = [];
   let isHolding = false;
@@ -220,7 +220,7 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
-  // A password that is a word of a message does not mask that word.
+  // If the password is a word of svc's own messages, these are not masked.
   for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
     // Not sent with the test client, which would treat the word as a secret from then on.
     const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
@@ -263,7 +263,7 @@ test('an auth-test asks the methods in force; its credentials are shown nowhere'
   assert.deepEqual(told, [['auth-test', 'alice'], ['auth-test', 'bob'], ...Array.from({ length: 8 }, () => ['auth-test', 'bob'])]);
 });
 
-test('of many concurrent auth-tests four run, some wait, and the others are refused; if its client leaves, a test ends', async (t) => {
+test('four auth-tests run at a time, four wait, and further ones are refused; a test ends when its client leaves', async (t) => {
   const endpoint = await echoing(t);
   const { console } = await startConsole(t, {
     authentications: { remote: { type: 'http', url: endpoint.url, test_at_start: false } },
@@ -277,7 +277,7 @@ test('of many concurrent auth-tests four run, some wait, and the others are refu
     if (status === 503) refused++;
     return status;
   });
-  await until('four are asked and the others wait or are refused', () => endpoint.waiting.length === 4 && refused === 22);
+  await until('four requests are at the endpoint, and 22 are refused', () => endpoint.waiting.length === 4 && refused === 22);
   endpoint.letGo();
   const statuses = await Promise.all(flood);
   assert.deepEqual([statuses.filter((status) => status === 200).length, endpoint.most()], [8, 4]);
@@ -290,13 +290,13 @@ test('of many concurrent auth-tests four run, some wait, and the others are refu
     headers: { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }).catch(() => undefined);
-  await until('it is asked', () => endpoint.waiting.length === 1);
+  await until('the endpoint is asked', () => endpoint.waiting.length === 1);
   gone.abort();
   await fetched;
   endpoint.waiting.splice(0);
   // Its place is free again, and so are all others.
   const more = Array.from({ length: 4 }, () => console.post('/api/auth-test', body, asOperator));
-  await until('four are asked again', () => endpoint.waiting.length === 4);
+  await until('four requests are at the endpoint again', () => endpoint.waiting.length === 4);
   endpoint.letGo();
   assert.deepEqual(
     (await Promise.all(more)).map(({ status }) => status),

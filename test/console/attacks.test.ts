@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { asOperator, asViewer, cookieOf, operatorPassword, startConsole } from '../support/console.ts';
 
-test('a foreign host name gets nothing: a page could have changed the address of its own name (DNS rebinding)', async (t) => {
+test('requests for a foreign host name are refused, because its page could point this name at the console (DNS rebinding)', async (t) => {
   const { console } = await startConsole(t, {}, { accepted_origins: ['https://console.example.com'] });
   const get = (target: string, host: string) => console.get(target, { ...asOperator, headers: { host } });
   for (const host of [
@@ -31,7 +31,7 @@ test('a foreign host name gets nothing: a page could have changed the address of
     assert.equal((await get('/api/me', host)).status, 200, host);
 });
 
-test('sessions, links and requests of others have no effect', async (t) => {
+test('viewers, pages of other origins, foreign session IDs, used links and bad bodies have no effect', async (t) => {
   const { server, console } = await startConsole(t);
   const codeOf = (reply: { json<T>(): T }) => reply.json<{ errors: [{ code: string }] }>().errors[0].code;
 
@@ -46,7 +46,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
     assert.equal((await console.send('POST', '/api/me', asOperator)).status, 405);
   });
 
-  await t.test('requests that a page of another origin makes a browser send are refused', async () => {
+  await t.test('requests that a page of another origin sends with a signed-in browser are refused', async () => {
     const { cookie, origin } = await console.session();
     const refusedHeads = [
       { cookie, origin: 'https://evil.example' },
@@ -67,7 +67,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
     );
     assert.equal(login.status, 403);
     assert.equal((await console.get('/api/me', { headers: { cookie } })).status, 200, 'the session continues');
-    // Forms and simple requests cannot send JSON.
+    // Forms and other requests without a preflight cannot have the content type of JSON.
     const form = { headers: { 'content-type': 'text/plain' }, body: JSON.stringify({ username: 'olga', password: operatorPassword }) };
     assert.equal((await console.send('POST', '/api/login', form)).status, 415);
   });
@@ -79,7 +79,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
     assert.equal((await console.get('/api/me', { headers: chosen })).status, 401);
     const headers = { cookie: cookieOf(first), origin: console.url };
     const second = await console.post('/api/login', { username: 'olga', password: operatorPassword }, { headers });
-    assert.equal((await console.get('/api/me', { headers })).status, 401, 'the earlier one');
+    assert.equal((await console.get('/api/me', { headers })).status, 401, 'the earlier session is invalid');
     assert.equal((await console.get('/api/me', { headers: { cookie: cookieOf(second) } })).status, 200);
   });
 
@@ -96,7 +96,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
     assert.equal((await console.post('/api/login/link', { token: nobody })).status, 401);
   });
 
-  await t.test('bodies that are invalid, too large, or endless', async () => {
+  await t.test('bodies that are invalid, too large, or endless are refused', async () => {
     const json = { 'content-type': 'application/json' };
     for (const body of ['', '[]', '"x"', '{"username":1,"password":2}', '{', '['.repeat(100)])
       assert.equal((await console.send('POST', '/api/login', { headers: json, body })).status, 400, body);
@@ -118,7 +118,7 @@ test('sessions, links and requests of others have no effect', async (t) => {
   });
 });
 
-test('an address that guesses at the console is banned there for all requests; guesses at files lock out no administrator', async (t) => {
+test('an address that guesses at the console is banned there for all requests; guesses at files are counted separately', async (t) => {
   const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 300 } } });
   const statuses: number[] = [];
   for (let guess = 0; guess < 4; guess++)
@@ -128,7 +128,7 @@ test('an address that guesses at the console is banned there for all requests; g
   assert.equal(right.status, 429);
   assert.ok(Number(right.headers['retry-after']) > 0);
   assert.equal((await console.post('/api/login/link', { token: 'guess' })).status, 429);
-  assert.equal((await server.get('/home/')).status, 200, 'the files are counted separately');
+  assert.equal((await server.get('/home/')).status, 200, 'a ban at the console does not apply to the files');
   for (let guess = 0; guess < 4; guess++) await server.get('/home/', { user: `nobody${guess}:guess-${guess}` });
   assert.equal((await server.get('/home/')).status, 429);
   assert.ok((await server.events()).some(({ id, component }) => id === '20005' && component.type === 'console'));

@@ -48,7 +48,7 @@ test('the current configuration, the findings of its file and the changes of a r
   assert.equal(shown.file, join(folder, 'svc.config.json') as unknown);
   assert.equal(shown.configuration?.event_handlers?.crm?.password, '***' as unknown);
   assert.equal(shown.configuration?.services?.console?.administrators?.olga?.role, 'operator' as unknown);
-  // The same without default values, and without secrets.
+  // `set` has the same values except for the default values, and masks secrets, too.
   assert.deepEqual([shown.set?.event_handlers?.crm?.password, shown.set?.event_handlers?.crm?.retry_backoff], ['***', undefined]);
   assert.equal(shown.configuration?.event_handlers?.crm?.retry_backoff, 'linear' as unknown);
   assert.deepEqual(
@@ -77,16 +77,16 @@ test('the current configuration, the findings of its file and the changes of a r
   assert.deepEqual([report.reloaded, report.changes], [true, changes.map(({ path }) => path)]);
   assert.equal((await get('')).configuration?.event_handlers?.crm?.timeout, 7 as unknown);
 
-  // Changes that need a restart, and errors, are refused with the same words in both places.
+  // `changes` and the reload give the same reason if a restart is needed, and the same first finding for errors.
   write(JSON.stringify({ ...changed, server: { ...changed.server, uuid: 'other' } }));
   const restart = await get('/changes');
   assert.match(String(restart.reason), /need a restart/);
   assert.equal((await reload()).json().reason, restart.reason);
   for (const [name, text] of [
-    ['a value that is none', JSON.stringify({ ...changed, server: { ...changed.server, shutdown_timeout: '${env:MARKED}' } })],
+    ['a time-out that is no number', JSON.stringify({ ...changed, server: { ...changed.server, shutdown_timeout: '${env:MARKED}' } })],
     ['a broken file', `{"accounts": {"a": {"password": "${secrets.password}"`],
     [
-      'a number for a password',
+      'values of wrong types',
       JSON.stringify(changed)
         .replace(`"${secrets.nextPassword}"`, `["${secrets.nextPassword}"]`)
         .replace('"timeout":7', `"timeout":"${secrets.hookPassword}"`),

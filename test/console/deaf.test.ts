@@ -20,7 +20,7 @@ const hasty: Clock = {
 /** Bytes of events: far more than the buffers of connections hold. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Returns the client ports of connections to a port of loopback that the server has not ended (Linux). */
+/** Returns the client ports of those connections to the local port that the server has not ended (Linux). */
 function establishedOf(port: number): Set<number> {
   const portOf = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16);
   const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1);
@@ -41,7 +41,7 @@ test('connections of live tails that read nothing are ended, and others continue
   const path = `/home/${Array.from({ length: 14 }, () => 'x'.repeat(250)).join('/')}`;
   const journal = async () => (await console.get('/api/overview', asViewer)).json<{ journal: { bytes: number } }>().journal.bytes;
   while (followed() > 0) {
-    assert.ok((await journal()) < maxBytes, 'they are still connected');
+    assert.ok((await journal()) < maxBytes, 'clients that do not read are still connected');
     await Promise.all(Array.from({ length: 20 }, () => server.get(path)));
   }
   for (const socket of deaf) {

@@ -65,7 +65,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   });
   const contract = await console.contract();
   await server.put('/home/a.txt', 'x');
-  await until('it is recorded', async () => (await list(console)).deliveries.length === 1);
+  await until('the delivery is recorded', async () => (await list(console)).deliveries.length === 1);
   const { deliveries } = await list(console, '?handler=crm&outcome=failed,discarded&event_id=40017');
   const [failed] = deliveries as [Listed];
   assert.deepEqual([failed.handler, failed.outcome, failed.source], ['crm', 'failed', 'service']);
@@ -75,7 +75,7 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
   const [got] = await receiver.received(1);
   const { request, reply: answer, attempts } = reply.json<Opened>();
   const body = got?.body.toString('utf8').replace('marker-extra', '***');
-  assert.deepEqual([request.body.from, request.body.text], ['record', body], 'byte for byte, except for its secret');
+  assert.deepEqual([request.body.from, request.body.text], ['record', body], 'the record has the bytes of the body, except for its secret');
   assert.match(body ?? '', /"note":"hello","api_token":"\*\*\*"/);
   assert.deepEqual([request.method, request.url, attempts[0]?.status], ['POST', `${receiver.url}?…`, 500]);
   assert.equal(request.headers.values['webhook-id'], failed.events[0]?.uuid);
@@ -104,10 +104,10 @@ test('a failed delivery is shown with request and reply, secrets masked, and can
     [['replay', id, 'olga']],
   );
   const none = await ended(console, (await console.post('/api/replays', { failed: true }, asOperator)).json<Named>().id);
-  assert.deepEqual([none.state, none.total], ['done', 0], 'nothing has failed any more');
+  assert.deepEqual([none.state, none.total], ['done', 0], 'no failed delivery is left');
 });
 
-test('pages of deliveries of both kinds, newest first; wrong queries are refused', async (t) => {
+test('deliveries and replays are listed together, page by page, newest first; wrong queries are refused', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, {}, { status: 503, headers: { 'retry-after': '1' } }] });
   const { server, console } = await startConsole(t, {
     event_handlers: { crm: handler(receiver.url), other: handler(receiver.url, { target: '40021' }) },
@@ -146,7 +146,7 @@ test('pages of deliveries of both kinds, newest first; wrong queries are refused
     assert.equal((await console.get(`/api/deliveries/${id}`, asViewer)).status, 404, id);
 });
 
-test('a dry run shows each request and its differences to the current rendering, and sends nothing', async (t) => {
+test('a dry run shows each request as it would be sent now, and its differences from the recorded one; it sends nothing', async (t) => {
   const receiver = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url, { extra_data: { greeting: 'hello' } }) } };
   const { server, console } = await startConsole(t, config);
@@ -177,7 +177,7 @@ test('a dry run shows each request and its differences to the current rendering,
   assert.equal((await server.events()).filter(({ id }) => id === '20191').length, 0);
 });
 
-test('attacks: no other URL, no viewer, no other origin, no unknown members, no endless wait; a job is cancelled', async (t) => {
+test('replays with other URLs or unknown members, by viewers or other origins are refused; a running replay is cancelled', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, {}, {}], otherwise: { fault: 'hang' } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');
@@ -212,9 +212,9 @@ test('attacks: no other URL, no viewer, no other origin, no unknown members, no 
   contract.check('DELETE', '/api/replays/{id}', await console.send('DELETE', `/api/replays/${id}`, asOperator));
   const job = await ended(console, id);
   assert.deepEqual([job.state, job.done], ['cancelled', 0]);
-  assert.equal(receiver.requests.length, 4, 'the next was not begun');
+  assert.equal(receiver.requests.length, 4, 'the next delivery was not begun');
   for (const method of ['GET', 'DELETE']) assert.equal((await console.send(method, '/api/replays/unknown', asOperator)).status, 404);
   const statuses = new Set<number>();
   for (let index = 0; index < 30; index++) statuses.add(await post({ filter: { id: ['40017'] } }));
-  assert.deepEqual([...statuses].sort(), [202, 429], 'the number of waiting ones is limited');
+  assert.deepEqual([...statuses].sort(), [202, 429], 'the number of waiting replays is limited');
 });

@@ -31,13 +31,13 @@ async function startFiles(t: TestContext) {
   return { server, console, search, paths };
 }
 
-test('events are found newest first, page by page, as JSON and as a stream; hostile names are text', async (t) => {
+test('events are found newest first, page by page, as JSON and as a stream; hostile names are searched literally', async (t) => {
   const { console, search, paths } = await startFiles(t);
   const uploaded = hostile.map((name) => `/${name}`).toReversed();
   assert.deepEqual(await paths({ id: '40017' }), uploaded);
   for (const name of hostile) {
     assert.deepEqual(await paths({ id: '40017', path: `/${name}` }), [`/${name}`]);
-    assert.deepEqual(await paths({ id: '40017', text: `"/${name}"` }), [`/${name}`], 'as it is, no pattern');
+    assert.deepEqual(await paths({ id: '40017', text: `"/${name}"` }), [`/${name}`], 'the text is searched literally, not as a pattern');
   }
   assert.deepEqual(await paths({ id: '40017,40022', account: 'alice' }), uploaded);
   assert.deepEqual(await paths({ account: 'alice,bob' }), [], 'a name may have commas');
@@ -120,7 +120,7 @@ test('events are selected by result, excluded by kind, and counted over time', a
   const { server, console, search } = await startFiles(t);
   for (let count = 0; count < 3; count++) await server.get('/home/nothing');
   const ids = async (query: Record<string, string>) => new Set((await search(query)).events.map(({ id }) => id));
-  assert.deepEqual(await ids({ status: 'failure', group: 'http' }), new Set(['40035']), 'both lists hold');
+  assert.deepEqual(await ids({ status: 'failure', group: 'http' }), new Set(['40035']), 'both conditions apply');
   assert.ok((await ids({ status: 'success' })).has('40017'));
   const without = await ids({ group: 'operation-write', not_id: '40021' });
   assert.ok(without.has('40017') && !without.has('40021'));
@@ -153,7 +153,7 @@ test('events are selected by result, excluded by kind, and counted over time', a
   const at = Number(newest?.timestamp.timestamp) * 1000;
   const range = { since: new Date(at - 1000).toISOString(), until: new Date(Math.floor(at)).toISOString(), buckets: '2' };
   const before = (await count({ ...range, id: '40017' })).counts.reduce((sum, { events }) => sum + events, 0);
-  assert.ok(before < hostile.length, 'the end is excluded');
+  assert.ok(before < hostile.length, 'the end of the time range is excluded');
   for (const query of [
     'status=nobody',
     'not_id=x',

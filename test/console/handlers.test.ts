@@ -55,7 +55,7 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   const { server, console } = await startConsole(t, { event_handlers, services: { eyes: { type: 'monitor', port: 0 } } });
   const contract = await console.contract();
   for (let index = 0; index < 3; index++) await server.put(`/home/${index}.txt`, 'x');
-  await until('it stopped', async () => (await shown(console, 'crm')).state === 'stopped');
+  await until('the handler stopped', async () => (await shown(console, 'crm')).state === 'stopped');
   const stopped = await shown(console, 'crm');
   assert.deepEqual([stopped.reason, stopped.rate_per_minute, stopped.node], ['2 deliveries failed in a row', 2, 'test']);
   assert.ok(stopped.waiting_events >= 1);
@@ -64,7 +64,7 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   contract.check('POST', '/api/handlers/{uuid}/start', await console.post('/api/handlers/crm/start', {}, asOperator));
   await receiver.received(3);
   assert.equal(paths(receiver).at(-1), '/2.txt');
-  await until('it runs', async () => (await shown(console, 'crm')).state === 'running');
+  await until('the handler runs', async () => (await shown(console, 'crm')).state === 'running');
   assert.deepEqual(reasons(await server.events(), '20156').at(-1), 'started again by olga');
 
   await act(console, 'crm', 'pause');
@@ -82,7 +82,7 @@ test('a stopped handler can be started again; a paused one stays paused over rel
   const { text } = await monitor.get('/metrics', { user: null });
   assert.match(text, /svc_handler_paused\{handler="crm"\} 1/);
   assert.match(text, /svc_handler_running\{handler="crm"\} 0/);
-  assert.equal((await monitor.get('/ready', { user: null })).status, 200, 'a pause needs an intention');
+  assert.equal((await monitor.get('/ready', { user: null })).status, 200, 'a paused handler does not make the service unready');
   const failed = await run(t, ['webhook-replay', '--failed', '--dry-run', '--data-folder', join(server.folder, 'data')], {
     cwd: server.folder,
   });
@@ -139,7 +139,7 @@ test('a handler whose deliveries all fail is shown as failing, with their number
   assert.deepEqual([quiet.is_failing, quiet.last_error, quiet.last_error_time], [false, '', null]);
 });
 
-test('a test event is delivered to one handler at once, even if it is paused, and to no other', async (t) => {
+test('a test event is delivered to the named handler, even if this is paused, and to no other handler', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500, body: 'no' }] });
   const other = await startReceiver(t);
   const event_handlers = {
@@ -178,7 +178,7 @@ test('a suspended URL is shown without its query, and used again after the suspe
   const { server, console } = await startConsole(t, { event_handlers: { crm: handler([`${first.url}?token=marker-url`, second.url]) } });
   await server.put('/home/a.txt', 'x');
   await second.received(1);
-  await until('it is suspended', async () => (await shown(console, 'crm')).suspended_urls.length === 1);
+  await until('the URL is suspended', async () => (await shown(console, 'crm')).suspended_urls.length === 1);
   const [suspended] = (await shown(console, 'crm')).suspended_urls;
   assert.equal(suspended?.url, `${first.url}?…`);
   assert.ok(Date.parse(suspended?.until ?? '') > Date.now());
@@ -208,7 +208,7 @@ test('while an API back-end is paused, uploads do not wait: they are stored, and
   assert.deepEqual(paths(receiver), ['/a.txt', '/b.txt']);
 });
 
-test('a pause survives a killed process', async (t) => {
+test('a pause of a handler survives kill -9', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'home'), { recursive: true });

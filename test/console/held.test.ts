@@ -20,7 +20,7 @@ async function startHolding(t: TestContext) {
   return { inspector, server, console, hold, act };
 }
 
-test('reviewers release, discard and inspect again; each action is an event that names them', async (t) => {
+test('reviewers and operators release, discard and re-inspect held uploads; events name the administrator', async (t) => {
   const { inspector, server, console, hold, act } = await startHolding(t);
   const [a, b, c] = [await hold('a'), await hold('b'), await hold('c')];
   const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: unknown[] }[] }>();
@@ -32,7 +32,7 @@ test('reviewers release, discard and inspect again; each action is an event that
   assert.deepEqual((await act('discard', { ids: [b], reason: 'Not ours.' }, asOperator)).json(), { results: [{ id: b }] });
   inspector.decide = () => ({ status: 204 });
   assert.deepEqual((await act('inspect-again', { ids: [c] })).json(), { results: [{ id: c }] });
-  await until('the files', () => visible(server.home).length === 2);
+  await until('both files appear', () => visible(server.home).length === 2);
   assert.deepEqual(visible(server.home).sort(), ['a', 'c']);
   const events = await server.events();
   assert.equal(events.find(({ id }) => id === '40073')?.data.administrator, 'rita');
@@ -46,7 +46,7 @@ test('reviewers release, discard and inspect again; each action is an event that
   ]);
 });
 
-test('reviewers can do nothing else, and viewers neither decide nor read content', async (t) => {
+test('reviewers can change nothing but held uploads; viewers can neither decide about these nor read their content', async (t) => {
   const { server, console, hold, act } = await startHolding(t);
   const id = await hold('a');
   for (const action of ['release', 'discard', 'inspect-again']) assert.equal((await act(action, { ids: [id] }, asViewer)).status, 403);

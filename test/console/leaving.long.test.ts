@@ -19,7 +19,7 @@ async function startWithClients(t: TestContext, options = {}) {
   const clients = new HeldClients(t, console.port);
   const openSegments = () => openBelow(server.folder).filter((name) => /events-\d+\.ndjson$/.test(name)).length;
   const stillStreams = async () => {
-    await until('only files being written are open', () => openSegments() === 1);
+    await until('only the journal file that is being written is open', () => openSegments() === 1);
     for (let count = 0; count < 5; count++)
       assert.equal((await console.get('/api/events', { ...asOperator, headers: ofStream })).status, 200);
   };
@@ -43,7 +43,7 @@ test('clients that leave while their password is checked occupy no stream', asyn
   await stillStreams();
 });
 
-test('waiting requests of a connection are dropped with it', async (t) => {
+test('when a connection ends, its waiting requests are dropped', async (t) => {
   const { console, clients, stillStreams } = await startWithClients(t);
   await console.get('/api/me', asViewer);
   const authorization = basicOf(asViewer.user);
@@ -85,7 +85,7 @@ test('an unreadable journal is an error, and ends a stream that has begun', asyn
   assert.equal((await console.get('/api/events?limit=1', request)).status, 200);
 });
 
-test('connections that send garbage and stay do not block other clients', async (t) => {
+test('connections that send garbage and stay open do not block other clients', async (t) => {
   const { console } = await startConsole(t, {}, { maximum_concurrent_connections: 3 });
   const sockets = Array.from({ length: 3 }, () => connect({ port: console.port, host: '127.0.0.1', allowHalfOpen: true }));
   t.after(() => {

@@ -16,7 +16,7 @@ interface Overview {
   journal: { bytes: number; free_bytes: number };
 }
 
-test('the overview shows what runs and what failed, at once and after changes', async (t) => {
+test('the overview first shows services and errors as they are, and then each change', async (t) => {
   const { server, console } = await startConsole(t);
   const headers = await console.session();
   const reader = await listen(t, console.url, headers);

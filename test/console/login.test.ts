@@ -34,7 +34,7 @@ test('only administrators are let in: no file accounts, no sessions of a file se
   assert.equal((await server.get('/home/', asOperator)).status, 401);
 });
 
-test('each login is event 20190, with name and method', async (t) => {
+test('each accepted or refused login is event 20190, with name, outcome and method', async (t) => {
   const { server, console } = await startConsole(t);
   await console.session();
   await console.session('vera', viewerPassword);

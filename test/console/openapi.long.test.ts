@@ -21,7 +21,7 @@ const credentials = { username: 'olga', password: operatorPassword };
 const asJson = { 'content-type': 'application/json' };
 const foreign = { origin: 'https://evil.example' };
 
-test('the description is valid OpenAPI 3.0.3, and all its references exist', async (t) => {
+test('the description is valid OpenAPI 3.0.3; it uses each of its components, and each operation ID is unique', async (t) => {
   const { console } = await startConsole(t);
   const { text } = await console.get('/api/openapi.json');
   const document = JSON.parse(text);
@@ -73,7 +73,7 @@ test('every operation and status: live requests and replies conform to the descr
     },
     inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
     group: { inspections: [[], ['/held-*', 'check']] },
-    // Both were due once in the last day. The uploads of other tests of this file are there.
+    // Each was due once in the last day. The uploads of this test meet the first one.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
       missing: { path: '/never', every: '1d' },
@@ -89,22 +89,22 @@ test('every operation and status: live requests and replies conform to the descr
   await reviews(server, send);
   await configuration(t, contract, send);
   await tooMuch(server, console, contract, send);
-  // The others need their own disk, below.
+  // 507 needs a full disk: see the next test.
   assert.deepEqual(
     contract.unseen().filter((name) => !name.endsWith(' 507')),
     [],
-    'described, but never seen',
+    'operations and statuses that are described, but were never seen',
   );
 });
 
-test('a journal that cannot record a change: 507', async (t) => {
+test('if the journal cannot record a change, each operation that changes something replies 507', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const { console } = await startConsole(t, { server: { data_folder_path: join(disk, 'data') } });
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
   fillDisk(join(disk, 'filler'));
-  // Until the space reserved for running changes is needed.
+  // These events use the disk up, until only the space reserved for running changes is left.
   for (let login = 0; login < 20; login++) await console.get('/api/me', { user: `olga:wrong-${login}` });
   for (const { method, path, target, operation } of operationsOf(contract))
     if (507 in operation.responses) await send(method, path, target, 507);
@@ -112,7 +112,7 @@ test('a journal that cannot record a change: 507', async (t) => {
   assert.deepEqual(unseen, []);
 });
 
-/** Sends requests that are refused by every operation. */
+/** Sends each operation the requests that it must refuse. */
 async function refusals(t: TestContext, contract: Contract, send: Exercise) {
   const { console: banning } = await startConsole(t, { server: { security_policy: { ban_after_failures: 1 } } });
   await banning.get('/api/me', { user: 'olga:wrong' });
@@ -174,7 +174,7 @@ async function reviews(server: TestServer, send: Exercise) {
 async function lookups(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   await server.put('/home/a.txt', 'x');
   await server.login();
-  await until('its delivery is recorded', async () => {
+  await until('the delivery of the upload is recorded', async () => {
     const { deliveries } = (await console.get('/api/deliveries', asViewer)).json<{ deliveries: unknown[] }>();
     return deliveries.length === 1;
   });
@@ -234,7 +234,7 @@ async function actions(send: Exercise) {
   const start = async (body: Record<string, unknown>) =>
     (await send('POST', '/api/replays', '/api/replays', 202, withBody(body))).json<Named>().id;
   const done = async (id: string) => {
-    await until('it is done', async () => {
+    await until('the replay is done', async () => {
       const reply = await send('GET', '/api/replays/{id}', `/api/replays/${id}`, 200);
       return reply.json<{ state: string }>().state === 'done';
     });
@@ -268,7 +268,7 @@ async function actions(send: Exercise) {
   await again('nobody', { due, until: anHourOn }, 404);
   for (const bad of ['soon', '2020-01-01T00:00:00Z', '2999-01-01T00:00:00Z']) await again('missing', { due, until: bad }, 400);
   const all = (await send('GET', '/api/occurrences', '/api/occurrences', 200)).json<{ occurrences: { state: string }[]; total: number }>();
-  assert.ok(all.total >= 4 && all.occurrences.length === all.total, 'yesterday or today, and tomorrow');
+  assert.ok(all.total >= 4 && all.occurrences.length === all.total, 'each expectation is listed for yesterday or today, and for tomorrow');
   const backwards = '?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z';
   await send('GET', '/api/occurrences', `/api/occurrences${backwards}`, 400);
   const occurrences = (uuid: string, status: number, query = '') =>

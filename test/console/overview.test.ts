@@ -23,7 +23,7 @@ interface Shown {
 
 const overviewOf = async (console: ConsoleClient) => (await console.get('/api/overview', asViewer)).json<Shown>();
 
-test('an authentication method shows why it does not run, and its failures, until the fault is repaired', async (t) => {
+test('the overview shows why an authentication method does not run, and its last failure until it works again', async (t) => {
   let status = 401;
   const endpoint = createServer((_, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
   t.after(() => endpoint.close());
@@ -103,7 +103,7 @@ test('after a restart the overview has the earlier errors, the newest first, and
     return errors.toSorted((a, b) => b.time.localeCompare(a.time) || a.uuid.localeCompare(b.uuid));
   };
   const before = await errorsOf(console);
-  assert.deepEqual(new Set(before.map(({ count }) => count)), new Set([3]), 'errors of one kind are counted');
+  assert.deepEqual(new Set(before.map(({ count }) => count)), new Set([3]), 'errors of one kind are counted together');
   await server.stop();
   const config = await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, console: await consoleService() } });
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
@@ -112,7 +112,7 @@ test('after a restart the overview has the earlier errors, the newest first, and
   watchOutput(t, () => again.stop(), []);
   const listening = again.listening();
   const next = new ConsoleClient(listening.find(({ uuid }) => uuid === 'console')?.url ?? '');
-  await until('they are found', async () => (await overviewOf(next)).errors.length > 0);
+  await until('the earlier errors are found', async () => (await overviewOf(next)).errors.length > 0);
   assert.deepEqual(await errorsOf(next), before);
   await new ConsoleClient(listening[0]?.url ?? '').get('/home/', { user: 'alice:wrong-Word-1' });
   const after = await errorsOf(next);

@@ -5,7 +5,7 @@ import { startConsole } from '../support/console.ts';
 
 const gzip = { 'accept-encoding': 'gzip' };
 
-test('the page is the same for all users, runs only its own scripts, and is not cached', async (t) => {
+test('the page is served without a login, runs only its own scripts, and is not cached', async (t) => {
   const { console } = await startConsole(t);
   const page = await console.get('/');
   assert.deepEqual(
@@ -21,7 +21,7 @@ test('the page is the same for all users, runs only its own scripts, and is not 
   assert.equal(page.headers['x-frame-options'], 'DENY');
 });
 
-test('browsers get the page at an unknown address, and the page leads on; programs get JSON', async (t) => {
+test('at an unknown address browsers get the page, and programs get JSON; below /api and /assets both get JSON', async (t) => {
   const { console } = await startConsole(t);
   const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
   for (const [path, headers, type] of [
@@ -50,7 +50,7 @@ test('the page has the language that was requested or chosen, and the chosen col
   assert.match(String(chosen.headers.vary), /accept-language, cookie/);
 });
 
-test('the first load takes under 40 kB compressed in each language, with 2 kB to spare; its files never change', async (t) => {
+test('in each language the first load takes less than 38 kB compressed (2 kB below the budget); its files are immutable', async (t) => {
   const { console } = await startConsole(t);
   for (const language of ['en', 'de', 'fr', 'es']) {
     const page = await console.get('/', { headers: { 'accept-language': language } });

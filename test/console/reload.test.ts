@@ -15,7 +15,7 @@ import { hasProgram } from '../support/requires.ts';
 import { basicOf } from '../support/secrets.ts';
 import { testConfig } from '../support/server.ts';
 
-test('a reload logs out every administrator whose account or role changed, and nobody else', async (t) => {
+test('a reload logs out each administrator who was removed or whose password or role changed, and nobody else', async (t) => {
   const { server, console } = await startConsole(t);
   const port = console.port;
   const [olga, vera] = [await console.session(), await console.session('vera', asViewer.user.slice(5))];
@@ -38,10 +38,10 @@ test('a reload logs out every administrator whose account or role changed, and n
 
   const tail = await EventReader.open(`${console.url}/api/events/live`, { authorization: basicOf(asViewer.user) });
   const role = await reload({ ...administrators, vera: { ...administrators.vera, role: 'operator' } });
-  assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'with her page and her live tail');
-  await until('her tail has ended', async () => tail.isEnded);
-  assert.deepEqual([await statusOf(olga), await statusOf(vera)], [200, 401], 'another role');
-  await until('her stream has ended', async () => streams[1]?.isEnded === true);
+  assert.deepEqual(role, { sessions: 1, connections: 0, transfers: 2 }, 'one session ended, with its two streams');
+  await until('the live tail with the changed role has ended', async () => tail.isEnded);
+  assert.deepEqual([await statusOf(olga), await statusOf(vera)], [200, 401], 'only the administrator with another role is logged out');
+  await until('the stream with the changed role has ended', async () => streams[1]?.isEnded === true);
   assert.equal(streams[0]?.isEnded, false);
   assert.equal((await console.get('/api/me', asViewer)).json<{ role: string }>().role, 'operator');
 
@@ -50,12 +50,12 @@ test('a reload logs out every administrator whose account or role changed, and n
     olga: { password: await cheapHash('another-Pa55word'), role: 'operator' },
     vera: { ...administrators.vera, role: 'operator' },
   });
-  assert.deepEqual([await statusOf(olga), await statusOf(again)], [401, 200], 'another password');
+  assert.deepEqual([await statusOf(olga), await statusOf(again)], [401, 200], 'only the administrator with another password is logged out');
   assert.equal((await console.get('/api/me', asOperator)).status, 401);
-  await until('her stream has ended', async () => streams[0]?.isEnded === true);
+  await until('the stream with the changed password has ended', async () => streams[0]?.isEnded === true);
 
   assert.deepEqual(await reload({}), { sessions: 1, connections: 0, transfers: 0 });
-  assert.equal(await statusOf(again), 401, 'removed');
+  assert.equal(await statusOf(again), 401, 'the removed administrator is logged out');
 });
 
 test('an administrator who was removed while the password was checked gets no live stream', async (t) => {
@@ -66,7 +66,7 @@ test('an administrator who was removed while the password was checked gets no li
   streams.close();
 });
 
-test('over TLS the cookie is Secure; a client CA refuses clients without a certificate; an impossible reload does nothing', async (t) => {
+test('over TLS the cookie is Secure; with a client CA, clients need a certificate; a reload that fails changes nothing', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert, keyPath, certPath } = selfSigned(t);
   const tls = { tls_certificate_path: certPath, tls_key_path: keyPath };
@@ -85,7 +85,7 @@ test('over TLS the cookie is Secure; a client CA refuses clients without a certi
     return new ConsoleClient(server.service.listening().find(({ uuid }) => uuid === 'console')?.url ?? '');
   };
   await assert.rejects(reload({ ...tls, tls_key_path: certPath }), /cannot be used|tls_key_path/);
-  assert.equal((await client.get('/api/me', { ca: cert, ...asOperator })).status, 200, 'the old one continues');
+  assert.equal((await client.get('/api/me', { ca: cert, ...asOperator })).status, 200, 'the former configuration stays in force');
   const guarded = await reload({ ...tls, tls_client_ca_path: certPath });
   await assert.rejects(guarded.get('/api/me', { ca: cert, ...asOperator }));
   assert.equal((await guarded.get('/api/me', { ca: cert, cert, key, ...asOperator })).status, 200);

@@ -13,7 +13,7 @@ test('a replay shows its number of requests and handlers, and stops after the ch
   const { server, console } = await startConsole(t, { event_handlers: { one: handler, two: { ...handler, batch_size: 4 } } });
   const contract = await console.contract();
   for (let count = 0; count < 6; count++) await server.put(`/home/${count}.txt`, 'x');
-  await until('all were tried', async () => {
+  await until('all events were sent to both handlers', async () => {
     const { deliveries } = (await console.get('/api/deliveries?limit=500', asOperator)).json<{ deliveries: { events: unknown[] }[] }>();
     return deliveries.reduce((sum, { events }) => sum + events.length, 0) === 12;
   });
@@ -22,7 +22,7 @@ test('a replay shows its number of requests and handlers, and stops after the ch
     assert.equal(begun.status, 202, begun.text);
     const path = `/api/replays/${begun.json<{ id: string }>().id}`;
     const progress = async () => (await console.get(path, asOperator)).json<Record<string, unknown>>();
-    await until('it has ended', async () => !['waiting', 'running'].includes(String((await progress()).state)));
+    await until('the replay has ended', async () => !['waiting', 'running'].includes(String((await progress()).state)));
     contract.check('GET', '/api/replays/{id}', await console.get(path, asOperator));
     return progress();
   };

@@ -8,7 +8,7 @@ import { asOperator, asViewer, ConsoleClient, consoleService, cookieOf } from '.
 import { testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('svc serve --console: the printed link logs in; figures and bans cover all services', async (t) => {
+test('svc serve --console: the printed link logs in, the overview covers all services, and there is no file to reload', async (t) => {
   const server = start(t, ['serve', '--port', '0', '--console', '0', '--user', 'bob:pass-Word-77'], {
     cwd: temporaryFolder(t),
   });
@@ -46,7 +46,7 @@ test('svc serve --console: the printed link logs in; figures and bans cover all 
   assert.equal((await server.ended).code, 0);
 });
 
-test('a configuration from stdin has no file, so it cannot be checked or reloaded', async (t) => {
+test('a configuration from stdin is shown without a file, and cannot be reloaded', async (t) => {
   const folder = temporaryFolder(t);
   const services = { web: { type: 'http', port: 0 }, console: await consoleService() };
   mkdirSync(join(folder, 'home'));

@@ -56,9 +56,9 @@ test('the overview lists running transfers with speed and size until they end in
     'content-length': 5000,
   });
   draft.write(Buffer.alloc(500));
-  await until('all are there', async () => (await transfers()).length === 5);
+  await until('all transfers are listed', async () => (await transfers()).length === 5);
   assert.deepEqual(await paths(), ['download /folder', 'download /large', 'download /large', 'upload /draft', 'upload /up']);
-  await until('all continue', async () => (await transfers()).every(({ bytes }) => bytes > 0));
+  await until('bytes of each transfer are counted', async () => (await transfers()).every(({ bytes }) => bytes > 0));
   const all = await transfers();
   assert.deepEqual(
     all.filter(({ path }) => path === '/large').map(({ total_bytes, bytes }) => [total_bytes, bytes < large / 2]),
@@ -70,17 +70,17 @@ test('the overview lists running transfers with speed and size until they end in
   assert.ok((all.find(({ path }) => path === '/folder')?.total_bytes ?? 0) > large, 'the length of an archive is known');
   assert.deepEqual(await overview().then(({ transfers_left_out }) => transfers_left_out), 0);
   for (const client of [get, ranged, zip, draft]) client.destroy();
-  await until('a client that left is not shown', async () => (await paths()).join() === 'upload /up');
+  await until('the transfers of clients that left are not listed', async () => (await paths()).join() === 'upload /up');
   put.write(Buffer.alloc(200_000));
   await until('the upload is done', async () => (await transfers()).length === 0);
   assert.deepEqual((await server.get('/home/up')).body.length, 300_000);
   const again = await clients.send('PUT', '/home/up', { 'content-length': 300_000 });
-  await until('it began', async () => (await transfers()).length === 1);
+  await until('the second upload is listed', async () => (await transfers()).length === 1);
   again.destroy();
-  await until('it is dropped', async () => (await transfers()).length === 0);
+  await until('the cancelled upload is not listed', async () => (await transfers()).length === 0);
 });
 
-test('a small file whose client has not read it yet is listed, too', whereFilesAreKept, async (t) => {
+test('a download of a small file is also listed while its client does not read it', whereFilesAreKept, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { certPath, keyPath, cert } = selfSigned(t);
   const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };
@@ -91,8 +91,8 @@ test('a small file whose client has not read it yet is listed, too', whereFilesA
   t.after(() => session.destroy());
   const streams = [0, 1].map(() => session.request({ ':path': '/home/small', authorization: testBasic }));
   await Promise.all(streams.map((stream) => once(stream, 'response')));
-  await until('they wait', async () => (await transfers()).length === 2);
+  await until('both downloads are listed', async () => (await transfers()).length === 2);
   for (const stream of streams) stream.resume();
   session.settings({ initialWindowSize: 100_000 });
-  await until('they are whole', async () => (await transfers()).length === 0);
+  await until('both downloads have ended', async () => (await transfers()).length === 0);
 });

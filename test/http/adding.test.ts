@@ -49,7 +49,7 @@ test('allow-create-file: every interface creates a new file, and none changes an
   }
 });
 
-test('allow-create-file: a file that appears during an upload stays, over every interface', async (t) => {
+test('allow-create-file: a file that appears during a resumable upload stays, with both protocols', async (t) => {
   const server = await startAdding(t);
   const doors = ['draft, PUT', 'tus, path'] as const;
   for (const door of doors) {
@@ -63,7 +63,7 @@ test('allow-create-file: a file that appears during an upload stays, over every 
   }
 });
 
-test('allow-create-file: a link, even a broken one, occupies its name', async (t) => {
+test('allow-create-file: a symbolic link, even a broken one, occupies its name', async (t) => {
   const server = await startAdding(t);
   for (const target of ['nowhere', '../spare', '/etc/hostname']) {
     plant(server.home, false);
@@ -87,7 +87,7 @@ test('allow-create-file: the refusal comes before the body, and its event says w
   assert.equal(failed[0]?.data.path, '/in/a.csv');
 });
 
-test('allow-create-file grants nothing else: no deletion, no renaming, no LOCK, no change of existing items', async (t) => {
+test('allow-create-file grants nothing else: no reading, deletion, renaming, new folder, or change of an existing file', async (t) => {
   const server = await startServer(t, {
     account: { permissions: [['allow-create-file']] },
     service: { webdav_compatibility: true },
@@ -143,7 +143,7 @@ test('on_name_taken: number: uploads get a free name, which the reply and the ev
   assert.equal(put.headers.location, '/home/in/a%20(2).csv');
 });
 
-test('on_name_taken: number: the results of a form contain each name', async (t) => {
+test('on_name_taken: number: the results of a form contain the new name', async (t) => {
   const server = await startAdding(t, { on_name_taken: 'number' });
   plant(server.home);
   const reply = await form(server, at, { action: 'upload-file' }, 'a.csv');
@@ -176,7 +176,7 @@ test('on_name_taken: number respects the rules for new names, and a condition is
   for (const { home } of [server, wide]) assert.deepEqual(contents(home), { 'a.csv': 'old' });
 });
 
-test('the page says that files can only be added and how long they stay, and its script offers nothing else', async (t) => {
+test('the page says that files can only be added and how long they stay, and tells its script which actions are permitted', async (t) => {
   const html = { headers: { accept: 'text/html' } };
   const pageOf = async (account: TestConfig['account']) => {
     const server = await startAdding(t, account);

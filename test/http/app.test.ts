@@ -54,7 +54,7 @@ function startApp() {
   return { ask, events };
 }
 
-test('pages, the description and files of the pages', async () => {
+test('the login page, the API description and the files of pages are served without a login', async () => {
   const { ask } = startApp();
   const login = await ask('/__svc__/login', { headers: { 'accept-language': 'de' } });
   assert.deepEqual([login.status, login.headers.get('content-type')], [200, 'text/html; charset=utf-8']);
@@ -79,7 +79,7 @@ test('redirects keep the query, and the method where it matters', async () => {
   assert.deepEqual(await asked('PUT', '/home'), [307, '/home/']);
 });
 
-test('missing items, forbidden requests and invalid targets get the body of errors, with its event', async () => {
+test('unknown paths, unsupported methods and invalid targets get a body of errors; an invalid target is event 40019', async () => {
   const { ask, events } = startApp();
   const asked = async (target: string, method = 'GET') => {
     const reply = await ask(target, { method });
@@ -114,7 +114,7 @@ test('without a login, scripts get 401 and browsers the login page', async () =>
   );
 });
 
-test('a small body is read, and another origin is refused before that', async () => {
+test('a small form is accepted, but refused if it comes from another origin', async () => {
   const { ask } = startApp();
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
   const choice = { method: 'POST', body: 'theme=dark&next=/home/x/' };

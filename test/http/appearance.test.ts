@@ -32,7 +32,11 @@ test('title, logo, footer and colours are shown, and cannot inject anything', as
   assert.match(String(sheet.headers['content-type']), /^text\/css/);
   const image = await server.get(/src="(\/__svc__\/logo[^"]*)"/.exec(text)?.[1] ?? '', { user: null });
   assert.equal(image.headers['content-type'], 'image/svg+xml');
-  assert.match(String(image.headers['content-security-policy']), /^sandbox; default-src 'none'/, 'opened directly, it runs no script');
+  assert.match(
+    String(image.headers['content-security-policy']),
+    /^sandbox; default-src 'none'/,
+    'a logo that is opened directly runs no script',
+  );
 });
 
 test('without appearance there is no logo and no extra style', async (t) => {
@@ -66,7 +70,7 @@ test('colours without contrast, other protocols and unusable logos are refused',
     assert.ok((await findings(join(folder, name))).includes('logo-unusable'), name);
 });
 
-test('contrast as WCAG defines it', () => {
+test('contrast is computed as WCAG defines it', () => {
   assert.equal(contrastRatio('#000000', '#ffffff'), 21);
   assert.equal(contrastRatio('#777777', '#777777'), 1);
   assert.ok(Math.abs(contrastRatio('#777777', '#ffffff') - 4.48) < 0.01);

@@ -71,7 +71,7 @@ for (const coding of ['identity', 'gzip']) {
   });
 }
 
-test('otherwise two chunks are made first: a body of one chunk has its length, and an error in the second its status', async (t) => {
+test('by default two chunks are made first: a body of one chunk has a length, and an error in the second one a status', async (t) => {
   const one = await startReplies(t, async function* () {
     yield 'whole';
   });

@@ -67,9 +67,9 @@ test('only a valid client certificate that the authority itself signed, with one
     assert.equal((await visit(server.url, { cert: chained, key })).status, 401, name);
   }
   assert.equal((await visit(server.url, pair('alice'))).status, 200);
-  assert.deepEqual(asked, ['alice'], 'nobody is asked about the others');
+  assert.deepEqual(asked, ['alice'], 'the endpoint is not asked about the invalid certificates');
   const stolen = { cert: read('alice.crt'), key: read('path.key') };
-  await assert.rejects(visit(server.url, stolen), 'without its key a certificate is nothing');
+  await assert.rejects(visit(server.url, stolen), 'a certificate without its key is refused');
 });
 
 /** Sends a request on an open connection. @returns the status */

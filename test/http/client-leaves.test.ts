@@ -24,7 +24,7 @@ test('after a client left at any moment, no descriptor or temporary file is left
   leaveAtAllMoments(t, 20),
 );
 
-test('after a client left an HTTP/2 stream, nothing is left either', options, (t) =>
+test('after a client left an HTTP/2 stream at any moment, nothing is left open', options, (t) =>
   hasProgram(t, 'openssl') ? leaveStreamsAtAllMoments(t, 45) : undefined,
 );
 
@@ -34,7 +34,7 @@ test('an upload on an HTTP/2 stream that is reset without an error code is not c
   const server = await startServer(t, { service: { type: 'https', tls_certificate_path: certPath, tls_key_path: keyPath } });
   const connection = await rawConnection(server, cert, '');
   connection.cutShort('/home/cut', testBasic, 'half of it');
-  await until('its end', async () => (await server.eventIds()).some((id) => id === 40022 || id === 40017));
+  await until('the end of the upload is reported', async () => (await server.eventIds()).some((id) => id === 40022 || id === 40017));
   connection.socket.destroy();
   assert.deepEqual(readdirSync(server.home), []);
 });
@@ -54,9 +54,9 @@ test('downloads on HTTP/2 streams that are reset without an error code are close
   });
   const connection = await rawConnection(server, cert, login.json<{ results: [{ session: string }] }>().results[0].session);
   for (let index = 0; index < 20; index++) for (const path of ['/home/large', '/home/small']) connection.giveUp(path);
-  await until('they began', async () => (await server.eventIds()).filter((id) => id === 40004).length === 40);
-  await until('all are closed', () => openBelow(server.home).length === 0);
-  await until('each has its end', async () => (await server.eventIds()).filter((id) => id === 40040).length === 40);
+  await until('all downloads have begun', async () => (await server.eventIds()).filter((id) => id === 40004).length === 40);
+  await until('all files are closed', () => openBelow(server.home).length === 0);
+  await until('the end of each download is reported', async () => (await server.eventIds()).filter((id) => id === 40040).length === 40);
   assert.equal(connection.socket.destroyed, false);
   connection.socket.destroy();
 });
@@ -80,7 +80,7 @@ test('an archive whose client leaves while its members are looked up is abandone
     const [begun, ended] = [await events(40016), await events(40041)];
     const leave = ask(server, '/home/', 'Accept: application/zip');
     setTimeout(leave, 20);
-    await until('its end', async () => (await events(40041)) > ended);
+    await until('the end of the archive is reported', async () => (await events(40041)) > ended);
     return (await events(40016)) === begun;
   };
   for (const wanted of [2000, 8000, 32_000]) if (await leavesInTime(wanted)) return;
@@ -92,8 +92,8 @@ test('a digest whose client leaves while it is computed is abandoned', async (t)
   writeFileSync(join(server.home, 'huge'), '');
   truncateSync(join(server.home, 'huge'), 200 * 2 ** 30);
   const leave = ask(server, '/home/huge', 'Want-Repr-Digest: sha-256=1');
-  await until('its beginning', () => openBelow(server.home).length > 0);
+  await until('the file is open', () => openBelow(server.home).length > 0);
   leave();
-  await until('its end', () => openBelow(server.home).length === 0);
-  await until('the event of it', async () => (await server.eventIds()).includes(40040));
+  await until('the file is closed', () => openBelow(server.home).length === 0);
+  await until('the end of the download is reported', async () => (await server.eventIds()).includes(40040));
 });

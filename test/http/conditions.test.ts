@@ -66,7 +66,7 @@ test('of many creators with If-None-Match: * exactly one wins', async (t) => {
   assert.equal(replies.filter((reply) => reply.status === 412).length, 11);
 });
 
-test('single ranges', async (t) => {
+test('a single range gets a part, 416, or the whole file, and If-Range is respected', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), content);
   const cases: [string, number, string, string | undefined][] = [

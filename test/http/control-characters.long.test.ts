@@ -91,7 +91,7 @@ test('existing names with control characters can be read, listed, archived, move
   assert.equal((await server.put(urlOf(`/d/${rest[0]}`), 'new')).status, 400);
   assert.equal((await command(server, at, { command: 'move', target: rest[0], destination: '/home/' })).status, 422);
   assert.equal(readFileSync(inD(rest[0] ?? ''), 'utf8'), rest[0]);
-  // Their folder can be moved with them.
+  // A folder with such names in it can be moved.
   assert.equal((await server.send('MOVE', '/home/d/', { headers: { destination: '/home/e/' } })).status, 201);
   assert.deepEqual(readdirSync(join(home, 'e')).sort(), rest.toSorted());
   mkdirSync(join(home, 'old\nfolder'));

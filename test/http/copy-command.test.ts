@@ -74,7 +74,7 @@ test('copy of a folder: everything in it except links, with progress and events;
   assert.equal(messageOf(await copy(server, 'tree', 'to')), 'The name is taken at the destination.');
   assert.equal(messageOf(await copy(server, 'tree', 'tree/sub')), 'A folder cannot be copied or moved into itself.');
   const silent = await server.commands('/home/', [{ command: 'copy', target: 'tree', destination: 'to/tree/empty' }]);
-  assert.deepEqual([silent.status, silent.json()], [200, { results: [{ target: 'tree' }] }], 'progress is sent on request');
+  assert.deepEqual([silent.status, silent.json()], [200, { results: [{ target: 'tree' }] }], 'progress is sent only on request');
   const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' };
   const body = new URLSearchParams({ action: 'copy', 'selected-members': 'tree', destination: 'to/tree/sub/deep' }).toString();
   assert.equal((await server.send('POST', '/home/', { headers: form, body })).status, 303);
@@ -105,7 +105,7 @@ test('copy of a folder: a missing right for one member, or a lack of space for a
   assert.deepEqual(readdirSync(join(full.home, 'to')), []);
 });
 
-test('copy of a folder: Stop ends it; copied files stay, and no half file', async (t) => {
+test('copy of a folder with stop-when-gone: when the client leaves, it ends; copied files stay, and none is partial', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'many'));
   mkdirSync(join(server.home, 'to'));
@@ -121,9 +121,9 @@ test('copy of a folder: Stop ends it; copied files stay, and no half file', asyn
   });
   outgoing.end(JSON.stringify({ commands: [{ command: 'copy', target: 'many', destination: 'to' }] }));
   const copied = () => readdirSync(join(server.home, 'to/many'));
-  await until('some are there', () => existsSync(join(server.home, 'to/many')) && copied().length > 0);
+  await until('some files are copied', () => existsSync(join(server.home, 'to/many')) && copied().length > 0);
   let before = -1;
-  await until('nothing more comes', async () => {
+  await until('no more files are copied', async () => {
     const now = copied().length;
     const isQuiet = now === before;
     before = now;

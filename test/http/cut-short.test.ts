@@ -60,7 +60,7 @@ async function askFor(t: TestContext, way: (typeof ways)[string], request: strin
 }
 
 for (const [what, way] of Object.entries(ways))
-  test(`a reply whose client leaves before the kernel took all of it was not sent: ${what}`, async (t) => {
+  test(`if the client leaves before the kernel took the whole reply, it does not count as sent: ${what}`, async (t) => {
     const [kept, closed] = ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'GET / HTTP/1.0\r\n\r\n'];
     for (const request of [kept, closed]) {
       assert.equal(await askFor(t, way, request, true), false, request);

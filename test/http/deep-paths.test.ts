@@ -38,7 +38,7 @@ test('a tree too deep for the system does not prevent uploads under a quota, and
     const found = await server.get('/home/?search=wanted', { headers: { accept: 'application/x-ndjson' } });
     assert.match(found.text, /"path":"\/later\/wanted"/);
     const nested = await server.send('MOVE', '/home/c/', { headers: { destination: `/home/b/${deep}/c/` } });
-    assert.equal(nested.status, 400, 'a move takes nothing out of the quota');
+    assert.equal(nested.status, 400, 'a move cannot hide a tree from the quota');
     assert.ok(existsSync(join(server.home, 'c', deep)));
   } finally {
     // A tree that is too deep must be moved before it can be removed.

@@ -245,7 +245,7 @@ for (const [how, options] of [
     await assert.rejects(client.open(`drop/${taken}`, write), { status: statusCodes.permissionDenied });
   });
 
-test('a drop box cannot hide a folder of the name, a missing folder, or a taken name from a request for a new file', async (t) => {
+test('a drop box does not hide folders; a request that demands a new file learns whether the name is taken', async (t) => {
   const server = await dropBox(t);
   assert.equal((await server.put('/home/drop/sub', 'x')).status, 409);
   assert.equal((await server.put('/home/drop/none/x', 'x')).status, 409);

@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 
 const url = '/home/__svc__/expectations';
 
-test('an account with show_expectations sees those of itself and of its group; others see none', async (t) => {
+test('an account whose group has show_expectations sees its own and those of its group; other accounts get 403', async (t) => {
   const password = await cheapHash(testPassword);
   const daily = { every: '1d', opens: '2d', grace: '1d' };
   const server = await startServer(t, {
@@ -65,7 +65,11 @@ test('the page needs no scripts, names no file of others, and shows hostile name
   });
   const html = { accept: 'text/html' };
   await watchBegins(server);
-  assert.doesNotMatch((await server.get(url, { headers: html })).text, /state missing/, 'it was due before the server started');
+  assert.doesNotMatch(
+    (await server.get(url, { headers: html })).text,
+    /state missing/,
+    'a file that was due before the server started is not missing',
+  );
   await watchedForDays(server, ['missing']);
   await server.put('/home/alices<i>.csv', 'x');
   await server.put('/home/bobs.csv', 'x', { user: `bob:${testPassword}` });
@@ -74,7 +78,11 @@ test('the page needs no scripts, names no file of others, and shows hostile name
   assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);
   assert.match(page.text, /href="\/home\/alices%3Ci%3E\.csv"/);
   assert.match(page.text, /in time[\s\S]*Bills[\s\S]*<strong class="state missing">missing<\/strong>/);
-  assert.match(page.text, /Next due: .* UTC<\/span> &middot; <code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code>/, 'the path of that day');
+  assert.match(
+    page.text,
+    /Next due: .* UTC<\/span> &middot; <code><bdi>\/bills-20\d{6}\.pdf<\/bdi><\/code>/,
+    'the path has the date when the file is due',
+  );
   assert.doesNotMatch(page.text, /bobs|<b>|<i>/);
   assert.doesNotMatch((await server.get(url)).text, /bobs/);
   for (const [language, words] of [

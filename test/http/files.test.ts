@@ -79,7 +79,7 @@ test('awkward names are unchanged over every interface', async (t) => {
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('large bodies, chunked bodies and empty bodies', async (t) => {
+test('large, chunked and empty bodies are stored unchanged', async (t) => {
   const server = await startServer(t);
   const large = Buffer.alloc(5 * 1024 * 1024 + 17, 'abcdefg');
   assert.equal((await server.put('/home/large', large)).status, 201);
@@ -91,7 +91,7 @@ test('large bodies, chunked bodies and empty bodies', async (t) => {
   assert.equal((await server.get('/home/empty')).text, '');
 });
 
-test('folders: create, refuse, redirect, list in code point order, delete with their content', async (t) => {
+test('folders are created or refused, redirected to, listed in code point order, and deleted with their content', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.send('PUT', '/home/d/')).status, 201);
   assert.equal((await server.send('PUT', '/home/d/')).status, 409);
@@ -135,7 +135,7 @@ test('a folder with more entries than one batch is listed whole', async (t) => {
   assert.equal((await server.names('/home/')).length, 700);
 });
 
-test('links are followed only within the roots', async (t) => {
+test('symbolic links are followed only within the home folder', async (t) => {
   const server = await startServer(t);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
   writeFileSync(join(outside, 'secret'), 'secret');
@@ -154,7 +154,7 @@ test('links are followed only within the roots', async (t) => {
     assert.equal((await server.get(`/home/${target}`, { headers: { accept: 'application/json' } })).status, 404, target);
   }
   assert.deepEqual(await server.names('/home/'), ['good', 'goodfolder', 'real']);
-  assert.equal((await server.put('/home/badfolder/new', 'x')).status, 409, 'no parent there');
+  assert.equal((await server.put('/home/badfolder/new', 'x')).status, 409, 'the parent counts as missing');
   assert.equal((await server.send('PUT', '/home/badfolder/new/')).status, 409);
   assert.equal((await server.send('DELETE', '/home/badfolder/secret')).status, 404);
 
@@ -175,7 +175,7 @@ test('links are followed only within the roots', async (t) => {
   assert.equal(readFileSync(join(outside, 'secret'), 'utf8'), 'secret', 'a recursive delete does not follow links');
 });
 
-test('an item that is not a file counts as absent', async (t) => {
+test('a FIFO counts as absent, but cannot be replaced', async (t) => {
   const server = await startServer(t);
   const { execFileSync } = await import('node:child_process');
   execFileSync('mkfifo', [join(server.home, 'fifo')]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-test('commands run in order and return one item for each target', async (t) => {
+test('commands run in order, with an event for each target', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   const reply = await server.commands('/home/', [
@@ -55,7 +55,7 @@ test('if a command fails, the status is 422, with null for each success, and the
   assert.deepEqual(readdirSync(server.home).sort(), ['d', 'e']);
 });
 
-test('commands on a missing folder are 404, also for accounts that may not know about it', async (t) => {
+test('commands on a missing folder get 404; without rights, missing and existing folders get the same 422', async (t) => {
   const server = await startServer(t, { group: { permissions: [['allow-full-control'], ['/secret*', 'deny-full-control']] } });
   for (const folder of ['d', 'secret']) mkdirSync(join(server.home, folder));
   writeFileSync(join(server.home, 'f'), '');
@@ -72,7 +72,7 @@ test('commands on a missing folder are 404, also for accounts that may not know 
     );
     assert.equal(answers[3]?.text, answers[4]?.text, command);
   }
-  assert.equal((await server.commands('/home/missing/', [])).status, 400, 'malformed before all else');
+  assert.equal((await server.commands('/home/missing/', [])).status, 400, 'a malformed request is refused before the folder is looked for');
   assert.deepEqual(readdirSync(server.home).sort(), ['d', 'f', 'secret']);
 });
 
@@ -119,7 +119,7 @@ test('a custom trigger emits one event with the existing targets', async (t) => 
   );
   const event = (await server.events()).find((candidate) => candidate.id === '40043');
   assert.deepEqual([event?.data.name, event?.data.files, event?.data.path], ['Approve', ['a', 'b'], '/']);
-  assert.equal((await server.commands('/home/', [{ command: 'Secret', target: 'a' }])).status, 422, 'not for this group');
+  assert.equal((await server.commands('/home/', [{ command: 'Secret', target: 'a' }])).status, 422, 'the trigger is for another group');
   assert.equal((await server.commands('/home/', [{ command: 'approve', target: 'a' }])).status, 422, 'names are case-sensitive');
 });
 
@@ -136,7 +136,7 @@ test('POST on a file URL is not supported; on a folder URL without a slash it is
   assert.equal((await server.send('LOCK', '/home/a')).status, 405);
 });
 
-test('commands of 100,000 levels are refused like invalid JSON', async (t) => {
+test('commands with 100,000 nested levels are refused like invalid JSON', async (t) => {
   const server = await startServer(t);
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   for (const [levels, reason] of [

@@ -28,13 +28,13 @@ test('a form from another origin changes nothing, with any action', async (t) =>
     for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${server.port + 1}`]) {
       const reply = await post(server, `${form}--b--\r\n`, { origin });
       assert.equal(reply.status, 400, origin);
-      assert.match(reply.text, /<h1>/, 'a page says so');
+      assert.match(reply.text, /<h1>/, 'a page shows the refusal');
     }
   }
   assert.deepEqual(readdirSync(server.home), ['kept']);
 });
 
-test('fields and files can be missing, repeated or nameless', async (t) => {
+test('missing, nameless or contradictory fields and files are refused with a page, and nothing is stored', async (t) => {
   const server = await startServer(t);
   const upload = field('action', 'upload-file');
   const cases: [string, string, number][] = [
@@ -61,7 +61,7 @@ test('fields and files can be missing, repeated or nameless', async (t) => {
   assert.equal((await post(server, same)).status, 303, 'the same value twice is not a contradiction');
 });
 
-test('boundaries can be wrong, missing, or occur in the content', async (t) => {
+test('wrong or missing boundaries are refused; content that looks like a boundary is stored', async (t) => {
   const server = await startServer(t);
   const form = `${field('action', 'upload-file')}${file('a', 'x')}--b--\r\n`;
   for (const type of [
@@ -117,7 +117,7 @@ test('fields, headers, numbers of parts and files over the limits are refused, a
   assert.equal((await post(server, `${upload}${file('fine', 'x')}--b--\r\n`)).status, 303, 'the service continues');
 });
 
-test('names of 255 bytes, with bidirectional text, or only of spaces', async (t) => {
+test('names of 254 bytes or with bidirectional text are stored; spaces around a name are removed', async (t) => {
   const server = await startServer(t);
   const longest = 'ü'.repeat(127);
   const upload = `${field('action', 'upload-file')}${file(longest, 'x')}${file('a\u202efdp.exe', 'x')}${file('  spaced  ', 'x')}`;
@@ -130,5 +130,5 @@ test('names of 255 bytes, with bidirectional text, or only of spaces', async (t)
     Buffer.from(`${field('action', 'delete-members')}${field('selected-members', 'gone\u202egpj.exe')}--b--\r\n`),
   );
   assert.equal(failed.status, 404);
-  assert.match(failed.text, /gone\[U\+202E\]gpj\.exe/, 'in messages too');
+  assert.match(failed.text, /gone\[U\+202E\]gpj\.exe/, 'messages show bidirectional characters as codes, too');
 });

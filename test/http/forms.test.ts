@@ -13,7 +13,7 @@ function post(server: TestServer, parts: FormPart[], headers: Record<string, str
   return server.send('POST', '/home/', { body, headers: { 'content-type': type, ...headers } });
 }
 
-test('upload, create, trigger, delete: 303 back to the folder with a message that is shown once', async (t) => {
+test('after upload, new folder, trigger and deletion, 303 leads back to the folder, whose message is shown once', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   const large = 'z'.repeat(3_000_000);
   const upload = await post(server, [
@@ -254,9 +254,9 @@ test('files before the field "action" stay open until it arrives, so their numbe
     `POST /home/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}\r\nContent-Type: multipart/form-data; boundary=${formBoundary}\r\nContent-Length: 9999999\r\n\r\n`,
   );
   socket.write(multipart(files(101)).body.subarray(0, -10));
-  await until('it is refused', () => reply.startsWith('HTTP/1.1 400 '));
+  await until('the form is refused', () => reply.startsWith('HTTP/1.1 400 '));
   socket.destroy();
-  await until('nothing is left', () => readdirSync(server.home).length === 0);
+  await until('no file is left', () => readdirSync(server.home).length === 0);
   assert.equal((await post(server, [['action', 'upload-file'], ...files(300)])).status, 303);
   assert.equal(readdirSync(server.home).length, 300);
 });

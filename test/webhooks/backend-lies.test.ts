@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 /** Returns a valid reply with additional header lines. */
 const ok = (head: string) => Buffer.from(`HTTP/1.1 200 OK\r\n${head}Content-Length: 0\r\n\r\n`, 'latin1');
 
-/** Replies of the back-end, and the `X-Receipt` of the client. */
+/** Name, reply of the back-end, and the `X-Receipt` that the client gets. */
 const replies: [string, Buffer | string | ((socket: Socket) => void), string | undefined][] = [
   ['a control character', ok('X-Receipt: a\x01b\r\n'), 'pending'],
   ['DEL', ok('X-Receipt: a\x7fb\r\n'), 'pending'],
@@ -30,7 +30,7 @@ const replies: [string, Buffer | string | ((socket: Socket) => void), string | u
     'x',
   ],
   ['two replies at once', `${ok('X-Receipt: one\r\n')}${ok('X-Receipt: two\r\n')}`, 'one'],
-  ['the next one', ok('X-Receipt: next\r\n'), 'next'],
+  ['the reply after these two', ok('X-Receipt: next\r\n'), 'next'],
 ];
 
 test('for any reply of the back-end, the client gets one whole reply without injected headers', {

@@ -23,7 +23,7 @@ test('an upload reaches the receiver as specified: JSON, events and server', asy
   const journalled = (await server.events()).find(({ id }) => id === '40017');
   assert.deepEqual(body.events, [journalled]);
   assert.equal(request.body.toString('utf8').includes(JSON.stringify(journalled)), true, 'byte for byte as in the journal');
-  await until('20189', async () => (await server.eventIds()).includes(20189));
+  await until('event 20189', async () => (await server.eventIds()).includes(20189));
   const told = (await server.events()).find(({ id }) => id === '20189');
   assert.equal(told?.data.event_id, '40017');
   assert.equal(told?.data.event_uuid, journalled?.uuid);
@@ -53,7 +53,7 @@ for (const { what, answer, details, status } of failures) {
     await server.put('/home/b.txt', 'b');
     await receiver.received(2);
     const failed = async () => (await server.events()).filter(({ id }) => id === '20174');
-    await until('two 20174', async () => (await failed()).length === 2);
+    await until('two events 20174', async () => (await failed()).length === 2);
     for (const event of await failed()) {
       assert.match(String(event.data.details), details);
       assert.equal(event.data.status, status);
@@ -81,7 +81,7 @@ test('refused connections, unknown hosts and untrusted TLS are failures', async 
   });
   await server.put('/home/a.txt', 'a');
   const failed = async () => (await server.events()).filter(({ id }) => id === '20174');
-  await until('three 20174', async () => (await failed()).length === 3);
+  await until('three events 20174', async () => (await failed()).length === 3);
   const details = Object.fromEntries((await failed()).map(({ data }) => [data.uuid, data.details]));
   assert.match(details.refused, /refused/);
   assert.match(details.unknown, /cannot be resolved/);
@@ -89,7 +89,7 @@ test('refused connections, unknown hosts and untrusted TLS are failures', async 
   assert.equal(tls.requests.length, 0);
 });
 
-test('TLS with a private authority, Basic and headers', async (t) => {
+test('a delivery uses TLS with a private authority, Basic credentials and configured headers', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { key, cert, certPath } = selfSigned(t);
   const receiver = await startReceiver(t, { tls: { key, cert } });
@@ -114,7 +114,7 @@ test('TLS with a private authority, Basic and headers', async (t) => {
   assert.equal(request?.headers['user-agent'], 'acme/1');
 });
 
-test('503 with Retry-After: the events are discarded at once, in spite of further retries and URLs', async (t) => {
+test('503 with Retry-After: the events are discarded immediately; the configured retries and the next URL are not used', async (t) => {
   const busy = await startReceiver(t, { script: [{ status: 503, reason: 'Busy', headers: { 'retry-after': '120' } }] });
   const other = await startReceiver(t);
   const server = await startServer(t, {
@@ -123,15 +123,15 @@ test('503 with Retry-After: the events are discarded at once, in spite of furthe
     },
   });
   await server.put('/home/a.txt', 'a');
-  await until('20174', async () => (await server.eventIds()).includes(20174));
+  await until('event 20174', async () => (await server.eventIds()).includes(20174));
   assert.match(String((await server.events()).find(({ id }) => id === '20174')?.data.details), /^503 Busy$/);
   await server.put('/home/b.txt', 'b');
   await busy.received(2);
   assert.equal(other.requests.length, 0);
-  assert.equal((await server.eventIds()).includes(20066), false, 'a busy endpoint is alive');
+  assert.equal((await server.eventIds()).includes(20066), false, 'a busy endpoint does not count as a failure');
 });
 
-test('retries: the n-th waits n times retry_increase; a later success counts', async (t) => {
+test('the n-th retry waits n times retry_increase; if a retry succeeds, the delivery is reported as successful', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }, { fault: 'reset' }, { status: 200 }] });
   const server = await startServer(t, {
     event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url, retry_count: 2, retry_increase: 0.2 } },
@@ -141,7 +141,7 @@ test('retries: the n-th waits n times retry_increase; a later success counts', a
   const gaps = requests.slice(1).map(({ atMs }, index) => atMs - (requests[index]?.atMs ?? 0));
   assert.ok((gaps[0] ?? 0) >= 190 && (gaps[0] ?? 0) < 390, `first retry after ${gaps[0]} ms`);
   assert.ok((gaps[1] ?? 0) >= 390, `second retry after ${gaps[1]} ms`);
-  await until('20189', async () => (await server.eventIds()).includes(20189));
+  await until('event 20189', async () => (await server.eventIds()).includes(20189));
   assert.equal((await server.eventIds()).includes(20174), false);
   assert.equal(new Set(requests.map(({ body }) => body.toString('utf8'))).size, 1, 'the same body each time');
 });
@@ -160,7 +160,7 @@ test('several URLs: first the retries of the first one, then the next; the faili
   await second.received(2);
   assert.equal(first.requests.length, 2, 'one attempt and one retry, then no more');
   assert.equal(third.requests.length, 0, 'on success no later URL is called');
-  await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
+  await until('two events 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   const suspended = (await server.events()).filter(({ id }) => id === '40042');
   assert.deepEqual(
     suspended.map(({ data }) => [data.url, data.retry_interval, data.uuid]),
@@ -168,7 +168,7 @@ test('several URLs: first the retries of the first one, then the next; the faili
   );
 });
 
-test('all URLs suspended: the delivery fails at once, is reported, and nothing is sent', async (t) => {
+test('if all URLs are suspended, a delivery fails immediately and is reported, and nothing is sent', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, {
@@ -176,7 +176,7 @@ test('all URLs suspended: the delivery fails at once, is reported, and nothing i
   });
   for (const name of ['a', 'b', 'c']) await server.put(`/home/${name}.txt`, name);
   const failed = async () => (await server.events()).filter(({ id }) => id === '20174');
-  await until('three 20174', async () => (await failed()).length === 3);
+  await until('three events 20174', async () => (await failed()).length === 3);
   assert.deepEqual([first.requests.length, second.requests.length], [1, 1]);
   assert.deepEqual(
     (await failed()).map(({ data }) => data.details),
@@ -212,7 +212,7 @@ for (const [index, [expected, body, isDelivered]] of expectations.entries()) {
   });
 }
 
-test('an endless reply: its status decides without expected_response, and it is a failure with one; the request ends', async (t) => {
+test('an endless reply: its status decides without expected_response; with it, the delivery fails; memory stays bounded', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { fault: 'endless' } });
   const server = await startServer(t, {
     event_handlers: {
@@ -238,13 +238,15 @@ test('fail_after_errors: the handler stops with an event, and a reload restarts 
   };
   const server = await startServer(t, { event_handlers: handlers });
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await server.put(`/home/${name}.txt`, name);
-  await until('20066', async () => (await server.eventIds()).includes(20066));
+  await until('event 20066', async () => (await server.eventIds()).includes(20066));
   const events = await server.events();
   assert.equal(events.find(({ id }) => id === '20066')?.data.failures, 2);
   assert.equal(events.find(({ id }) => id === '20157')?.data.uuid, 'crm');
   assert.equal(receiver.requests.length, 4);
-  await until('the other handler has all', () => healthy.events().some(({ data }) => data.path === '/f.txt' && data.total_write === 1));
-  await until('it is told to other handlers', () => healthy.events().some(({ id }) => id === '20066'));
+  await until('the other handler has all uploads', () =>
+    healthy.events().some(({ data }) => data.path === '/f.txt' && data.total_write === 1),
+  );
+  await until('the other handler gets event 20066', () => healthy.events().some(({ id }) => id === '20066'));
   await server.service.reload(await testConfig(server.folder, { event_handlers: handlers }));
   await receiver.received(6);
   assert.deepEqual(
@@ -253,7 +255,7 @@ test('fail_after_errors: the handler stops with an event, and a reload restarts 
   );
 });
 
-test('two handlers for all events whose receivers are absent do not cause each other endless events', async (t) => {
+test('two handlers for all events whose deliveries fail do not cause each other endless events', async (t) => {
   const down = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, {
     event_handlers: {
@@ -262,7 +264,7 @@ test('two handlers for all events whose receivers are absent do not cause each o
     },
   });
   await server.put('/home/a.txt', 'a');
-  await until('it is quiet', async () => {
+  await until('no more events arrive', async () => {
     const before = (await server.events()).length;
     await new Promise((resolve) => setTimeout(resolve, 300));
     return before === (await server.events()).length;
@@ -270,20 +272,20 @@ test('two handlers for all events whose receivers are absent do not cause each o
   const events = await server.events();
   assert.ok(events.length < 80, `${events.length} events`);
   for (const event of down.events().filter(({ id }) => id === '20174')) {
-    assert.notEqual(event.data.event_id, '20174', 'events about deliveries of events are not delivered');
+    assert.notEqual(event.data.event_id, '20174', 'the failed delivery of an event 20174 is not delivered itself');
   }
   const own = down.requests.map(({ body }) => JSON.parse(body.toString('utf8')).events[0] as ServiceEvent);
   assert.ok(own.length > 0);
 });
 
-test('two healthy handlers for all events: each gets the success of the other, never its own, and it ends', async (t) => {
+test('two healthy handlers for all events: each gets successes of the other, never its own; the events come to an end', async (t) => {
   const first = await startReceiver(t);
   const second = await startReceiver(t);
   const server = await startServer(t, {
     event_handlers: { one: { type: 'http', url: first.url }, two: { type: 'http', url: second.url } },
   });
   await server.put('/home/a.txt', 'a');
-  await until('it is quiet', async () => {
+  await until('no more events arrive', async () => {
     const before = (await server.events()).length;
     await new Promise((resolve) => setTimeout(resolve, 300));
     return before === (await server.events()).length;

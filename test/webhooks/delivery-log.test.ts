@@ -32,7 +32,7 @@ async function all(folder: string, kind: 'deliveries' | 'replays' = 'deliveries'
   return { uuids: records.map(({ events }) => events[0]?.uuid), bad };
 }
 
-test('records are read in order, across files, after a torn end', async (t) => {
+test('records are read in order across files, in spite of a torn end and of invalid lines', async (t) => {
   const { folder, options, lines } = setup(t);
   const first = DeliveryLog.open(options);
   for (let index = 0; index < 20; index++) first.append(record(String(index)));
@@ -50,7 +50,7 @@ test('records are read in order, across files, after a torn end', async (t) => {
   assert.ok(lines.some((line) => line.includes('torn')));
 });
 
-test('a full disk: records are lost, counted and reported once, deliveries continue, and it recovers', async (t) => {
+test('on a full disk records are lost and counted, with a line in the log each second; later records are written', async (t) => {
   let isFull = false;
   const { folder, options, lines, clock } = setup(t, {
     write: (fd, bytes) => {
@@ -72,7 +72,7 @@ test('a full disk: records are lost, counted and reported once, deliveries conti
   assert.deepEqual((await all(folder)).uuids, ['before', 'after']);
 });
 
-test('deliveries by hand have separate files, even concurrent ones, and count as deliveries', async (t) => {
+test('concurrent replays write separate files, and their records count as deliveries', async (t) => {
   const { folder, options } = setup(t);
   const service = DeliveryLog.open(options);
   const [one, two] = [DeliveryLog.create(options), DeliveryLog.create(options)];
@@ -107,7 +107,7 @@ test('old files are removed, including those of replays; the current one stays',
   await log.close();
 });
 
-test('a folder that cannot be read at present keeps old files, and ends nothing', async (t) => {
+test('if the folder of records cannot be read at present, this is logged, and the delivery log continues', async (t) => {
   const { folder, options, clock, lines } = setup(t);
   const log = DeliveryLog.open(options);
   renameSync(folder, `${folder}.away`);
@@ -119,7 +119,7 @@ test('a folder that cannot be read at present keeps old files, and ends nothing'
   await log.close();
 });
 
-test('positions: from the file and the newer records; the furthest applies', async (t) => {
+test('the position of a handler comes from the file and from newer records; the furthest one applies', async (t) => {
   const { folder, options } = setup(t);
   const log = DeliveryLog.open(options);
   log.append(record('a', { resume: '00000001:500' }));
@@ -141,7 +141,7 @@ test('positions: from the file and the newer records; the furthest applies', asy
   positions.keepOnly(new Set(['crm']));
   assert.equal(positions.get('gone'), undefined);
   writeFileSync(join(folder, 'positions.json'), text({ crm: '00000001:1' }, { deliveries: `00000001:${between.offset}` }));
-  assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'only later requests are added');
+  assert.deepEqual((await open()).get('crm'), { segment: 2, offset: 7 }, 'records that are newer than the file are added');
 });
 
 test('records in files and in Redis are validated alike', async (t) => {

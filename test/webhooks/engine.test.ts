@@ -51,7 +51,7 @@ test('batches take the waiting events and never wait for more', async (t) => {
     paths(receiver.events()),
     [0, 1, 2, 3, 4, 5, 6, 7].map((index) => `/${index}.txt`),
   );
-  await until('eight 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 8);
+  await until('eight events 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 8);
 });
 
 test('custom bodies and extra_data with event variables have one event per request, with any batch size', async (t) => {
@@ -78,7 +78,7 @@ test('concurrency limits the number of simultaneous requests', async (t) => {
   await server.get('/home/');
   await Promise.all(Array.from({ length: 7 }, (_, index) => server.put(`/home/${index}.txt`, 'x')));
   await receiver.received(3);
-  // A handler without running requests has received everything meanwhile.
+  // The other handler has delivered all seven meanwhile.
   await other.received(7);
   assert.equal(receiver.requests.length, 3, 'the fourth waits');
   receiver.release();
@@ -125,7 +125,7 @@ test('after a restart each handler continues from its position: nothing lost, an
   );
 });
 
-test('an event whose delivery ran when the service ended is sent again', async (t) => {
+test('an event that was being delivered when the service stopped is sent again after the next start', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t, { script: [{ fault: 'hang' }] });
   const config = { server: { shutdown_timeout: 0.1 }, event_handlers: { crm: handler(receiver.url) } };
@@ -140,18 +140,18 @@ test('an event whose delivery ran when the service ended is sent again', async (
   assert.deepEqual(paths(receiver.events()), ['/1.txt', '/1.txt', '/2.txt']);
 });
 
-test('a stopping service delivers the events in the journal, including that of its stop', async (t) => {
+test('a stopping service still delivers the events in the journal, including the event of its stop', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 20 } });
   const server = await startServer(t, { event_handlers: { log: { type: 'http', target: '!20189', url: receiver.url } } });
   await server.put('/home/1.txt', 'x');
   assert.equal(await server.stop(), true);
   const ids = receiver.events().map(({ id }) => id);
-  assert.equal(ids[0], '20001', 'a new handler gets the start');
+  assert.equal(ids[0], '20001', 'a new handler gets the event of the start');
   assert.equal(ids.at(-1), '20078');
   assert.ok(ids.includes('40017') && ids.includes('20002'));
 });
 
-test('a new handler after a reload gets later events only; one that stays continues undisturbed', async (t) => {
+test('a handler that a reload adds gets later events only; a handler that stays continues undisturbed', async (t) => {
   const stays = await startReceiver(t, { otherwise: { delayMs: 100 } });
   const added = await startReceiver(t);
   const server = await startServer(t, { event_handlers: { stays: handler(stays.url) } });
@@ -163,12 +163,12 @@ test('a new handler after a reload gets later events only; one that stays contin
   );
   await server.put('/home/3.txt', 'x');
   await stays.received(4);
-  await until('the new one has it', () => paths(added.events()).includes('/3.txt'));
+  await until('the added handler has the last event', () => paths(added.events()).includes('/3.txt'));
   assert.deepEqual(paths(stays.events()), ['/0.txt', '/1.txt', '/2.txt', '/3.txt']);
   assert.equal(paths(added.events()).includes('/2.txt'), false);
 });
 
-test('changed options apply at the old position, without a lost or repeated request', async (t) => {
+test('a handler whose options a reload changes continues at its position, without a lost or repeated event', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { isHeld: true }] });
   const server = await startServer(t, { event_handlers: { crm: handler(receiver.url) } });
   for (let index = 0; index < 6; index++) await server.put(`/home/${index}.txt`, 'x');
@@ -231,7 +231,7 @@ test('the log names handler, IDs and UUIDs of events that were not delivered', a
   for (const { event_ids } of lost) assert.ok((event_ids as string[]).every((id) => id === '40017' || id === '40021'));
 });
 
-test('the record of deliveries: attempts, a limited copy of the reply, the body as sent', async (t) => {
+test('the record of a failed delivery has its attempts and a limited copy of the reply, without secrets', async (t) => {
   const receiver = await startReceiver(t, {
     script: [{ status: 500, headers: { 'x-why': 'because', 'set-cookie': 'secret=1' }, body: 'x'.repeat(100_000) }, { status: 200 }],
   });
@@ -259,7 +259,7 @@ test('the record of deliveries: attempts, a limited copy of the reply, the body 
   for (const text of [...server.log, JSON.stringify(await server.events())]) assert.equal(text.includes('token=secret'), false);
 });
 
-test('a damaged file of positions: the records contain the positions of the handlers', async (t) => {
+test('if the file of positions is damaged, handlers continue from the positions in the delivery records', async (t) => {
   const folder = temporaryFolder(t);
   const receiver = await startReceiver(t);
   const config = { event_handlers: { crm: handler(receiver.url) } };
@@ -335,7 +335,7 @@ test('retention never removes events that a running handler still needs', async 
   age();
   const fourth = await startOn(t, folder, config);
   const left = () => readdirSync(journal).filter((name) => name.startsWith('events-')).length;
-  await until('they are removed when nobody needs them', () => left() < needed);
+  await until('the old files are removed when no handler needs them', () => left() < needed);
   await fourth.service.stop();
 });
 

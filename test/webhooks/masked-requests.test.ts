@@ -70,7 +70,7 @@ test('--exact sends recorded requests with their secrets, and reports where thes
   assert.deepEqual(
     requests().slice(6).sort(),
     sent.filter((request) => !request.startsWith('/hook/soap')),
-    'JSON and queries are filled by name',
+    'secrets of JSON bodies and queries are inserted by name',
   );
   assert.match(changed.stderr, /the secrets of its body are not kept; send it without --exact/);
   assertNoMark(recorded(cwd), 'the record');

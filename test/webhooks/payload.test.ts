@@ -34,9 +34,9 @@ function textOf(made: Payload, ...events: ServiceEvent[]): string {
   return made.render(events.map((event) => ({ event, raw: Buffer.from(JSON.stringify(event)) }))).body?.toString('utf8') ?? '';
 }
 
-test('JSON: several events, server, and extra_data at the top, in keys, values and nested', () => {
+test('JSON has the events, the server, and extra_data as members, with variables in keys and nested values', () => {
   const plain = payload({ batch_size: 3, extra_data: { fixed: [1, null, true], by: 'svc {{x}} on {server.name}' } });
-  assert.equal(plain.isSingle, false, 'nothing differs from event to event');
+  assert.equal(plain.isSingle, false, 'without variables of an event, a body can have several events');
   const events = [eventWith({ path: '/a' }), eventWith({ path: awkward })];
   assert.deepEqual(JSON.parse(textOf(plain, ...events)), {
     events: JSON.parse(JSON.stringify(events)),
@@ -82,14 +82,14 @@ test('SOAP: the body of one event with special characters of XML, byte for byte'
   );
 });
 
-test('a key that an event turns into a reserved one is omitted; __proto__ is an ordinary name', () => {
+test('a key of extra_data that its variable turns into events or server is omitted; __proto__ is an ordinary name', () => {
   const made = payload({ extra_data: { '{account.name}': 'mine', other: 1 } });
   assert.deepEqual(JSON.parse(textOf(made, eventWith({}, 'events'))).events.length, 1);
   assert.equal(JSON.parse(textOf(made, eventWith({}, 'server'))).server.uuid, 'srv');
   assert.match(textOf(made, eventWith({}, '__proto__')), /"__proto__":"mine"/);
 });
 
-test('extra_data as JSON text means the same as a map; events and server are refused', () => {
+test('extra_data as JSON text means the same as a map; the keys events and server are refused', () => {
   const event = eventWith({});
   assert.equal(textOf(payload({ extra_data: '{"a": "{id}"}' }), event), textOf(payload({ extra_data: { a: '{id}' } }), event));
   for (const name of ['events', 'server'])
@@ -105,7 +105,7 @@ test('custom: the handler in the documentation sends the body that the documenta
   assert.equal(textOf(createPayload(options, server), eventWith({ path: '/inbox/a.csv', total_write: 1024 })), shown);
 });
 
-test('custom: only the template; values are encoded as the content type needs', () => {
+test('custom: the body is only the template, whose values are encoded as the content type needs', () => {
   const event = eventWith({ path: awkward, n: 5, list: ['a', 'b'] });
   const custom = (template: string, type?: string) =>
     payload({ http_content_type: 'custom', extra_data: template, ...(type ? { headers: { 'Content-Type': type } } : {}) });
@@ -134,7 +134,7 @@ test('custom: only the template; values are encoded as the content type needs', 
   );
 });
 
-test('any values in any JSON template give JSON with the same strings', () => {
+test('with any value, a JSON template gives JSON with the same string', () => {
   const made = payload({
     http_content_type: 'custom',
     extra_data: '{"a\\"b":["{data.x}",{data.x}]}',
@@ -168,7 +168,7 @@ const data = {
   metadata: { 'project-id': ['7'] },
 };
 
-test('SOAP: valid by the schemas of the examples, for an independent parser, with every timestamp', (t) => {
+test('SOAP: an independent parser finds the body valid by the schema of the examples, and reads its values', (t) => {
   if (!hasProgram(t, 'xmllint')) return;
   const made = payload({ http_content_type: 'soap', extra_data: { ticket: 'T-{data.files.0}', 'odd name': { deep: ['<&>'] } } });
   const event = eventWith(data, 'al<i>ce');
@@ -210,7 +210,7 @@ test('SOAP: any names and values give well-formed XML', (t) => {
   assert.equal(count.trim(), '300');
 });
 
-test('every variable renders in every kind of template', () => {
+test('every variable has its value in extra_data, even if it is written in capitals', () => {
   const event = eventWith(data);
   const names = [
     'id',

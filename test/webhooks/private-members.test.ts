@@ -53,7 +53,7 @@ test('code and extra of a 403 are only in the journal: no handler or client gets
   await receiver.received(count);
   server.child.kill('SIGTERM');
   const ended = await server.ended;
-  assert.equal(privateParts.test(ended.stderr), false, 'the log');
+  assert.equal(privateParts.test(ended.stderr), false, 'the log has no private member');
 
   const journal = await run(t, ['events', '--id', '20136', '--json'], { cwd });
   const events = journal.stdout
@@ -94,11 +94,11 @@ test('code and extra of a 403 are only in the journal: no handler or client gets
   assert.deepEqual(
     holding.map(({ name }) => name.replace(/\d+/, 'N')),
     ['events-N.ndjson'],
-    'only the journal of the data folder',
+    'in the data folder, only the journal has private members',
   );
 });
 
-test('the body of a 403 is passed on if it is text, but not if it is malformed JSON', () => {
+test('the body of a 403 of a callout is passed on if it is text, but not if it is malformed JSON', () => {
   const payload = createPayload(eventHandlerOptions.parse({ type: 'http', url: 'http://127.0.0.1/' }), {
     uuid: 's',
     type: 'server',

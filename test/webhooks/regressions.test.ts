@@ -29,26 +29,26 @@ async function rawReceiver(t: TestContext, answer: string): Promise<{ url: strin
 }
 
 for (const status of ['101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade', '100 Continue\r\n\r\nHTTP/1.1 099 What']) {
-  test(`a reply ${JSON.stringify(status.slice(0, 24))} is a failure that ends, and the service stops`, { timeout: 20_000 }, async (t) => {
+  test(`a reply ${JSON.stringify(status.slice(0, 24))} ends as a failure, and the service can stop`, { timeout: 20_000 }, async (t) => {
     const receiver = await rawReceiver(t, `HTTP/1.1 ${status}\r\n\r\n`);
     const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { timeout: 1 }) } });
     await server.put('/home/a.txt', 'a');
-    await until('20174', async () => (await server.eventIds()).includes(20174));
+    await until('event 20174', async () => (await server.eventIds()).includes(20174));
     assert.equal(await server.stop(), true);
   });
 }
 
-test('a 205 with an endless body is read within the limit and the time-out, and leaves no connection', {
+test('a 205 whose body does not end is a failure after the time-out, and leaves no connection', {
   timeout: 20_000,
 }, async (t) => {
   const receiver = await rawReceiver(t, 'HTTP/1.1 205 Reset Content\r\nContent-Type: text/plain\r\n\r\nx');
   const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { timeout: 0.3 }) } });
   await server.put('/home/a.txt', 'a');
-  await until('20174', async () => (await server.eventIds()).includes(20174));
+  await until('event 20174', async () => (await server.eventIds()).includes(20174));
   await until('the connection is closed', () => receiver.open() === 0);
 });
 
-test('a stop after a reload takes at most shutdown_timeout, although a request with former options waits for its reply', {
+test('a stop after a reload takes at most shutdown_timeout, even if a request with former options waits for its reply', {
   timeout: 20_000,
 }, async (t) => {
   const receiver = await startReceiver(t, { otherwise: { fault: 'hang' } });
@@ -125,9 +125,9 @@ test('waiting uploads, reloads and retries together: no position is stuck, no he
   }
   isOver = true;
   await Promise.all(uploaders);
-  assert.equal(partial, 0, 'the back-end was there all the time');
+  assert.equal(partial, 0, 'no upload skipped the back-end');
   const wanted = (await server.events()).filter(({ id }) => id === '40017' || id === '40010').map(({ uuid }) => uuid);
-  await until('everything is in use', () => {
+  await until('each event was delivered successfully', () => {
     const taken = new Set(receiver.events((_, index) => flaky[index % flaky.length]?.status === undefined).map(({ uuid }) => uuid));
     return wanted.every((uuid) => taken.has(uuid));
   });
@@ -140,14 +140,14 @@ test('waiting uploads, reloads and retries together: no position is stuck, no he
   const size = () => statSync(`${server.folder}/data/journal/events-00000001.ndjson`).size;
   await until('the position is at the end of the journal', () => position() === size());
   assert.equal(await server.stop(), true);
-  assert.equal(position(), size(), 'and stays there');
+  assert.equal(position(), size(), 'the position stays at the end');
 });
 
-test('a reply of an earlier attempt is kept if the last one had none', { timeout: 20_000 }, async (t) => {
+test('the record has the reply to an earlier attempt if the last attempt got none', { timeout: 20_000 }, async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500, body: 'why' }, { fault: 'reset' }] });
   const server = await startServer(t, { event_handlers: { crm: upload(receiver.url, { retry_count: 1 }) } });
   await server.put('/home/a.txt', 'a');
-  await until('20174', async () => (await server.eventIds()).includes(20174));
+  await until('event 20174', async () => (await server.eventIds()).includes(20174));
   await server.stop();
   const [line = ''] = readFileSync(`${server.folder}/data/deliveries/deliveries-00000001.ndjson`, 'utf8').split('\n');
   assert.equal((JSON.parse(line) as { reply?: { body: string } }).reply?.body, 'why');
@@ -169,7 +169,7 @@ test('an existing query of a URL stays as it is', () => {
   assert.equal(withQuery('http://h/p#f', [['a', '1']]), 'http://h/p?a=1#f');
 });
 
-test('the callout, too, ends when the endpoint answers 101', { timeout: 20_000 }, async (t) => {
+test('a login is refused if the callout endpoint answers 101', { timeout: 20_000 }, async (t) => {
   const endpoint = createServer()
     .on('upgrade', (_, socket) => socket.destroy())
     .listen(0, '127.0.0.1');

@@ -25,7 +25,7 @@ test('linear waits grow by retry_increase, exponential ones double up to retry_m
   );
 });
 
-test('with retry_for the number is unlimited unless it is set, and every retry has a pause; uploads that wait do not use it', () => {
+test('with retry_for, retries are unlimited unless retry_count is set, and have pauses; waiting uploads do not use it', () => {
   assert.deepEqual(waits({ retry_for: '3d' }, 3), [1000, 2000, 3000]);
   assert.deepEqual(waits({ retry_for: '3d', retry_count: 2, retry_increase: 5 }, 3), [5000, 10_000, undefined]);
   assert.deepEqual(waits({ retry_for: '3d' }, 1, undefined, false), [undefined]);
@@ -43,7 +43,7 @@ test('Retry-After is seconds or a date, a day at most, and ignored when it is ma
   assert.equal(askedWaitMs([['date', '5']], nowMs), undefined);
 });
 
-test('a stored wait that cannot be read starts again', () => {
+test('stored waits that are malformed are ignored', () => {
   const wait = { event: 'u', sinceMs: 1, dueMs: 2, failures: 3, urlIndex: 0 };
   assert.deepEqual(readWaiting([wait, { ...wait, dueMs: 'x' }, null, 5]), [wait]);
   assert.deepEqual([readWaiting(undefined), readWaiting({})], [[], []]);
@@ -83,7 +83,7 @@ test('a rate lets a burst pass, then one after the other, in order; a caller tha
 
 const failedFor = async (server: TestServer) => (await server.events()).filter(({ id }) => id === '20174');
 
-test('a 429 with Retry-After waits, regardless of retry_count, and is no failure; later events keep their order', async (t) => {
+test('after a 429 with Retry-After a delivery waits, regardless of retry_count, and has not failed; events keep their order', async (t) => {
   const script = Array.from({ length: 3 }, () => ({ status: 429, headers: { 'retry-after': '0' } }));
   const receiver = await startReceiver(t, { script });
   const crm = { type: 'http', target: 40017, url: receiver.url, fail_after_errors: 1 };
@@ -98,12 +98,12 @@ test('a 429 with Retry-After waits, regardless of retry_count, and is no failure
   assert.deepEqual(await failedFor(server), []);
 });
 
-test('a 429 without Retry-After is a failure, and so is one for a waiting upload, because the client does not wait', async (t) => {
+test('a 429 without Retry-After is a failure; for an upload that waits for its back-end, any 429 is', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 429 } });
   const crm = { type: 'http', target: 40017, url: receiver.url };
   const server = await startServer(t, { event_handlers: { crm } });
   await server.put('/home/a', 'x');
-  await until('20174', async () => (await failedFor(server)).length === 1);
+  await until('event 20174', async () => (await failedFor(server)).length === 1);
   const asking = await startReceiver(t, { otherwise: { status: 429, headers: { 'retry-after': '3600' } } });
   const backend = { type: 'http', target: 40017, url: asking.url, retry_for: '3d' };
   const waited = await startServer(t, { event_handlers: { backend }, service: { api_backend_uuid: 'backend' } });
@@ -111,11 +111,11 @@ test('a 429 without Retry-After is a failure, and so is one for a waiting upload
   assert.ok((await waited.eventIds()).includes(40060));
 });
 
-test('retry_for ends: an event that always fails is reported after this time, with its attempts', async (t) => {
+test('when retry_for is over, an event whose retries all failed is reported', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const crm = { type: 'http', target: 40017, url: receiver.url, retry_for: '4s', retry_backoff: 'exponential' };
   const server = await startServer(t, { event_handlers: { crm } });
   await server.put('/home/a', 'x');
-  await until('20174', async () => (await failedFor(server)).length === 1);
+  await until('event 20174', async () => (await failedFor(server)).length === 1);
   assert.ok(receiver.requests.length >= 2);
 });

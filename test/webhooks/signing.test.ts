@@ -46,7 +46,7 @@ test('without a secret there is no signature', async (t) => {
   );
 });
 
-test('keys: whsec_ and base64, base64 alone, any other text as it is', () => {
+test('a signing secret is base64, with or without whsec_; any other text is the key as it is', () => {
   const bytes = randomBytes(32);
   assert.deepEqual(signingKey(`whsec_${bytes.toString('base64')}`), bytes);
   assert.deepEqual(signingKey(bytes.toString('base64')), bytes);

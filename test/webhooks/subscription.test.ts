@@ -64,7 +64,7 @@ const cases: [filters: Record<string, unknown>, isWanted: boolean][] = [
 for (const [filters, isWanted] of cases)
   test(`${JSON.stringify(filters)}: ${isWanted ? 'wanted' : 'not wanted'}`, () => assert.equal(wants(filters), isWanted));
 
-test('an event without a group matches no group, but cannot be excluded by a filter either', () => {
+test('an event without a group does not match the filter STAFF, and !STAFF does not exclude it', () => {
   assert.equal(wants({ user_groups: 'STAFF' }, {}, ''), false);
   assert.equal(wants({ user_groups: '!STAFF' }, {}, ''), true);
 });
@@ -73,12 +73,12 @@ test('no handler gets events about its own deliveries or about deliveries of suc
   for (const id of ['20174', '20189', '40042']) {
     assert.equal(wants({}, { id, data: { uuid: 'me', event_id: '40017' } }), false, `${id} of its own`);
     assert.equal(wants({}, { id, data: { uuid: 'other', event_id: '40017' } }), true, `${id} of another`);
-    assert.equal(wants({}, { id, data: { uuid: 'other', event_id: '20174' } }), false, `${id} about telling`);
+    assert.equal(wants({}, { id, data: { uuid: 'other', event_id: '20174' } }), false, `${id} about an event 20174`);
   }
   assert.equal(wants({}, { id: '20066', data: { uuid: 'me' } }), true);
 });
 
-test('impossible filters are refused with a reason', () => {
+test('invalid filters, headers and secrets of a handler are refused with a reason', () => {
   for (const [filters, message] of [
     [{ target: '12' }, /not an event ID/],
     [{ target: 'all' }, /not an event ID/],

@@ -19,7 +19,7 @@ const backend = (url: string | string[], options: Record<string, unknown> = {}) 
   backend: { type: 'http', target: '40017', data_filter: 'api_backend, yes', url, timeout: 30, fail_after_errors: 0, ...options },
 });
 
-test('the reply to an upload has the headers of a valid reply, under the configured names', async (t) => {
+test('the reply to an upload has the configured headers that the back-end sent, with names as configured', async (t) => {
   const receiver = await startReceiver(t, {
     otherwise: {
       status: 202,
@@ -42,12 +42,12 @@ test('the reply to an upload has the headers of a valid reply, under the configu
   assert.equal(event?.data.api_backend, 'yes');
   assert.equal(event?.data.path, '/a.txt');
   await others.received(1);
-  await until('two 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
+  await until('two events 20189', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   assert.equal(receiver.requests.length, 1, 'not delivered a second time in the background');
   assert.equal((await server.eventIds()).includes(40060), false);
 });
 
-test('form uploads wait for the back-end, too: each file once', async (t) => {
+test('form uploads wait for the back-end, too, which gets each file once', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'r-2' } } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
   const form = [
@@ -103,7 +103,7 @@ test("a form that asks for JSON gets what a PUT gets: 201, the file's path, the 
   assert.deepEqual(valuesOf(browser, 'x-receipt'), ['r-3']);
 });
 
-test('without a valid reply a form that asks for JSON gets 201 and the configured headers', async (t) => {
+test('without a valid reply of the back-end, a form that asks for JSON gets 201 and the configured headers', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500 } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url) });
   mkdirSync(join(server.home, 'd'));
@@ -114,7 +114,7 @@ test('without a valid reply a form that asks for JSON gets 201 and the configure
   assert.ok((await server.eventIds()).includes(40060));
 });
 
-test('validate refuses to pass on headers that frame the reply or belong to the service, and no others', async (t) => {
+test('the configuration cannot pass on headers that frame the reply or belong to the service, but any others', async (t) => {
   const hopByHop =
     'Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade'.split(' ');
   const refused = [...hopByHop, 'Content-Length', 'Content-Encoding', 'Set-Cookie', 'Date', 'Server', 'Server-Path'];
@@ -156,7 +156,7 @@ const noReply: { what: string; answer: Answer; options?: Record<string, unknown>
 ];
 
 for (const { what, answer, options, outcome } of noReply) {
-  test(`no valid reply (${what}): 201, Server-Path, the configured headers, 40060, and the file is stored`, async (t) => {
+  test(`without a valid reply of the back-end (${what}), an upload is stored, with 201, configured headers and event 40060`, async (t) => {
     const receiver = await startReceiver(t, { otherwise: answer });
     const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
     const reply = await server.put('/home/a.txt', 'hello');
@@ -174,7 +174,7 @@ for (const { what, answer, options, outcome } of noReply) {
   });
 }
 
-test('the back-end has retries and further URLs while the upload waits', async (t) => {
+test('while an upload waits, the back-end is retried, also at its further URLs', async (t) => {
   const first = await startReceiver(t, { otherwise: { status: 500 } });
   const second = await startReceiver(t, { otherwise: { headers: { 'x-receipt': 'second' } } });
   const server = await startServer(t, {
@@ -185,7 +185,7 @@ test('the back-end has retries and further URLs while the upload waits', async (
   assert.equal(first.requests.length, 2);
 });
 
-test('a back-end that is disabled, or whose filters exclude the upload: the partial-success headers at once', async (t) => {
+test('if the back-end is disabled, or its filters exclude the upload, the reply has the partial-success headers', async (t) => {
   const receiver = await startReceiver(t);
   for (const options of [{ enabled: false }, { usernames: 'bob' }]) {
     const server = await startServer(t, { service, event_handlers: backend(receiver.url, options) });
@@ -195,7 +195,7 @@ test('a back-end that is disabled, or whose filters exclude the upload: the part
   assert.equal(receiver.requests.length, 0);
 });
 
-test('a client that disappears while the back-end works: the file is stored, and the back-end was informed', async (t) => {
+test('if the client disappears while the back-end works, the file is stored, and the delivery is reported as successful', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { delayMs: 300 } });
   const server = await startServer(t, { service, event_handlers: backend(receiver.url, { timeout: 5 }) });
   const socket = connect(server.port, '127.0.0.1');
@@ -203,7 +203,7 @@ test('a client that disappears while the back-end works: the file is stored, and
   socket.write(`PUT /home/a.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${testBasic}\r\nContent-Length: 5\r\n\r\nhello`);
   await receiver.received(1);
   socket.destroy();
-  await until('20189', async () => (await server.eventIds()).includes(20189));
+  await until('event 20189', async () => (await server.eventIds()).includes(20189));
   assert.equal(readFileSync(join(server.home, 'a.txt'), 'utf8'), 'hello');
 });
 

@@ -55,7 +55,7 @@ function failsAs(reason: string) {
 const text: MadeMember = { name: 'docs/größe.txt', content: Buffer.from('content '.repeat(500)) };
 const stored: MadeMember = { name: 'plain.bin', content: Buffer.from([1, 2, 3]), method: 0 };
 
-test('members and their contents: DEFLATE, stored, with data before the archive, a comment, or all in ZIP64', async () => {
+test('members and contents are read: deflated or stored, with data before the archive, with a comment, or in ZIP64', async () => {
   const folder: MadeMember = { name: 'docs/', content: Buffer.alloc(0), method: 0 };
   for (const shape of [{}, { before: Buffer.alloc(777, 'PK') }, { comment: 'PK\x05\x06'.repeat(20) }, { isLarge: true }]) {
     for (const before of [shape.before ?? Buffer.alloc(0), Buffer.alloc(5)]) {
@@ -155,7 +155,7 @@ test('damaged, encrypted, otherwise compressed files and non-archives are distin
   assert.deepEqual([empty.count(), empty.isAtEnd()], [0, true]);
 });
 
-test('a false number of members is corrected at the end', async () => {
+test('a false number of members is corrected when all have been read', async () => {
   const archive = await openArchive(fileOf(makeZip([text, stored], { count: 60_000 })));
   assert.equal(archive.count(), 60_000);
   await archive.next(10);

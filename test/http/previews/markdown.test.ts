@@ -26,7 +26,7 @@ test('links lead to the web, to a mail address, or to files of the account, and 
     ['http://[', undefined],
   ];
   for (const [href, url] of cases) assert.equal(linkUrl(href, place), url, href);
-  assert.equal(linkUrl('other.md', undefined), undefined, 'in an archive');
+  assert.equal(linkUrl('other.md', undefined), undefined, 'a relative link in an archive leads nowhere');
   assert.equal(linkUrl('https://example.com/', undefined), 'https://example.com/');
 });
 
@@ -83,7 +83,7 @@ const hostile: Record<string, string> = {
 };
 
 for (const [what, text] of Object.entries(hostile)) {
-  test(`hostile Markdown ends: ${what}`, async () => {
+  test(`the parsing of hostile Markdown ends: ${what}`, async () => {
     await readMarkdown(text, never);
   });
 }

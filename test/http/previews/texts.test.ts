@@ -166,7 +166,7 @@ test('JSON of any depth, and a string of a megabyte, are read', async () => {
   assert.equal((await readJson(`"${long}"`, never))?.kind, 'string');
 });
 
-test('work that nobody waits for any longer ends', async () => {
+test('the reading of JSON ends when its signal is aborted', async () => {
   const gone = AbortSignal.abort(new Error('gone'));
   await assert.rejects(readJson(`[${'1,'.repeat(2_000_000)}1]`, gone), /gone/);
 });

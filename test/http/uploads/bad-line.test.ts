@@ -19,7 +19,7 @@ test('tus-js-client over a connection that cuts, delays and loses data at any by
 });
 
 for (const script of Object.keys(uploadScripts) as UploadScript[])
-  test(`examples/uploads/${script} over such a connection`, async (t) => {
+  test(`examples/uploads/${script} over a connection that cuts, delays and loses data: exact bytes, reported once`, async (t) => {
     if (!hasProgram(t, uploadScripts[script].needs)) return;
     const uploads = new UploadsOverBadLines(t, await startServer(t));
     console.log(`seeds ${seeds}: ${t.name}`);

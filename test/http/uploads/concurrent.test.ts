@@ -31,7 +31,7 @@ test('DELETE cuts a request that sends content, and nothing is left', async (t) 
   const url = await begin(server, 'a', Buffer.alloc(0));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(0, true), 'content-length': String(content.length) });
   await stuck.write(content.subarray(0, 1000));
-  await until('it is there', () => hidden(server).some((name) => stored(server, name).length === 1000));
+  await until('the sent content has arrived', () => hidden(server).some((name) => stored(server, name).length === 1000));
   assert.equal((await server.send('DELETE', url)).status, 204);
   assert.equal((await stuck.done).status, 0);
   assert.deepEqual(hidden(server), []);
@@ -53,12 +53,12 @@ test('DELETE is answered, even if other requests for the same upload follow', as
   assert.deepEqual(hidden(server), []);
 });
 
-test('any number of concurrent queries are answered; they cut requests with content, not one another', async (t) => {
+test('50 concurrent HEAD requests are answered; they cut a request with content, but not one another', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content.subarray(0, 1000));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(1000, true), 'content-length': String(content.length - 1000) });
   await stuck.write(content.subarray(1000, 5000));
-  await until('it is there', () => hidden(server).some((name) => stored(server, name).length === 5000));
+  await until('the sent content has arrived', () => hidden(server).some((name) => stored(server, name).length === 5000));
   const heads = await Promise.all(Array.from({ length: 50 }, () => new WatchedRequest(server, 'HEAD', url).end()));
   assert.equal((await stuck.done).status, 0);
   for (const { status, headers } of heads) assert.deepEqual([status, headers['upload-offset']], [204, '5000']);

@@ -4,7 +4,7 @@ import { startServer } from '../../support/server.ts';
 
 const origin = 'https://app.example';
 
-test('pages of cors_origins use the API with credentials in headers only; other pages cannot', async (t) => {
+test('pages of cors_origins can use the API, with credentials in headers only; other pages cannot', async (t) => {
   const server = await startServer(t, { service: { cors_origins: [origin] } });
   const ask = { origin, 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'authorization, upload-offset' };
   for (const target of ['/home/a', '/home/', '/home/__svc__/uploads/', '/__svc__/login']) {
@@ -17,7 +17,7 @@ test('pages of cors_origins use the API with credentials in headers only; other 
     const other = await server.send('OPTIONS', target, { user: null, headers: { ...ask, origin: 'https://evil.example' } });
     assert.equal(other.headers['access-control-allow-origin'], undefined);
     assert.equal(other.headers['access-control-allow-methods'], undefined);
-    assert.equal(other.headers.vary, 'origin', 'a cache keeps them apart');
+    assert.equal(other.headers.vary, 'origin', 'caches keep replies to different origins apart');
   }
   const put = await server.put('/home/a', 'x', { headers: { origin } });
   assert.deepEqual(

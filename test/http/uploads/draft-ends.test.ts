@@ -56,11 +56,11 @@ test('the checks of an upload are repeated at its end, and a refusal leaves noth
   assert.deepEqual(hidden(server), []);
   const starts = (await server.events()).filter(({ id, data }) => id === '40021' && data.path !== '/filler').length;
   const ends = (await server.events()).filter(({ id, data }) => id === '40022' && data.resumed !== undefined).length;
-  assert.equal(ends, starts, 'each is reported once');
+  assert.equal(ends, starts, 'the end of each upload is reported once');
 });
 
 // MUSTs: a 104 to an append has no `Location` (Append).
-test('progress is reported and stored while content arrives, but not with a digest, and never for the whole', async (t) => {
+test('progress is reported by 104 while content arrives, but not if it has a digest, and not for the whole', async (t) => {
   const server = await startServer(t);
   const large = Buffer.alloc(80 * 1024 * 1024, 'x');
   const headers = { 'content-length': String(large.length) };
@@ -125,10 +125,10 @@ test('an abandoned upload expires, with events', async (t) => {
   const url = await begin(server, 'a', content);
   clock.shift(3_601_000);
   clock.runPeriodic();
-  await until('it is removed', () => hidden(server).length === 0);
-  await until('it has ended', async () => (await server.send('HEAD', url)).status === 410);
+  await until('the content is removed', () => hidden(server).length === 0);
+  await until('the upload has ended', async () => (await server.send('HEAD', url)).status === 410);
   const ends = async () => (await server.events()).filter(({ id }) => ['40069', '40022'].includes(id));
-  await until('it is reported', async () => (await ends()).length === 2);
+  await until('the end is reported', async () => (await ends()).length === 2);
   assert.deepEqual(
     (await ends()).map(({ id, account, data }) => [id, account.name, data.path]),
     [
@@ -138,7 +138,7 @@ test('an abandoned upload expires, with events', async (t) => {
   );
 });
 
-test('uploads end with their folder, and are not moved with it', async (t) => {
+test('an upload ends when its folder is deleted or moved, and is not moved with it', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'a', 'b'), { recursive: true });
   mkdirSync(join(server.home, 'c'));

@@ -66,7 +66,7 @@ test('100 Continue is sent as usual, after the 104', async (t) => {
   const server = await startServer(t);
   const headers = { ...whole, expect: '100-continue', 'content-length': '5' };
   const request = new WatchedRequest(server, 'PUT', '/home/a', headers);
-  await until('both came', () => request.interim.length === 2);
+  await until('104 and 100 have arrived', () => request.interim.length === 2);
   const reply = await request.end(Buffer.from('hello'));
   assert.equal(reply.status, 201);
   assert.deepEqual(
@@ -77,12 +77,14 @@ test('100 Continue is sent as usual, after the 104', async (t) => {
 
 // MUSTs: the offset never decreases (Offset); HEAD and GET have offset, completeness, length and limits (Offset Retrieval); the length is
 // recorded and what was interrupted is not complete (Creation, Append); the reply that completes has `Upload-Complete: ?1` (Append).
-test('data received before the connection was cut is kept, and the rest completes the upload, with one event each', async (t) => {
+test('data received before a cut is kept, and the rest completes the upload; its begin and end are reported once', async (t) => {
   const server = await startServer(t);
   const first = new WatchedRequest(server, 'PUT', '/home/a.bin', { ...whole, 'content-length': String(content.length) });
   const url = await first.location();
   await first.write(content.subarray(0, 200_000));
-  await until('it is there', () => hidden(server).some((name) => readFileSync(join(server.home, name)).length === 200_000));
+  await until('the sent content has arrived', () =>
+    hidden(server).some((name) => readFileSync(join(server.home, name)).length === 200_000),
+  );
   first.cut();
   const head = await server.send('HEAD', url);
   assert.equal(head.status, 204);
@@ -91,7 +93,7 @@ test('data received before the connection was cut is kept, and the rest complete
   assert.equal(head.headers['upload-length'], String(content.length));
   assert.match(String(head.headers['upload-limit']), /^max-age=\d+$/);
   assert.equal(head.headers['cache-control'], 'no-store');
-  assert.deepEqual(await server.names('/home/'), [], 'nothing is visible before it is whole');
+  assert.deepEqual(await server.names('/home/'), [], 'nothing is visible before the upload is whole');
   const rest = await server.send('PATCH', url, { headers: append(200_000, true), body: content.subarray(200_000) });
   assert.equal(rest.status, 201);
   assert.equal(rest.headers['upload-complete'], '?1');
@@ -132,9 +134,9 @@ test('an upload in parts: PUT, POST with a name, an empty last request, a length
   const byPut = await begin(server, 'p', content.subarray(0, 100_000), { 'upload-length': String(content.length) });
   const middle = await server.send('PATCH', byPut, { headers: append(100_000, false), body: content.subarray(100_000) });
   assert.deepEqual([middle.status, middle.headers['upload-offset'], middle.headers['upload-complete']], [204, '300000', '?0']);
-  assert.equal(existsSync(join(server.home, 'p')), false, 'it is its client that says when it is whole');
+  assert.equal(existsSync(join(server.home, 'p')), false, 'only the client says when an upload is whole');
   const head = await server.send('HEAD', byPut);
-  assert.equal(head.headers['upload-offset'], '300000', 'reported states are not repeated');
+  assert.equal(head.headers['upload-offset'], '300000', 'HEAD has the newest offset');
   assert.equal((await server.send('PATCH', byPut, { headers: append(300_000, true) })).status, 201);
   assert.deepEqual(stored(server, 'p'), content);
 
@@ -188,7 +190,11 @@ test('offsets, lengths and types that do not fit are refused, and change nothing
     assert.equal((await server.send('HEAD', strange)).status, 404, strange);
   const bob = { user: 'bob:bobs password' };
   for (const method of ['HEAD', 'DELETE', 'PATCH'])
-    assert.equal((await server.send(method, url, { ...bob, headers: append(1000, false) })).status, 404, 'to others it is not there');
+    assert.equal(
+      (await server.send(method, url, { ...bob, headers: append(1000, false) })).status,
+      404,
+      'for another account the upload does not exist',
+    );
   assert.equal((await server.send('HEAD', url, { user: null })).status, 401);
   assert.equal((await server.send('PUT', url)).status, 405);
   assert.match(String((await server.send('OPTIONS', url, { user: null })).headers.allow), /PATCH/);
@@ -211,7 +217,7 @@ test('more content than announced ends an upload, and the old file stays', async
   assert.equal((await server.events()).filter(({ id }) => id === '40022').length, 2);
 });
 
-test('digests: a request counts as a whole or not at all; that of the file is checked at the end', async (t) => {
+test('content with a digest counts as a whole or not at all; the digest of the file is checked at the end', async (t) => {
   const server = await startServer(t);
   const half = content.subarray(0, 150_000);
   const url = await begin(server, 'a', half, {
@@ -232,7 +238,7 @@ test('digests: a request counts as a whole or not at all; that of the file is ch
   });
   await cut.write(rest.subarray(0, 100_000));
   cut.cut();
-  assert.equal((await server.send('HEAD', url)).headers['upload-offset'], '150000', 'cut in the middle');
+  assert.equal((await server.send('HEAD', url)).headers['upload-offset'], '150000', 'a cut request with a digest does not count');
   const right = await server.send('PATCH', url, { headers: { ...append(150_000, true), 'content-digest': sha256(rest) }, body: rest });
   assert.equal(right.status, 201);
   assert.equal(right.headers['repr-digest'], sha256(content));
@@ -253,16 +259,18 @@ test('a newer request for an upload cuts the older one', async (t) => {
   const url = await begin(server, 'a', content.subarray(0, 1000));
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(1000, true), 'content-length': '299000' });
   await stuck.write(content.subarray(1000, 100_000));
-  await until('it is there', () => hidden(server).some((name) => readFileSync(join(server.home, name)).length === 100_000));
+  await until('the sent content has arrived', () =>
+    hidden(server).some((name) => readFileSync(join(server.home, name)).length === 100_000),
+  );
   const head = await server.send('HEAD', url);
   assert.equal(head.headers['upload-offset'], '100000');
-  assert.equal((await stuck.done).status, 0, 'it was cut');
+  assert.equal((await stuck.done).status, 0, 'the older request was cut');
   const last = await server.send('PATCH', url, { headers: append(100_000, true), body: content.subarray(100_000) });
   assert.equal(last.status, 201);
   assert.deepEqual(stored(server, 'a'), content);
 });
 
-test('a cancelled upload no longer exists, with an event; of a completed one, only its record is removed', async (t) => {
+test('a cancelled upload no longer exists, and is reported; when a completed one is deleted, its file stays', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content);
   assert.equal((await server.send('DELETE', url)).status, 204);

@@ -110,7 +110,7 @@ test('a temporary failure of the disk ends no upload: confirmed content stays, a
   for (const index of Object.keys(Object.keys(faults))) assert.deepEqual(events.get(`/a${index}`), ['40021', '40017']);
 });
 
-test('the same with tus; content with a digest is not confirmed if it could not be written', async (t) => {
+test('a temporary failure of the disk or a wrong checksum ends no tus upload, and confirms no content', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   const metadata = { 'upload-length': String(content.length), 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };
   const created = await client.send('POST', uploads, { headers: { ...tus, ...metadata }, body: content.subarray(0, firstBytes) });
@@ -136,7 +136,7 @@ test('the same with tus; content with a digest is not confirmed if it could not 
   assert.deepEqual((await told()).get('/a'), ['40021', '40017']);
 });
 
-test('a failure of the disk during the first request of a client that knows the URL ends nothing', async (t) => {
+test('a failure of the disk during the first request ends no upload if the client got its URL before', async (t) => {
   const { client, whileFailing, stored, hidden, told } = await startOnFailingDisk(t);
   const first = new WatchedRequest(client, 'PUT', '/home/a', {
     'upload-draft-interop-version': '9',
@@ -145,7 +145,7 @@ test('a failure of the disk during the first request of a client that knows the 
   });
   const url = await first.location();
   await first.write(content.subarray(0, firstBytes));
-  await until('it is there', () => hidden().some((name) => stored(name).length === firstBytes));
+  await until('the sent content has arrived', () => hidden().some((name) => stored(name).length === firstBytes));
   const reply = await whileFailing('fdatasync .kept', () => first.end(content.subarray(firstBytes)));
   // The end of this upload needs no fdatasync.
   assert.equal(reply.status, 201, reply.text);
@@ -156,7 +156,7 @@ test('a failure of the disk during the first request of a client that knows the 
   });
   const other = await second.location();
   await second.write(content.subarray(0, firstBytes));
-  await until('it is there', () => hidden().some((name) => stored(name).length === firstBytes));
+  await until('the sent content has arrived', () => hidden().some((name) => stored(name).length === firstBytes));
   const failed = await whileFailing('fsync .kept', () => second.end(content.subarray(firstBytes)));
   assert.equal(failed.status, 500, failed.text);
   const offset = Number((await client.send('HEAD', other)).headers['upload-offset']);

@@ -10,7 +10,7 @@ import { hasProgram } from '../../support/requires.ts';
 import { testBasic } from '../../support/secrets.ts';
 import { startServer } from '../../support/server.ts';
 
-test('over HTTP/2: a 104 contains the URL, a reset stream keeps the received data, and the rest completes it', async (t) => {
+test('over HTTP/2, a 104 has the URL of the upload; data before a reset of the stream is kept, and the rest completes it', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { cert, certPath, keyPath } = selfSigned(t);
   const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };
@@ -33,7 +33,9 @@ test('over HTTP/2: a 104 contains the URL, a reset stream keeps the received dat
   assert.equal(told['upload-draft-interop-version'], '8');
   const url = String(told.location);
   first.write(content.subarray(0, 120_000));
-  await until('it is there', () => readdirSync(server.home).some((name) => statSync(join(server.home, name)).size === 120_000));
+  await until('the sent content has arrived', () =>
+    readdirSync(server.home).some((name) => statSync(join(server.home, name)).size === 120_000),
+  );
   first.close();
   const head = await reply(open({ ':method': 'HEAD', ':path': url }));
   const offset = Number(head['upload-offset']);

@@ -10,7 +10,7 @@ import { WatchedRequest } from '../../support/watched-request.ts';
 
 const dayMs = 86_400_000;
 
-test('a permission that is lost during an upload ends it; the old file stays', async (t) => {
+test('an upload ends if its account loses the permission meanwhile; the old file stays', async (t) => {
   const server = await startServer(t);
   for (const name of ['a', 'b']) writeFileSync(join(server.home, name), 'old');
   const url = await begin(server, 'a', content.subarray(0, 1000));
@@ -38,7 +38,7 @@ test('an upload survives jumps of the clock, and a request with content keeps it
   assert.deepEqual([back.status, back.headers['upload-offset']], [204, '2000']);
   const stuck = new WatchedRequest(server, 'PATCH', url, { ...append(2000, true), 'content-length': String(content.length - 2000) });
   await stuck.write(content.subarray(2000, 100_000));
-  await until('it is there', () => hidden(server).some((name) => stored(server, name).length === 100_000));
+  await until('the sent content has arrived', () => hidden(server).some((name) => stored(server, name).length === 100_000));
   clock.shift(60 * dayMs);
   clock.runPeriodic();
   const reply = await stuck.end(content.subarray(100_000));
@@ -78,7 +78,7 @@ test('the upload back-end answers only the request that completes an upload', as
   );
 });
 
-test('a folder that took the name of the target ends a tus upload like a draft upload', async (t) => {
+test('a folder that took the name of the target ends a tus upload with 422', async (t) => {
   const server = await startServer(t);
   const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
   const metadata = { 'upload-length': '5', 'upload-metadata': `path ${Buffer.from('/a').toString('base64')}` };
@@ -86,7 +86,7 @@ test('a folder that took the name of the target ends a tus upload like a draft u
   mkdirSync(join(server.home, 'a'));
   const url = String(created.headers.location);
   const last = await server.send('PATCH', url, { headers: { ...tus, 'upload-offset': '2' }, body: 'llo' });
-  assert.equal(last.status, 422, 'clients repeat a 409');
+  assert.equal(last.status, 422, 'clients would repeat the request after a 409');
   assert.equal((await server.send('HEAD', url, { headers: tus })).status, 422);
   assert.deepEqual(hidden(server), []);
 });

@@ -36,7 +36,7 @@ test('a failed request that should create an upload leaves nothing, because nobo
     const reply = await server.send(method, target, { headers, body });
     assert.equal(reply.status, status, `${method} ${JSON.stringify(headers)}: ${reply.text}`);
     assert.deepEqual(hidden(server), [], JSON.stringify(headers));
-    assert.deepEqual(readdirSync(join(server.folder, 'data/uploads')), [], 'nobody asks how it ended');
+    assert.deepEqual(readdirSync(join(server.folder, 'data/uploads')), [], 'no record is kept, because no client can ask for it');
     if (!headers['tus-resumable']) assert.equal(reply.headers['upload-complete'], '?1', JSON.stringify(headers));
   }
   for (const headers of [byTus({ 'upload-length': '9999' }), byPost({})]) {
@@ -50,7 +50,7 @@ test('a failed request that should create an upload leaves nothing, because nobo
       if (next.status !== 201) next = await server.put('/home/next', '', { headers: part });
       return next.status === 201;
     });
-    assert.equal(hidden(server).length, 1, 'only of the other one');
+    assert.equal(hidden(server).length, 1, 'only the content of the next upload is left');
     assert.equal((await server.send('DELETE', String(next.headers.location))).status, 204);
   }
 });

@@ -96,7 +96,7 @@ test('content in the creation, an empty file, a length that is sent later, and o
   assert.equal((await server.send('POST', url, { headers: override('DELETE') })).status, 204);
   assert.equal((await server.send('POST', url, { headers: override('BREW') })).status, 405);
   await create(server, 0, { filename: 'empty' });
-  assert.equal(readFileSync(join(server.home, 'empty')).length, 0, 'there is nothing to wait for');
+  assert.equal(readFileSync(join(server.home, 'empty')).length, 0, 'an empty file is complete without content');
   const deferred = await create(server, undefined, { path: '/later' });
   const head = await server.send('HEAD', deferred, { headers: tus });
   assert.deepEqual([head.headers['upload-defer-length'], head.headers['upload-length']], ['1', undefined]);
@@ -126,7 +126,7 @@ test('a checksum accepts or rejects a request as a whole', async (t) => {
       const unknown = { ...append(100_000), 'upload-checksum': 'crc32 AAAA' };
       assert.equal((await server.send('PATCH', url, { headers: unknown, body: chunk })).status, 400);
       const behind = { ...append(100_000), 'transfer-encoding': 'chunked', trailer: 'X-Y, Upload-Checksum' };
-      assert.equal((await server.send('PATCH', url, { headers: behind, body: chunk })).status, 400, 'nobody looks at a trailer');
+      assert.equal((await server.send('PATCH', url, { headers: behind, body: chunk })).status, 400, 'a checksum in a trailer is refused');
     }
     offset += 100_000;
   }
@@ -231,7 +231,7 @@ test('a terminated upload no longer exists', async (t) => {
   assert.deepEqual(hidden(server), []);
 });
 
-test('an upload that began with one protocol continues with the other', async (t) => {
+test('an upload that began with the draft can continue with tus, and the other way round', async (t) => {
   const server = await startServer(t);
   const draft = { 'upload-draft-interop-version': '8', 'content-type': 'application/partial-upload' };
   const begun = await server.send('PUT', '/home/a.bin', {

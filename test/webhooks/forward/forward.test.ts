@@ -32,9 +32,9 @@ const forwarding = (options: Record<string, unknown>, config: TestConfig = {}): 
 const told = async (server: TestServer, id: number) =>
   (await server.events()).filter((event) => event.id === String(id)).map(({ data }) => data);
 const untilTold = (server: TestServer, id: number, count = 1) =>
-  until(`${count} of ${id}`, async () => (await told(server, id)).length >= count);
+  until(`${count} events ${id}`, async () => (await told(server, id)).length >= count);
 
-test('files are sent by PUT in order, with digests and encoded paths, and event 20202 instead of 20189', async (t) => {
+test('files are sent by PUT in order, with digests and encoded paths; event 20202 reports each, instead of 20189', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 201 } });
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{account.name}/{path}` }));
   mkdirSync(join(server.home, 'a b'));
@@ -54,10 +54,10 @@ test('files are sent by PUT in order, with digests and encoded paths, and event 
   assert.deepEqual([data?.size, data?.digest, data?.uuid], [3, sha256('one'), 'out']);
   assert.match(String(data?.url), /\/in\/alice\/a%20b\//);
   assert.ok(!(await server.eventIds()).includes(20189));
-  assert.ok(existsSync(join(server.home, 'two')), 'it stays');
+  assert.ok(existsSync(join(server.home, 'two')), 'the sent file stays');
 });
 
-test('a sent file is deleted or moved with its event, folders are created, and a taken name gets a number', async (t) => {
+test('after sending, a file is deleted or moved, with an event; folders are created, and a taken name gets a number', async (t) => {
   const receiver = await startReceiver(t);
   const gone = await startServer(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'delete' }));
   await gone.put('/home/a', 'x');
@@ -70,7 +70,7 @@ test('a sent file is deleted or moved with its event, folders are created, and a
   );
   for (const content of ['first', 'second']) {
     await server.put('/home/a', content);
-    await until('it is moved', () => !existsSync(join(server.home, 'a')));
+    await until('the file is moved', () => !existsSync(join(server.home, 'a')));
   }
   await untilTold(server, 40055, 2);
   assert.deepEqual(
@@ -78,7 +78,7 @@ test('a sent file is deleted or moved with its event, folders are created, and a
     ['/sent/alice/a', '/sent/alice/a (2)'],
   );
   assert.equal(readFileSync(join(server.home, 'sent/alice/a'), 'utf8'), 'first');
-  assert.equal(receiver.requests.length, 3, 'a moved file is not a new one');
+  assert.equal(receiver.requests.length, 3, 'a moved file is not sent as a new one');
 });
 
 test('a file that is missing, has another size or an unusable name is reported and not sent; the handler continues', async (t) => {
@@ -112,7 +112,7 @@ test('a file that is missing, has another size or an unusable name is reported a
   );
 });
 
-test('a link that leads out of the account counts as missing, and so does a file in the folder of the service', async (t) => {
+test('a file that was replaced by a symbolic link out of the account is not sent', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}{path}` }));
   await server.put('/home/held', 'x');
@@ -125,7 +125,7 @@ test('a link that leads out of the account counts as missing, and so does a file
   assert.equal(receiver.requests.length, 1);
 });
 
-test('failures are retried, including a 503 that asks for time; a reply with another digest is a failure', async (t) => {
+test('failures are retried, including a 503 with Retry-After; a reply with another digest is a failure, too', async (t) => {
   const script = [
     { status: 500 },
     { status: 503, headers: { 'retry-after': '0' } },
@@ -141,7 +141,7 @@ test('failures are retried, including a 503 that asks for time; a reply with ano
   assert.deepEqual(await told(server, 20174), []);
 });
 
-test('outside the window nothing is sent; a file that was replaced after it was sent is not deleted', async (t) => {
+test('outside the window nothing is sent; a file that replaces another while that is sent is not deleted, but sent, too', async (t) => {
   const receiver = await startReceiver(t, { script: [{ isHeld: true }] });
   const hour = new Date().getUTCHours();
   const text = (hours: number) => `${String((hours + 24) % 24).padStart(2, '0')}:30`;
@@ -154,7 +154,7 @@ test('outside the window nothing is sent; a file that was replaced after it was 
   await server.put('/home/b', 'newer');
   receiver.release();
   await receiver.received(2);
-  await until('the newer one is deleted', () => !existsSync(join(server.home, 'b')));
+  await until('the newer file is deleted', () => !existsSync(join(server.home, 'b')));
   assert.deepEqual(
     receiver.requests.map(({ url, body }) => `${url} ${body}`),
     ['/b old', '/b newer'],
@@ -203,16 +203,16 @@ test('a file that shrinks or changes while it is sent is reported; the target ge
   for (const name of ['shrinks', 'changes', 'whole']) await server.put(`/home/${name}`, large);
   await untilTold(server, 20202);
   assert.deepEqual([...target.whole], [['/whole', sha256(large)]]);
-  assert.deepEqual(target.begun, ['/shrinks', '/changes', '/whole'], 'each once');
+  assert.deepEqual(target.begun, ['/shrinks', '/changes', '/whole'], 'each file was begun once');
   const details = (await told(server, 20174)).map((data) => String(data.details));
   assert.equal(details.length, 2);
   assert.match(details[0] ?? '', /not sent: it became shorter while it was sent/);
   assert.match(details[1] ?? '', /not sent: it changed while it was sent/);
-  await until('the whole one is deleted', () => !existsSync(join(home, 'whole')));
+  await until('the file that was sent whole is deleted', () => !existsSync(join(home, 'whole')));
   assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'unsent files stay');
 });
 
-test('a replay sends files from their new place; a record contains the file, and a missing one is reported', async (t) => {
+test('a replay sends files from their new place, and reports a missing one; records have path, size and digest', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'move:/sent/{path}' }));
   await server.put('/home/a', 'one');
@@ -222,14 +222,14 @@ test('a replay sends files from their new place; a record contains the file, and
   const begun = await console.post('/api/replays', { filter: { id: ['40017'] }, handlers: ['out'] }, asOperator);
   const path = `/api/replays/${begun.json<{ id: string }>().id}`;
   const replay = async () => (await console.get(path, asOperator)).json<{ state: string; delivered: number; failed: number }>();
-  await until('it has ended', async () => ['done', 'failed'].includes((await replay()).state));
+  await until('the replay has ended', async () => ['done', 'failed'].includes((await replay()).state));
   const { delivered, failed } = await replay();
   assert.deepEqual([delivered, failed], [1, 1]);
   assert.deepEqual(
     receiver.requests.map(({ url, body }) => `${url} ${body}`),
     ['/a one', '/b two', '/a one'],
   );
-  assert.equal(readFileSync(join(server.home, 'sent/a'), 'utf8'), 'one', 'it is not moved again');
+  assert.equal(readFileSync(join(server.home, 'sent/a'), 'utf8'), 'one', 'a replayed file is not moved again');
   interface Shown {
     file?: unknown;
     details: string;
@@ -242,7 +242,7 @@ test('a replay sends files from their new place; a record contains the file, and
   assert.match(deliveries.map(({ details }) => details).join(), /the file is gone/);
 });
 
-test('rate limits the files per minute; only the handler chooses the host of a URL, not the file name', async (t) => {
+test('rate limits the files per second; a file name cannot change the host of the URL', async (t) => {
   const receiver = await startReceiver(t);
   const rate = { requests: 1, seconds: 1 };
   const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
@@ -255,5 +255,5 @@ test('rate limits the files per minute; only the handler chooses the host of a U
     assert.equal(headers.host, new URL(receiver.url).host);
   }
   const [first, , third] = receiver.requests.map(({ atMs }) => atMs);
-  assert.ok(Number(third) - Number(first) >= 900, 'one a second after the first');
+  assert.ok(Number(third) - Number(first) >= 900, 'one file per second after the first');
 });

@@ -17,7 +17,7 @@ function large(sizeBytes: number): Buffer {
 }
 
 const untilSent = (server: TestServer, count: number) =>
-  until(`${count} are sent`, async () => (await server.eventIds()).filter((id) => id === 20202).length >= count);
+  until(`${count} files are sent`, async () => (await server.eventIds()).filter((id) => id === 20202).length >= count);
 
 test('S3: parts of an earlier attempt are not sent again, even by another process, if they are still the same', async (t) => {
   const storage = await startStorage(t);
@@ -35,7 +35,7 @@ test('S3: parts of an earlier attempt are not sent again, even by another proces
   await server.put('/home/large.bin', content);
   await untilSent(server, 1);
   assert.ok(storage.objects.get('large.bin')?.equals(content));
-  assert.equal(parts, 6, 'three, the one that failed, and the two that were missing');
+  assert.equal(parts, 6, 'three parts, the one that failed, and the two that were missing');
   const stale = large(70 * mebibyte).fill('z', 0, 10);
   storage.uploads.set('left', {
     key: 'large.bin',
@@ -47,7 +47,7 @@ test('S3: parts of an earlier attempt are not sent again, even by another proces
   await server.put('/home/large.bin', stale);
   await untilSent(server, 2);
   assert.ok(storage.objects.get('large.bin')?.equals(stale));
-  assert.equal(parts, 10, 'the first of the two existing parts is a different one');
+  assert.equal(parts, 10, 'of the two existing parts, only the first has other content and is sent again');
 });
 
 /** Changes the last byte of a file of 70 MiB in place. */
@@ -72,7 +72,7 @@ test('S3: a file that changes while its parts are sent does not become an object
   const server = await startServer(t, { event_handlers: { out } });
   home = server.home;
   await server.put('/home/large.bin', large(70 * mebibyte));
-  await until('it is reported', async () => (await failures(server)).length === 1);
+  await until('the change is reported', async () => (await failures(server)).length === 1);
   assert.match((await failures(server))[0] ?? '', /not sent: it changed while it was sent/);
   assert.equal(storage.objects.size, 0);
   assert.equal(storage.uploads.size, 0, 'its parts are abandoned');

@@ -26,11 +26,11 @@ function large(sizeBytes: number): Buffer {
 const told = async (server: TestServer, id: number) =>
   (await server.events()).filter((event) => event.id === String(id)).map(({ data }) => data);
 const untilTold = (server: TestServer, id: number, count = 1) =>
-  until(`${count} of ${id}`, async () => (await told(server, id)).length >= count);
+  until(`${count} events ${id}`, async () => (await told(server, id)).length >= count);
 
 const keys = { access_key_id: s3Keys.accessKeyId, secret_access_key: s3Keys.secretAccessKey };
 
-test('S3: small files are sent at once, large ones in parts, signed and with checksums; a refusal repeats the storage', async (t) => {
+test('S3: small files are sent in one request, large ones in parts, all signed; a refusal is reported in its own words', async (t) => {
   const storage = await startStorage(t, 'eu-north-1');
   const out = { type: 'forward', url: 's3://bucket/in/{account.name}/{path}', endpoint: storage.endpoint, region: 'eu-north-1', ...keys };
   const server = await startServer(t, { event_handlers: { out, wrong: { ...out, secret_access_key: 'not-the-right-key' } } });
@@ -100,7 +100,7 @@ function knownHosts(server: SshTestServer): string {
 
 const startTarget = (t: TestContext) => startSsh(t, {}, { services: { web: { type: 'http', port: 0 } } });
 
-test('SFTP: by key and by password, into created folders, replacing files; an unknown server gets nothing', async (t) => {
+test('SFTP: files are sent with key or password, into created folders, and replace others; an unknown server gets nothing', async (t) => {
   const target = await startTarget(t);
   const known_hosts_path = knownHosts(target);
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/in/{account.name}/{path}`;
@@ -147,16 +147,16 @@ test('SFTP: an attempt resumes where the previous one broke off; a different beg
     );
     sent.push(written.reduce((sum, { data }) => sum + Number(data.total_write), 0));
   }
-  assert.deepEqual(sent, [2 * mebibyte, 5 * mebibyte], 'the rest alone; then the rest, and all of it');
+  assert.deepEqual(sent, [2 * mebibyte, 5 * mebibyte], 'first only the rest; in the second round the rest, and then the whole file');
 });
 
-test('SFTP: a file that changes while it is sent gets no name at the target', async (t) => {
+test('SFTP: a file that changes while it is sent does not appear at the target under its name', async (t) => {
   const target = await startTarget(t);
   const url = `sftp://alice@127.0.0.1:${target.sshPort}/{path}`;
   const out = { type: 'forward', url, key_path: target.key, known_hosts_path: knownHosts(target) };
   const server = await startServer(t, { event_handlers: { out } });
   await server.put('/home/large.bin', large(40 * mebibyte));
-  await until('it is being sent', () => readdirSync(target.home).length > 0);
+  await until('the file is being sent', () => readdirSync(target.home).length > 0);
   const fd = openSync(join(server.home, 'large.bin'), 'r+');
   writeSync(fd, '!', 40 * mebibyte - 1);
   closeSync(fd);
