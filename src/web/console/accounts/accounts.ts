@@ -116,7 +116,7 @@ function explainPanel(): HTMLElement {
 function decisionView({ allowed, reason, steps, group, real_path, rule }: Decision): HTMLElement {
   return make(
     'div',
-    make('p.verdict', badge(text(allowed ? 'allowed' : 'refusedWord'), allowed ? 'good' : 'bad'), ' ', reason && datum(reason)),
+    make('p.verdict', badge(text(allowed ? 'allowed' : 'refusedWord'), allowed ? 'good' : 'bad'), ' ', reason ? datum(reason) : undefined),
     make('ol.steps', ...steps.map((step) => make(step.ok ? 'li.ok' : 'li.no', make('span.step', step.step), datum(step.text)))),
     facts(
       [text('group'), group ? datum(group) : undefined],
