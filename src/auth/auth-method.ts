@@ -39,8 +39,8 @@ export type AuthResult =
     };
 
 /**
- * The state of a method. The chain skips a method that is `stopped`, such as a disabled one. If a method has `failed`, the chain fails closed: it
- * rejects every login that reaches this method (docs/spec/authentication.md#chain).
+ * The state of a method. The chain skips a method that is `stopped`, such as a disabled one. If a method has `failed`, the chain fails
+ * closed: it rejects every login that reaches this method (docs/spec/authentication.md#chain).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
 
