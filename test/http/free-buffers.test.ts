@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freeBuffers } from '../../src/lib/gathered-bytes.ts';
 
-test('the memory of a buffer is freed at once, unless others share it', () => {
+test('the memory of a buffer is freed immediately, unless other buffers share it', () => {
   const own = Buffer.alloc(100_000, 'x');
   const other = Buffer.from(new Uint8Array(10).buffer);
   const shared = Buffer.alloc(100_000, 'y');

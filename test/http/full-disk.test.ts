@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 import { assertChangesRefused, fillDisk, smallDisk } from '../support/small-disk.ts';
 
-test('a full disk of files: 507, the old file whole, no debris', async (t) => {
+test('on a full disk an upload gets 507, the old file stays whole, and no temporary file is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { group: { home_folder_path: disk } });
@@ -18,7 +18,7 @@ test('a full disk of files: 507, the old file whole, no debris', async (t) => {
   assert.equal((await server.put('/home/b', 'still works')).status, 201);
 });
 
-test('a disk that fills up during a resumable upload: 507, the upload has ended, the old file whole, no debris', async (t) => {
+test('a resumable upload ends with 507 if the disk fills up; the old file stays whole, and no temporary file is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { group: { home_folder_path: disk } });
@@ -34,7 +34,7 @@ test('a disk that fills up during a resumable upload: 507, the upload has ended,
   assert.equal((await server.send('HEAD', url)).status, 410);
 });
 
-test('a full disk of the journal: changes are refused, reads work, and it recovers', async (t) => {
+test('if the disk of the journal is full, changes are refused and reads work; with free space, changes work again', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });

@@ -36,12 +36,16 @@ test('guesses at links ban no logins, and guesses at tokens do not delay a valid
   assert.equal(await getFrom(server, '127.0.0.2', `/__svc__/s/${makeSecret('link').secret}/`), 429);
   assert.equal(await getFrom(server, '127.0.0.3', `/__svc__/s/${makeSecret('link').secret}/`), 404, 'guesses of others count separately');
   const password = basicOf(`alice:${testPassword}`);
-  assert.equal(await getFrom(server, '127.0.0.2', '/home/a.txt', { authorization: password }), 200, 'the office logs in');
+  assert.equal(
+    await getFrom(server, '127.0.0.2', '/home/a.txt', { authorization: password }),
+    200,
+    'a login from the address that guessed works',
+  );
   for (let guess = 0; guess < 10; guess++)
     await getFrom(server, '127.0.0.4', '/home/', { authorization: `Bearer ${makeSecret('token').secret}` });
   assert.equal(await getFrom(server, '127.0.0.4', '/home/', { authorization: password }), 429);
   assert.equal(await getFrom(server, '127.0.0.5', '/home/a.txt', { authorization: `Bearer ${token}` }), 200);
-  assert.equal(await getFrom(server, '127.0.0.4', at, { authorization: basicOf('x:right word') }), 200, 'nor is a link closed by that ban');
+  assert.equal(await getFrom(server, '127.0.0.4', at, { authorization: basicOf('x:right word') }), 200, 'the ban does not close links');
 });
 
 test('a token that is sent as the user name is shown nowhere', async (t) => {
@@ -59,7 +63,7 @@ test('a token that is sent as the user name is shown nowhere', async (t) => {
   assert.ok(!JSON.stringify(await server.events()).includes(token));
 });
 
-test('rotations are limited like tokens, and an endless overlap ends with the old token', async (t) => {
+test('the number of rotations is limited, and an endless overlap is cut to a year', async (t) => {
   const server = await startServer(t, { group: { tokens: { maximum: 2 } } });
   const { id, as } = await makeToken(server);
   const rotate = (old: string, overlap: number) =>
@@ -88,7 +92,7 @@ test('a token for a folder neither releases nor refreshes a lock above it', asyn
   const by = (headers: Record<string, string>) => ({ ...as, headers: { ...as.headers, ...office, ...headers } });
   assert.equal((await server.send('UNLOCK', '/home/in/a.txt', by({ 'lock-token': whole }))).status, 409);
   assert.equal((await server.send('LOCK', '/home/in/a.txt', by({ if: `(${whole})` }))).status, 412);
-  assert.equal((await server.put('/home/x', 'x')).status, 423, 'it still holds');
+  assert.equal((await server.put('/home/x', 'x')).status, 423, 'the lock still holds');
   assert.equal((await server.send('UNLOCK', '/home/', { headers: { ...office, 'lock-token': whole } })).status, 204);
   const own = await lockToken('/home/in/', by({}));
   assert.equal((await server.send('UNLOCK', '/home/in/', by({ 'lock-token': own }))).status, 204);
@@ -112,7 +116,7 @@ test('visitors use up the limit of their own unfinished uploads, not that of the
     assert.equal((await visit(server, method, `${at}uploads/${id}`, { headers: draft })).status, 404, `${method} of the account's own`);
 });
 
-test('archives and digests of visitors wait for each other, and delay no account', async (t) => {
+test('of many digests that visitors of a link request, some get 503; a digest for the account is not delayed', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large'), '');
   truncateSync(join(server.home, 'large'), 8 * 1024 ** 3);

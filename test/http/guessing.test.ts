@@ -29,7 +29,7 @@ test('of 200 concurrent wrong passwords with the right one among them, five are 
   assert.equal((await server.get('/home/', from('203.0.113.2', testUser))).status, 200);
 });
 
-test('an endpoint gets only as many concurrent guesses as the address has failures left', async (t) => {
+test('an endpoint gets only as many concurrent guesses as the address may still fail', async (t) => {
   const endpoint = await startReceiver(t, { otherwise: { status: 401, delayMs: 300 } });
   const server = await guarded(t, 5, { authentications: { corporate: { type: 'http', url: endpoint.url, test_at_start: false } } });
   const { guesses } = await guessAtOnce([server], 100, '203.0.113.1');
@@ -37,7 +37,7 @@ test('an endpoint gets only as many concurrent guesses as the address has failur
   assert.equal(endpoint.requests.length, 5);
 });
 
-test('an endpoint without a reply or with a failed test causes no ban; every refusal counts', async (t) => {
+test('an endpoint that gives no reply or failed its first test causes no ban; each reply that refuses counts', async (t) => {
   const statusesWith = async (otherwise: Answer, test_at_start: boolean) => {
     const { url } = await startReceiver(t, { otherwise });
     const server = await guarded(t, 3, { authentications: { corporate: { type: 'http', url, test_at_start } } });
@@ -49,7 +49,7 @@ test('an endpoint without a reply or with a failed test causes no ban; every ref
   assert.deepEqual(await statusesWith({ status: 500 }, false), { 401: 3, 429: 17 });
 });
 
-test('more concurrent right passwords than an address has failures left wait, and all log in', async (t) => {
+test('if an address sends more right passwords at a time than it may still fail, some wait, and all log in', async (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `user${index}`);
   const password = hashOfCost(4);
   const server = await guarded(t, 3, { accounts: Object.fromEntries(names.map((name) => [name, { password }])) });
@@ -57,7 +57,7 @@ test('more concurrent right passwords than an address has failures left wait, an
   assert.deepEqual(countStatuses(replies), { 200: 12 });
 });
 
-test('four wrong and one right, repeated: never banned; guesses at another name in between: banned', async (t) => {
+test('a login removes earlier failures of its name; logins of another name do not remove the guesses at a name', async (t) => {
   const password = hashOfCost(4);
   const server = await guarded(t, 5, { accounts: { mallory: { password }, carol: { password } } });
   const get = async (user: string, address = '203.0.113.1') => (await server.get('/home/', from(address, user))).status;
@@ -73,13 +73,13 @@ test('four wrong and one right, repeated: never banned; guesses at another name 
   assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429, 429]);
 });
 
-test('a mount with an old password causes no ban', async (t) => {
+test('the same wrong password, repeated as by a mount, causes no ban', async (t) => {
   const server = await guarded(t, 3);
   for (let index = 0; index < 8; index++) assert.equal((await server.get('/home/', from('203.0.113.1', 'alice:old password'))).status, 401);
   assert.equal((await server.get('/home/', from('203.0.113.1', testUser))).status, 200);
 });
 
-test('a name that many addresses guess at gets 429 after ten a minute, except where it logged in before', async (t) => {
+test('a name at which many addresses guess gets 429 after ten failures a minute, except from an address where it logged in', async (t) => {
   const server = await guarded(t, 5);
   assert.equal((await server.get('/home/', from('203.0.113.200', testUser))).status, 200);
   const guesses = Array.from({ length: 60 }, (_, index) =>
@@ -95,16 +95,16 @@ test('a name that many addresses guess at gets 429 after ten a minute, except wh
   assert.deepEqual([event?.data.address, event?.data.username], ['203.0.113.201', 'alice']);
 });
 
-test('addresses that the client writes before those of the proxy are ignored', async (t) => {
+test('addresses that a client itself writes into X-Forwarded-For are ignored', async (t) => {
   const server = await guarded(t, 3);
   const statuses: number[] = [];
   for (let index = 0; index < 5; index++)
     statuses.push((await server.get('/home/', from(`198.51.100.${index}, 203.0.113.1`, `alice:with another address ${index}`))).status);
   assert.deepEqual(statuses, [401, 401, 401, 429, 429]);
-  assert.equal((await server.get('/home/', from('203.0.113.1, 203.0.113.2', testUser))).status, 200, 'nor does it ban others');
+  assert.equal((await server.get('/home/', from('203.0.113.1, 203.0.113.2', testUser))).status, 200, 'a written address is not banned');
 });
 
-test('a header is trusted only from trusted proxies', async (t) => {
+test('the headers of a proxy are used only if it is one of trusted_proxies', async (t) => {
   const server = await guarded(t, 2, { service: { trusted_proxies: '198.51.100.0/24, 2001:db8::1' } });
   for (let index = 0; index < 2; index++)
     assert.equal((await server.get('/home/', from(`203.0.113.${index}`, `alice:no proxy ${index}`))).status, 401);
@@ -159,14 +159,14 @@ function countHashes(t: TestContext): () => number {
   return () => counted.mock.callCount();
 }
 
-test('the first concurrent requests of a client need one verification', async (t) => {
+test('concurrent first requests with the same credentials need one verification of the password', async (t) => {
   const server = await guarded(t, 10);
   const hashes = countHashes(t);
   const replies = await Promise.all(Array.from({ length: 30 }, () => server.get('/home/', from('203.0.113.2', testUser))));
   assert.deepEqual(countStatuses(replies), { 200: 30 });
   assert.equal(hashes(), 1);
   assert.equal((await server.get('/home/', from('203.0.113.1', 'alice:wrong password'))).status, 401);
-  assert.equal(hashes(), 2, 'a guess is counted, too');
+  assert.equal(hashes(), 2, 'a guess is verified, too');
 });
 
 test('password-update: wrong current passwords count like failed logins', async (t) => {
@@ -182,9 +182,13 @@ test('password-update: wrong current passwords count like failed logins', async 
   for (let index = 0; index < 5; index++) statuses.push((await update(`not my password ${index}`)).status);
   assert.deepEqual(statuses, [422, 422, 422, 429, 429]);
   const right = await update(testPassword);
-  assert.equal(right.status, 429, 'even the right one is refused');
+  assert.equal(right.status, 429, 'even the right password is refused');
   assert.ok(Number(right.headers['retry-after']) > 0);
-  assert.equal((await server.get('/home/', { headers: { accept: 'application/json' } })).status, 429, 'nor does a login');
+  assert.equal(
+    (await server.get('/home/', { headers: { accept: 'application/json' } })).status,
+    429,
+    'a login from this address is refused, too',
+  );
   const elsewhere = { 'x-forwarded-for': '203.0.113.1' };
   for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x'])
     assert.equal((await update(testPassword, { ...elsewhere, 'content-type': type })).status, 415, type);
@@ -203,6 +207,6 @@ test('password-update: wrong current passwords count like failed logins', async 
       repeat_password: 'something else',
     }).toString(),
   });
-  assert.equal(form.status, 400, 'the form of another page');
+  assert.equal(form.status, 400, 'the form of another origin');
   assert.equal((await update(testPassword, elsewhere)).status, 204);
 });

@@ -18,7 +18,7 @@ function post(server: TestServer, fields: [string, string][], headers: Record<st
   return server.send('POST', url, { body: new URLSearchParams(fields).toString(), headers: all, ...(user && { user }) });
 }
 
-test('the page of held uploads lists size and reason in each language, and withdraws without scripts, after a question', async (t) => {
+test('the page of held uploads shows sizes and reasons, has a title in each language, and withdraws after a question', async (t) => {
   const server = await inspecting(t, { answer_within: 0.05, maximum_size: 1000 });
   assert.match((await server.get('/home/', { headers: html })).text, /href="\/home\/__svc__\/held\/"/);
   assert.match((await page(server)).text, /None of your files is waiting for review/);
@@ -55,7 +55,7 @@ test('the page of held uploads lists size and reason in each language, and withd
     ['selected', id('/d/failed')],
   ]);
   assert.match(question.text, /Withdraw these 2 uploads\?/);
-  assert.equal((await heldOf(server)).length, 4, 'it only asks');
+  assert.equal((await heldOf(server)).length, 4, 'the question withdraws nothing');
   const fields = [...question.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
     ([, name = '', value = '']): [string, string] => [name, value],
   );
@@ -94,7 +94,7 @@ test('forms of held uploads that are invalid, foreign or of another account chan
   assert.doesNotMatch((await plain.get('/home/', { headers: html })).text, /__svc__\/held|inspected/);
 });
 
-test('a moved file that is withdrawn on the page is back in its place; if that is impossible, it stays held, with a message', async (t) => {
+test('a moved file that is withdrawn on the page is back in its place; a second withdrawal gets 404', async (t) => {
   const server = await inspecting(t);
   writeFileSync(join(server.home, 'spare'), 'odd');
   assert.equal((await server.send('MOVE', '/home/spare', { headers: { destination: '/home/d/name' } })).status, 202);
@@ -110,7 +110,7 @@ test('a moved file that is withdrawn on the page is back in its place; if that i
   assert.deepEqual([again.status, /Nothing is here|no longer/.test(again.text)], [404, true]);
 });
 
-test('a draft client that lost the reply learns from the upload that it is held', async (t) => {
+test('a client that lost the reply to a draft upload learns at the URL of the upload that the file is held', async (t) => {
   const server = await inspecting(t);
   server.inspector.decide = () => ({ status: 202 });
   const begun = await beginDraft(server, { folder: '/d', name: 'x' });

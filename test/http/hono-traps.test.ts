@@ -30,7 +30,7 @@ test('streamed bodies and files arrive whole, and HEAD has the headers of GET wi
   assert.deepEqual([listing.status, listing.body.length, listing.headers['x-hono-already-sent']], [200, 0, undefined]);
 });
 
-test('a reply that was written to the socket is not sent again: its connection continues', async (t) => {
+test('a reply that was written to the socket is not sent again, and the connection continues', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n\r\n`;
@@ -43,7 +43,7 @@ test('a reply that was written to the socket is not sent again: its connection c
   );
 });
 
-test('a refused body may take longer than the adapter would wait for it: its connection continues', async (t) => {
+test('if a refused body arrives later than the adapter would wait, the connection continues', async (t) => {
   const server = await startServer(t);
   await server.put('/home/a', 'content');
   const head = `Host: x\r\nAuthorization: ${testBasic}\r\n`;
@@ -90,7 +90,7 @@ test('Allow is derived from the table of routes, with HEAD where GET only reads'
   assert.deepEqual(await allow('DELETE', '/home/__svc__/password-update'), [405, 'GET, HEAD, POST']);
 });
 
-test('with webdav_compatibility the table has more methods', async (t) => {
+test('with webdav_compatibility, Allow has MKCOL, and LOCK and UNLOCK only for clients that need them', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const allow = async (agent: string) => (await server.send('PATCH', '/home/a', { headers: { 'user-agent': agent } })).headers.allow;
   const common = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, COPY, MOVE, MKCOL';

@@ -11,7 +11,7 @@ import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
 test('a folder that is replaced by a link while requests run never leads outside', async (t) => {
-  // With this clock, files are kept in memory at once.
+  // With this clock, files are kept in memory immediately.
   const server = await startServer(t, {}, clockAhead);
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'));
   t.after(() => rmSync(outside, { recursive: true, force: true }));
@@ -41,7 +41,7 @@ test('a folder that is replaced by a link while requests run never leads outside
   assert.ok(successes > 0 && (seen.get(404) ?? 0) > 0, `both states were met: ${JSON.stringify([...seen])}`);
 });
 
-test('a link into the data folder, or a moved data folder, shows nothing', async (t) => {
+test('a symbolic link into the data folder shows nothing; an item that was moved out of it can be read', async (t) => {
   const server = await startServer(t);
   symlinkSync(join(server.folder, 'data'), join(server.home, 'link'));
   assert.equal((await server.get('/home/link/svc.pid')).status, 404);
@@ -50,7 +50,7 @@ test('a link into the data folder, or a moved data folder, shows nothing', async
   assert.equal((await server.get('/home/moved-out')).status, 200, 'only items in the data folder cannot be reached');
 });
 
-test('maximum_concurrent_connections holds, and the service recovers', async (t) => {
+test('connections above maximum_concurrent_connections are closed; when others end, new ones are accepted', async (t) => {
   const server = await startServer(t, { service: { maximum_concurrent_connections: 5 } });
   const sockets: Socket[] = [];
   let closed = 0;
@@ -68,7 +68,7 @@ test('maximum_concurrent_connections holds, and the service recovers', async (t)
   await until('there is a free slot again', isTaken);
 });
 
-test('the client address in a header is trusted only where it is configured', async (t) => {
+test('the client address is read from a header only if client_forwarded_header names it', async (t) => {
   const headers = { 'x-forwarded-for': '203.0.113.9:4711, 10.0.0.1', forwarded: 'for=198.51.100.7' };
   const peerOf = async (service: Record<string, unknown>) => {
     const server = await startServer(t, { service });

@@ -59,7 +59,7 @@ for (const [where, fileCacheBytes] of [
   });
 }
 
-test('a download over HTTP/2 whose client resets it, or disappears, is reported as that', whereFilesAreKept, async (t) => {
+test('a download over HTTP/2 is reported as cut if its client resets it or disappears', whereFilesAreKept, async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, session } = await startWithHttp2(t, 1_000_000);
   // The first response fills the window and is not read, so the second waits forever.

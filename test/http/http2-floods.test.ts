@@ -71,7 +71,7 @@ test('a flood of resets, SETTINGS or PING gets ENHANCE_YOUR_CALM; a moderate num
       // Newer versions of Node.js also count streams, and can be the first to end the connection.
       const isTold = async () =>
         (await server.events()).slice(before).some(({ data }) => data.details === told || data.details === refused);
-      if (count !== 100) await until('the event', isTold);
+      if (count !== 100) await until('the event of the flood', isTold);
     }
 });
 
@@ -118,7 +118,7 @@ test('endless header frames, and a body of empty frames, end their connection; o
   );
 });
 
-test('streams whose client never reads are limited, nothing is opened for more, and all close with the connection', async (t) => {
+test('the number of streams that a client does not read is limited; after the idle time all are closed', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, cert, connect } = await startFlooded(t, { idle_connection_timeout: 2 });
   const connection = await connect();
@@ -127,7 +127,7 @@ test('streams whose client never reads are limited, nothing is opened for more, 
   for (let stream = 0; stream < maxPending; stream++) connection.acts.requests();
   await until('all have the head of their reply', () => connection.replies200 === maxPending);
   assert.ok(openBelow(server.home).length <= maxPending);
-  assert.equal((await server.get('/home/small', { ca: cert })).status, 200, 'others are served');
+  assert.equal((await server.get('/home/small', { ca: cert })).status, 200, 'another connection is served');
   connection.acts.requests();
   await until('one more is refused', () => connection.resets.length > 0 || connection.isOver);
   assert.equal(connection.replies200, maxPending);
@@ -150,6 +150,6 @@ test('a header section that arrives byte by byte keeps its connection only for t
   let sent = 0;
   const timer = setInterval(() => connection.write(request.subarray(sent, ++sent)), 100);
   t.after(() => clearInterval(timer));
-  await until('it has ended', () => connection.isOver);
-  assert.ok(sent < request.length, 'before the section was');
+  await until('the connection has ended', () => connection.isOver);
+  assert.ok(sent < request.length, 'the connection ended before the header section');
 });

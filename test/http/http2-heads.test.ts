@@ -56,7 +56,7 @@ test('every head that is possible in HTTP/2 only is answered without a 500, and 
     assert.deepEqual([status, text], [200, 'hello, world'], authority);
   }
   const { status, text } = await ask(session, { host: 'x', ':path': '/home/a' });
-  assert.deepEqual([status, text], [200, 'hello, world'], 'a host, and no :authority');
+  assert.deepEqual([status, text], [200, 'hello, world'], 'a request with host and without :authority');
   assert.equal((await ask(session, { ':method': 'OPTIONS', ':path': '*' })).status, 204);
   assert.equal((await ask(session, { ':path': '/home/%zz' })).status, 400);
   await assertWhole(live, before);

@@ -39,7 +39,7 @@ async function startHttps(t: TestContext, service = {}, account = {}) {
   return { server, folder, options, ...made };
 }
 
-test('files over HTTPS, HTTP/1.1 and HTTP/2; the session cookie is Secure', async (t) => {
+test('files are stored and read over TLS, by HTTP/1.1 and HTTP/2; the session cookie is Secure', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, ca } = await startHttps(t);
   assert.equal((await server.put('/home/a', 'over tls', { ca })).status, 201);
@@ -121,7 +121,7 @@ test('a reload uses a renewed certificate', async (t) => {
   assert.deepEqual(chain, [new X509Certificate(readFileSync(join(folder, 'server.crt'))).raw]);
 });
 
-test('after a reload that names client authorities, clients are asked for certificates; after one without, none is', async (t) => {
+test('after a reload with client authorities, clients are asked for certificates; after one without, they are not', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { server, folder, options, read } = await startHttps(t);
   const alice = { cert: read('alice.crt'), key: read('alice.key') };

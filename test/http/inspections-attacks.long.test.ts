@@ -66,7 +66,7 @@ test('if the folder of a running upload moves into an inspected folder, the uplo
   mkdirSync(join(server.home, 'free'));
   const upload = new WatchedRequest(server, 'PUT', '/home/free/x', { 'transfer-encoding': 'chunked' });
   await upload.write(Buffer.from('b'));
-  await until('the upload', () => hidden(join(server.home, 'free')).length === 1);
+  await until('the upload has begun', () => hidden(join(server.home, 'free')).length === 1);
   assert.equal((await move(server, '/free/', '/d/sub/')).status, 201);
   assert.equal((await upload.end(Buffer.from('ad'))).status, 422);
   assert.deepEqual(files(join(server.home, 'd')), []);
@@ -78,7 +78,7 @@ test('the trash records the right path of a file that was replaced after its fol
   mkdirSync(join(server.home, 'd/sub'));
   const upload = new WatchedRequest(server, 'PUT', '/home/d/sub/x', { 'transfer-encoding': 'chunked' });
   await upload.write(Buffer.from('fi'));
-  await until('the upload', () => hidden(join(server.home, 'd/sub')).length === 1);
+  await until('the upload has begun', () => hidden(join(server.home, 'd/sub')).length === 1);
   assert.equal((await move(server, '/d/sub/', '/free/')).status, 201);
   assert.equal((await server.put('/home/free/x', 'bad')).status, 201);
   assert.equal((await upload.end(Buffer.from('ne'))).status, 201);
@@ -104,13 +104,13 @@ test('a replaced folder is not put back if its parent has moved to a place with 
   writeFileSync(join(server.home, 'slow/sub/x/y'), 'bad');
   writeFileSync(join(server.home, 'new'), 'wait');
   const copied = server.send('COPY', '/home/new', { headers: { destination: '/home/slow/sub/x', overwrite: 'T' } });
-  await until('the question', () => slow.requests.length === 1);
+  await until('the inspection is asked', () => slow.requests.length === 1);
   assert.equal((await move(server, '/slow/sub/', '/in/sub/')).status, 201);
   slow.answerAll(422);
   assert.equal((await copied).status, 422);
   assert.deepEqual(files(join(server.home, 'in')), []);
   const { trash } = (await server.send('GET', '/home/__svc__/trash')).json<{ trash: { path: string }[] }>();
-  assert.equal(trash.length, 1, 'nothing is lost');
+  assert.equal(trash.length, 1, 'the replaced folder is in the trash');
 });
 
 test('content written through a symbolic link into an inspected folder is inspected under the name of the target', async (t) => {
@@ -132,7 +132,7 @@ test('a tus upload that another request takes over during its inspection gets it
   // A request whose upload is taken over is cut.
   const statusOf = (reply: Promise<TestReply>) => reply.then(({ status }) => status).catch(() => 0);
   const first = statusOf(patch(0, 'wait for'));
-  await until('the question', () => server.inspector.requests.length === 1);
+  await until('the inspection is asked', () => server.inspector.requests.length === 1);
   const second = statusOf(patch(0, 'not this'));
   const asked = statusOf(server.send('HEAD', url, { headers: tus }));
   server.inspector.decide = ({ body }) => ({ status: String(body) === 'not this' ? 422 : 204 });
@@ -197,7 +197,7 @@ test('random concurrent changes: nothing that an inspection refuses is ever visi
   assert.deepEqual(outside(kept.map((name) => join(home, String(name)))), outside(paths));
 });
 
-test('files that visitors of a link drop are inspected like those of the account, and the visitors learn no paths of it', async (t) => {
+test('files that visitors drop through a link are inspected, and the visitors learn no path of the account', async (t) => {
   const server = await inspecting(t);
   const made = await server.send('POST', '/home/__svc__/links', { headers: json, body: JSON.stringify({ path: '/d/', kind: 'drop' }) });
   assert.equal(made.status, 201, made.text);

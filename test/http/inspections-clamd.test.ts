@@ -23,7 +23,7 @@ async function holdReasons(server: TestServer): Promise<string[]> {
   return held.map(({ reason }) => reason);
 }
 
-test('the clamd of Debian, over a Unix socket and TCP: clean, infected and too large files', async (t) => {
+test('with clamd over a Unix socket and TCP, clean files are accepted, infected ones refused, and too large ones held', async (t) => {
   if (!hasProgram(t, 'clamd')) return;
   const clamd = await startClamd(t, '1M');
   for (const url of clamd.urls) {

@@ -9,7 +9,7 @@ import { inspectedDoors } from '../support/inspected-doors.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { refusalBody } from '../support/inspector.ts';
 
-test('every HTTP interface that creates a file is in the table', () => {
+test('the tests below or those of tus cover every HTTP interface that creates a file', () => {
   // `tus` has its own test, because its replies differ.
   const known = new Set([...Object.keys(inspectedDoors), 'draft, PUT', 'tus, path', 'tus, filename']);
   assert.deepEqual(

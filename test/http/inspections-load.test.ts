@@ -15,10 +15,10 @@ import { fillDisk, smallDisk } from '../support/small-disk.ts';
 test('waiting for a turn counts towards answer_within: after that the client gets 202, and the verdict comes later', async (t) => {
   const server = await inspecting(t, { maximum_concurrent: 1, answer_within: 0.3 });
   const first = server.put('/home/d/first', 'wait');
-  await until('the first question', () => server.inspector.requests.length === 1);
+  await until('the first inspection is asked', () => server.inspector.requests.length === 1);
   const second = await server.put('/home/d/second', 'fine');
   assert.equal(second.status, 202);
-  assert.equal(server.inspector.requests.length, 1, 'the second was not even sent');
+  assert.equal(server.inspector.requests.length, 1, 'the second file was not yet sent to the inspection');
   assert.equal((await first).status, 202);
   assert.deepEqual(
     (await heldOf(server)).map(({ state, reason }) => [state, reason]),
@@ -28,10 +28,10 @@ test('waiting for a turn counts towards answer_within: after that the client get
     ],
   );
   server.inspector.answerAll(204);
-  await until('both have their names', async () => visible(join(server.home, 'd')).length === 2 && (await heldOf(server)).length === 0);
+  await until('both files are visible', async () => visible(join(server.home, 'd')).length === 2 && (await heldOf(server)).length === 0);
 });
 
-test('maximum_concurrent is shared fairly: a file of another account does not wait for ten of the first', async (t) => {
+test('maximum_concurrent is shared fairly: a file does not wait for all ten files of another account', async (t) => {
   const bob = `bob:${testPassword}`;
   const server = await inspecting(
     t,
@@ -40,11 +40,11 @@ test('maximum_concurrent is shared fairly: a file of another account does not wa
   );
   const { inspector, home } = server;
   const puts = Array.from({ length: 10 }, (_, index) => server.put(`/home/d/alice-${index}`, 'wait'));
-  await until('all of alice wait', () => hidden(join(home, 'd')).length === 10 && inspector.requests.length === 1);
+  await until('all files of alice wait', () => hidden(join(home, 'd')).length === 10 && inspector.requests.length === 1);
   puts.push(server.put('/home/d/bob', 'wait', { user: bob }));
-  await until('bob waits, too', () => hidden(join(home, 'd')).length === 11);
+  await until('the file of bob waits, too', () => hidden(join(home, 'd')).length === 11);
   for (let answered = 1; answered <= puts.length; answered++) {
-    await until('the next question', () => inspector.requests.length === answered);
+    await until('the next inspection is asked', () => inspector.requests.length === answered);
     assert.equal(inspector.requests.length, answered, 'one at a time');
     inspector.answerWaiting(204);
   }
@@ -76,7 +76,7 @@ test('the metrics count verdicts, times, and held uploads by state', async (t) =
   assert.match(text, /^svc_held_oldest_seconds 0\.\d+$/m);
 });
 
-test('a full disk: held uploads stay and can be released, nothing new becomes visible, and nothing is left behind', async (t) => {
+test('on a full disk, held uploads stay and can be released; new files get 507 and leave nothing behind', async (t) => {
   const disk = smallDisk(t, 1024);
   if (!disk) return;
   const inspector = await startInspector(t);
@@ -93,7 +93,7 @@ test('a full disk: held uploads stay and can be released, nothing new becomes vi
   assert.equal((await server.send('MOVE', '/home/free', { headers: { destination: '/home/d/free' } })).status, 507);
   assert.deepEqual(visible(disk).sort(), ['d', 'filler', 'free']);
   assert.deepEqual(visible(join(disk, 'd')), []);
-  assert.equal(hidden(join(disk, 'd')).length, 1, 'the held file');
+  assert.equal(hidden(join(disk, 'd')).length, 1, 'only the held file is hidden');
   const [item] = await heldOf(server);
   assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', String(item?.id))).code, 0);
   assert.deepEqual(visible(join(disk, 'd')), ['held']);

@@ -69,8 +69,11 @@ test('10,000 held uploads: each is listed, survives a restart, and is released o
     assert.ok(perItem < 8192, `${perItem} bytes`);
     clock.shift(31 * 86_400_000);
     for (let left = count; left > 0; left = hidden(server.home).length)
-      await until('some have expired', () => hidden(server.home).length < left);
-    await until('their records, too', async () => (await client.send('GET', '/home/__svc__/held/')).json<{ held: [] }>().held.length === 0);
+      await until('some held uploads have expired', () => hidden(server.home).length < left);
+    await until(
+      'no held upload is listed',
+      async () => (await client.send('GET', '/home/__svc__/held/')).json<{ held: [] }>().held.length === 0,
+    );
     assert.equal(visible(server.home).length, 200);
   } finally {
     await again.stop();

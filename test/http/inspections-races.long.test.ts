@@ -71,7 +71,7 @@ for (const [index, [door, send]] of doors.entries()) {
       outcomes.join(),
     );
     const kept = async () => (await heldOf(server)).length + (await bobHeld(bob));
-    await until('nothing else is left', async () => hidden(join(server.home, 'd')).length === (await kept()));
+    await until('only held files are left hidden', async () => hidden(join(server.home, 'd')).length === (await kept()));
     assert.ok(visible(join(server.home, 'd')).every((name) => name === 'name'));
   });
 }

@@ -33,7 +33,7 @@ test('a folder is moved if all its files are accepted, otherwise not at all', as
   assert.deepEqual(await heldOf(server), []);
 });
 
-test('files are inspected again only if the new path has other inspections', async (t) => {
+test('inspections apply to each virtual folder of the same files; a move to a path with the same ones repeats none', async (t) => {
   const inspector = await startInspector(t);
   const folder = temporaryFolder(t);
   const server = await startServer(t, {
@@ -54,7 +54,7 @@ test('files are inspected again only if the new path has other inspections', asy
   assert.equal(inspector.requests.length, before);
 });
 
-test('links do not lead around inspections', async (t) => {
+test('symbolic links do not lead around inspections', async (t) => {
   const server = await inspecting(t);
   mkdirSync(join(server.home, 'free'));
   writeFileSync(join(server.home, 'free/x'), 'bad');
@@ -111,7 +111,7 @@ test('held uploads are listed, shown, discarded and inspected again by commands'
   assert.equal((await held('show', 'nothing')).code, 1);
   server.inspector.decide = () => ({ status: 204 });
   assert.equal((await held('inspect-again', item.id)).code, 0);
-  await until('the file', () => visible(join(server.home, 'd')).length === 1);
+  await until('the file is visible', () => visible(join(server.home, 'd')).length === 1);
   await until('the end of the held upload', async () => (await heldOf(server)).length === 0);
   server.inspector.decide = undefined;
   await server.put('/home/d/name', 'odd');
@@ -131,12 +131,12 @@ test('an upload that is held too long is discarded', async (t) => {
   clock.shift(86_400_000);
   assert.equal((await heldOf(server)).length, 1);
   clock.shift(86_400_001);
-  await until('the end', async () => (await heldOf(server)).length === 0);
-  await until('its event', async () => (await server.eventIds()).includes(40074));
+  await until('the held upload has ended', async () => (await heldOf(server)).length === 0);
+  await until('the event of its end', async () => (await server.eventIds()).includes(40074));
   assert.deepEqual(hidden(server.home), []);
 });
 
-test('if a reload removes an inspection, files that it had not judged stay held', async (t) => {
+test('if a reload removes an inspection that has not answered, its refusal still counts; new files are not inspected', async (t) => {
   const server = await inspecting(t, { answer_within: 0.1 });
   assert.equal((await server.put('/home/d/name', 'wait')).status, 202);
   await server.service.reload(await testConfig(server.folder, {}));
@@ -146,7 +146,7 @@ test('if a reload removes an inspection, files that it had not judged stay held'
   assert.equal((await server.put('/home/d/name', 'bad')).status, 201);
 });
 
-test('replies that come too early, break off, never end or are slow count as failures; an early refusal counts', async (t) => {
+test('replies that come too early, are no HTTP, or never come are failures; an early refusal is a refusal', async (t) => {
   const big = Buffer.alloc(8 * 1024 * 1024, 'x');
   const raw: [string, (socket: Socket) => void, number][] = [
     ['early accept', (socket) => socket.once('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n')), 202],

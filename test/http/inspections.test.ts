@@ -14,7 +14,7 @@ import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, testConfig } from '../support/server.ts';
 
-test('tus: 204 for accepted and held files, 422 for refused ones; the ID is sent again', async (t) => {
+test('tus gets 204 for accepted and held files, and 422 for refused ones; the ID of a held file is sent again', async (t) => {
   const server = await inspecting(t);
   const upload = async (name: string, content: string) => {
     const created = await createTus(server, { path: `/d/${name}` }, { 'upload-length': String(content.length) });
@@ -47,7 +47,7 @@ test('with public_error, the client gets only the message and the public respons
   assert.deepEqual(error, { message: 'Not this file.', inspection: 'check', response: { rule: 'r1' } });
 });
 
-test('the request has all members of the contract, for each kind of content', async (t) => {
+test('the request to an inspection has all members of the contract, for each kind of content', async (t) => {
   for (const content of ['body', 'metadata', 'path']) {
     const server = await inspecting(t, { content }, { service: { metadata_fields: ['X-Meta', 'project'] } });
     await server.send('PUT', '/home/d/a%C3%A9.csv', { body: 'a,b\n', headers: { 'x-meta': 'project=x' } });
@@ -94,7 +94,7 @@ test('a late inspection makes the upload held, and its verdict ends the hold', a
     await until('the end of the hold', async () => (await heldOf(server)).length === 0);
     assert.deepEqual(visible(join(server.home, 'd')), isThere ? ['name'] : []);
     assert.deepEqual(hidden(join(server.home, 'd')), []);
-    await until('its last event', async () => (await server.eventIds()).includes(isThere ? 40017 : 40022));
+    await until('the last event of the upload', async () => (await server.eventIds()).includes(isThere ? 40017 : 40022));
     const ended = (await server.events()).find(({ id }) => id === (isThere ? '40073' : '40074'));
     assert.equal(ended?.data.held_id, item?.id);
     if (!isThere) assert.equal(ended?.data.reason, 'refused');
@@ -116,7 +116,7 @@ test('a restart repeats unfinished inspections', async (t) => {
   const next = new Server(config, { clock: systemClock, log });
   await next.start();
   try {
-    await until('the file', () => visible(join(folder, 'home/d')).length === 1);
+    await until('the file is visible', () => visible(join(folder, 'home/d')).length === 1);
   } finally {
     await next.stop();
   }
@@ -178,7 +178,7 @@ test('held uploads of other accounts are invisible', async (t) => {
   assert.equal((await server.send('GET', `/home/__svc__/held/${item?.id}`)).status, 200);
 });
 
-test('more than maximum_per_account is 429, and nothing is kept', async (t) => {
+test('a held upload beyond maximum_per_account gets 429, and nothing of it is kept', async (t) => {
   const server = await inspecting(t, {}, { server: { held: { maximum_per_account: 2 } } });
   for (const name of ['a', 'b']) assert.equal((await server.put(`/home/d/${name}`, 'odd')).status, 202);
   assert.equal((await server.put('/home/d/c', 'odd')).status, 429);

@@ -57,7 +57,7 @@ function countLooks(t: TestContext): () => number {
   return () => count;
 }
 
-/** Requests the listing. @returns the reply once its first bytes have arrived, which can be read again with the others */
+/** Requests the listing. @returns the reply when its first bytes have arrived; reading it gives all bytes, also the first */
 function begin(server: TestServer, headers: Record<string, string>): Promise<IncomingMessage> {
   const method = 'depth' in headers ? 'PROPFIND' : 'GET';
   return new Promise((resolve, reject) => {
@@ -90,7 +90,7 @@ test('a large folder', async (t) => {
       const left = await begin(server, headers);
       left.on('error', () => {}).destroy();
       await until(`${kind}: the folder is closed`, () => openBelow(server.home).length === 0);
-      assert.ok(looks() - before < entries, `${kind}: ${looks() - before} entries were looked at for nobody`);
+      assert.ok(looks() - before < entries, `${kind}: ${looks() - before} entries were read after the client left`);
     }
     assert.equal((await server.eventIds()).includes(40003), false);
   });
@@ -159,7 +159,7 @@ test('a large folder', async (t) => {
     await until('the search has begun', () => looks() - before > 300);
     left.destroy();
     await until('the folder is closed', () => openBelow(server.home).length === 0);
-    assert.ok(looks() - before < entries, `${looks() - before} names were looked at for nobody`);
+    assert.ok(looks() - before < entries, `${looks() - before} names were read after the client left`);
   });
 
   await t.test('a folder that changes while it is listed is listed in order, with all members that stayed', async () => {

@@ -7,7 +7,7 @@ import { control } from '../support/control.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { makeLink, page, told, visit } from '../support/links.ts';
 
-test('files that visitors drop are inspected: refused leave nothing, held are invisible, a release replaces no file', async (t) => {
+test('files that visitors drop are inspected: refused ones leave nothing, held ones are invisible, and none replaces a file', async (t) => {
   const server = await inspecting(t);
   const folder = join(server.home, 'd');
   const { at, id } = await makeLink(server, { path: '/d', kind: 'drop' });
@@ -21,7 +21,7 @@ test('files that visitors drop are inspected: refused leave nothing, held are in
   assert.equal((await visit(server, 'GET', `${at}receipt?held`, { headers: page })).status, 200);
   writeFileSync(join(folder, 'name'), 'of the account');
   assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', String(item?.id))).code, 0);
-  assert.equal(readFileSync(join(folder, 'name'), 'utf8'), 'of the account', 'no visitor replaces a file by way of the hold');
+  assert.equal(readFileSync(join(folder, 'name'), 'utf8'), 'of the account', 'the released file of a visitor replaces no file');
   assert.deepEqual(visible(folder).sort(), ['name', 'name (2)']);
   const [released] = await told(server, 40017);
   assert.deepEqual([released?.data.link, released?.data.path], [id, '/d/name (2)']);

@@ -8,7 +8,7 @@ import { until } from '../support/receiver.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('a link ends with the right to share, with its file, and with its expiry; its page reveals nothing about it', async (t) => {
+test('a link ends with the right to share, with its file, or at its expiry; then its page shows no file and no account', async (t) => {
   const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
   for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the maximum of the group');
@@ -20,7 +20,7 @@ test('a link ends with the right to share, with its file, and with its expiry; i
   rmSync(join(server.home, 'gone.txt'));
   for (const target of [gone.at, `${gone.at}gone.txt`]) assert.equal((await visit(server, 'GET', target)).status, 410, target);
   await until('the time has passed', async () => (await visit(server, 'GET', short.at)).status === 410);
-  await until('it is reported', async () =>
+  await until('the expiry is reported', async () =>
     (await told(server, 40084)).some(({ data }) => data.link === short.id && data.reason === 'expired'),
   );
   assert.equal((await visit(server, 'GET', link.at)).text, 'a');
@@ -32,7 +32,7 @@ test('a link ends with the right to share, with its file, and with its expiry; i
   assert.ok((await told(server, 40086)).some(({ data }) => data.link === link.id && data.reason === 'right'));
 });
 
-test('virtual folders below a shared path belong to it; others are not reached, nor from a folder of them alone', async (t) => {
+test('virtual folders below a shared path are shared, too; others cannot be reached by path, archive or search', async (t) => {
   const outside = temporaryFolder(t);
   mkdirSync(join(outside, 'one'));
   mkdirSync(join(outside, 'two'));
@@ -74,7 +74,7 @@ test('the URL of a link never contains an untrusted Host header', async (t) => {
     assert.equal(new URL(reply.json<{ url: string }>().url).host, `127.0.0.1:${server.port}`);
     const { at } = await makeLink(server, { path: '/a.txt' });
     const bare = await visit(server, 'GET', at.slice(0, -1), { headers });
-    assert.equal(bare.headers.location, at, 'and no redirect leads to another host');
+    assert.equal(bare.headers.location, at, 'no redirect leads to another host');
   }
 });
 

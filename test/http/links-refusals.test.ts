@@ -7,7 +7,7 @@ import { makeLink, orderLink, page, told, visit } from '../support/links.ts';
 import { basicOf } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('refused requests for links: right, path, limits of the group, number, and malformed bodies', async (t) => {
+test('a request for a link is refused without a right, for a wrong path, beyond limits of the group, and if it is malformed', async (t) => {
   const server = await startServer(t, {
     group: {
       permissions: [
@@ -25,7 +25,7 @@ test('refused requests for links: right, path, limits of the group, number, and 
   assert.equal(await status({ path: '/own' }), 403, 'no right to share');
   assert.equal(await status({ path: '/mute' }), 422, 'the account itself may not read it');
   assert.equal(await status({ path: '/out/none.txt' }), 404);
-  assert.equal(await status({ path: '/out/a.txt', kind: 'drop' }), 422, 'no folder');
+  assert.equal(await status({ path: '/out/a.txt', kind: 'drop' }), 422, 'a drop link needs a folder');
   assert.equal(await status({ path: '/out', expires: 31 * 86_400 }), 422);
   assert.match((await orderLink(server, { path: '/out', expires: 31 * 86_400 })).text, /30 days/);
   for (const [order, expected] of [
@@ -47,13 +47,13 @@ test('refused requests for links: right, path, limits of the group, number, and 
     assert.equal(await status(order), expected, JSON.stringify(order));
   assert.equal((await server.send('POST', '/home/__svc__/links', { body: 'path=/out' })).status, 415);
   const usual = (await orderLink(server, { path: '/out' })).json<{ expires: string }>();
-  assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the usual lifetime');
+  assert.ok(Math.abs(Date.parse(usual.expires) - Date.now() - 7 * 86_400_000) < 60_000, 'the default lifetime');
   assert.equal(await status({ path: '/mute', kind: 'drop' }), 201, 'dropping needs no reading');
-  assert.equal(await status({ path: '/out' }), 429, 'beyond the number');
+  assert.equal(await status({ path: '/out' }), 429, 'more links than the group may have');
   assert.equal((await server.send('POST', '/home/__svc__/links', { user: null })).status, 401);
 });
 
-test('links that are off, need a password, or whose right is gone; anonymous clients cannot make any', async (t) => {
+test('with require_password, a link without a password is refused, and one with a password asks for it', async (t) => {
   const server = await startServer(t, { group: { links: { require_password: true } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   assert.equal((await orderLink(server, { path: '/a.txt' })).status, 422);
@@ -70,7 +70,7 @@ test('a link with a password reveals nothing without it; the form sets a cookie 
   assert.equal(closed.status, 401);
   assert.match(closed.text, /needs a password/);
   assert.doesNotMatch(closed.text, /plan\.txt|alice/);
-  assert.equal(closed.headers['www-authenticate'], undefined, 'no dialog of the browser');
+  assert.equal(closed.headers['www-authenticate'], undefined, 'the browser opens no dialog');
   const program = await visit(server, 'GET', `${at}plan.txt`);
   assert.deepEqual([program.status, program.headers['www-authenticate']], [401, 'basic realm="Link"']);
   const basic = await visit(server, 'GET', `${at}plan.txt`, { headers: { authorization: basicOf(`anybody:${password}`) } });
@@ -88,7 +88,7 @@ test('a link with a password reveals nothing without it; the form sets a cookie 
   const other = await makeLink(server, { path: '/plan.txt', password });
   assert.equal((await visit(server, 'GET', other.at, { headers: { cookie: cookie.split(';')[0] as string } })).status, 401);
   const evil = await visit(server, 'POST', at, { headers: { ...form, origin: 'https://evil.example' }, body: `password=${password}` });
-  assert.equal(evil.status, 400, 'no form of another site');
+  assert.equal(evil.status, 400, 'the form of another site is refused');
   const foreign = { ...form, origin: 'null', 'sec-fetch-site': 'cross-site' };
   assert.equal((await visit(server, 'POST', at, { headers: foreign, body: `password=${password}` })).status, 400);
   const statuses: number[] = [];
@@ -100,7 +100,7 @@ test('a link with a password reveals nothing without it; the form sets a cookie 
   assert.ok((await told(server, 20005)).some(({ data }) => data.username === id || data.by === 'address'));
 });
 
-test('wrong secrets are 404 and limited for each address; right ones of ended links are 410 with a page', async (t) => {
+test('wrong secrets get 404, and 429 after too many; typos do not count, and a valid link still works', async (t) => {
   const server = await startServer(t, { group: { links: {} }, server: { security_policy: { ban_after_failures: 5 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt' });
@@ -109,10 +109,10 @@ test('wrong secrets are 404 and limited for each address; right ones of ended li
   const guesses: number[] = [];
   for (let guess = 0; guess < 6; guess++) guesses.push((await visit(server, 'GET', `/__svc__/s/${makeSecret('link').secret}/`)).status);
   assert.deepEqual(guesses, [404, 404, 404, 404, 404, 429]);
-  assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'holders of a valid token are not delayed');
+  assert.equal((await visit(server, 'GET', link.at)).text, 'a', 'the valid link still works');
 });
 
-test('a link revoked by REST is 410 at once, has an event, and is no longer listed; the secret of a token is not a link', async (t) => {
+test('a link revoked by REST gets 410, is reported, and is no longer listed; the secret of a token is not a link', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const link = await makeLink(server, { path: '/a.txt', note: 'For Bob' });
@@ -160,7 +160,7 @@ test('a maximum of downloads counts requests of the first byte, and archives, bu
   assert.deepEqual(
     (await told(server, 40086)).map(({ data }) => [data.link, data.reason]),
     [[id, 'used-up']],
-    'one event a minute',
+    'one event within a minute',
   );
   const folder = await makeLink(server, { path: '/out', maximum_downloads: 1 });
   assert.equal((await visit(server, 'GET', `${folder.at}?zip`)).status, 200);
@@ -168,7 +168,7 @@ test('a maximum of downloads counts requests of the first byte, and archives, bu
   assert.equal((await visit(server, 'GET', folder.at, { headers: page })).status, 410);
 });
 
-test('a drop link gives no storage: quota and file size apply, and nothing can be read; it ends with its account', async (t) => {
+test('for a drop link, quota and file size limit apply; nothing can be read, and no other folder can be written', async (t) => {
   const server = await startServer(t, { group: { quota_size: 1000, file_write_size: 600 } });
   mkdirSync(join(server.home, 'in'));
   const { at } = await makeLink(server, { path: '/in', kind: 'drop' });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { json, makeLink, type NewLink, page, told, visit } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
 
-test('a link to a file: page, JSON, the file with ranges, HEAD and ETag; events of creation and use, without the secret', async (t) => {
+test('a link to a file has a page, JSON, and the file with ranges, HEAD and ETag; events do not have the secret', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out'));
   writeFileSync(join(server.home, 'out/report 1.txt'), 'all of the report');
@@ -26,7 +26,7 @@ test('a link to a file: page, JSON, the file with ranges, HEAD and ETag; events 
   assert.match(shown.text, /report 1\.txt/);
   assert.match(shown.text, /From alice/);
   assert.match(shown.text, /As promised/);
-  assert.doesNotMatch(shown.text, /\/out/, 'nothing of the path');
+  assert.doesNotMatch(shown.text, /\/out/, 'the page does not show the path');
   assert.deepEqual(
     ['referrer-policy', 'x-robots-tag', 'x-frame-options', 'set-cookie', 'server-path'].map((name) => shown.headers[name]),
     ['no-referrer', 'noindex, nofollow, noarchive', 'DENY', undefined, undefined],
@@ -62,12 +62,12 @@ test('a link to a file: page, JSON, the file with ranges, HEAD and ETag; events 
     ['40085', id, '/out/report 1.txt'],
     ['40039', id, '/out/report 1.txt'],
   ]);
-  assert.equal(events.filter((event) => event.id === '40085').length, 1, 'once a visitor and hour');
+  assert.equal(events.filter((event) => event.id === '40085').length, 1, 'one event for each visitor and hour');
   const secret = at.split('/')[3] as string;
   assert.ok(!JSON.stringify(await server.events()).includes(secret));
 });
 
-test('a link to a folder: listing, sub-folders, ZIP without the path of the owner; nothing outside it can be reached', async (t) => {
+test('a link to a folder has listings, sub-folders and a ZIP; nothing outside the folder can be reached or changed', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'out/sub/deep'), { recursive: true });
   mkdirSync(join(server.home, 'private'));
@@ -113,7 +113,7 @@ test('a link to a folder: listing, sub-folders, ZIP without the path of the owne
   for (const target of ['new.txt', 'a.txt']) assert.equal((await visit(server, 'PUT', at + target, { body: 'x' })).status, 405);
 });
 
-test('a drop link: PUT, form, resumable uploads; taken names get a number, nothing can be read, the receipt lists all', async (t) => {
+test('a drop link takes PUT, forms and resumable uploads, and numbers taken names; nothing is readable; a receipt lists all', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');

@@ -49,13 +49,13 @@ async function lockingServer(t: TestContext, sftpOptions: Record<string, unknown
   return { server, home: server.home, web: new Client(url('web')), path, lock, unlock, login };
 }
 
-// A form and commands report each target. A form with one target has its status.
+// Forms and commands report each target. The reply to a form with one target has the status of that target.
 function assertLocked(what: string, { status, text }: TestReply): void {
   if (status === 422) assert.match(text, /"message":"[^"]*locked/i, `${what}: ${text}`);
   else assert.equal(status, 423, `${what}: ${text}`);
 }
 
-test('a lock also binds HTTP services without locks: every interface, for the file, for its folder, and with the token', async (t) => {
+test('a lock of a file or folder also applies to an HTTP service without LOCK, over every interface, except with the token', async (t) => {
   const { home, web, lock, path } = await lockingServer(t);
   const file = await lock('/home/d/f');
   const folder = await lock('/home/deep/', 'infinity');

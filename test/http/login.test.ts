@@ -90,14 +90,14 @@ test('malformed logins are 400, other types 415', async (t) => {
   assert.equal((await send('application/x-www-form-urlencoded', `username=${'x'.repeat(20_000)}&password=x`)).status, 413);
 });
 
-test('names and passwords that are refused before any method is asked', async (t) => {
+test('names and passwords that are empty, too long, or have forbidden characters get 401', async (t) => {
   const server = await startServer(t);
   for (const user of [':secret', `${'x'.repeat(151)}:secret`, `alice:${'y'.repeat(151)}`, 'a/b:x', 'a\\b:x', '..:x', 'a\u0007b:x']) {
     assert.equal((await server.get('/home/', { user })).status, 401, user);
   }
 });
 
-test('without credentials: two challenge lines, or the login page for browsers', async (t) => {
+test('without valid credentials, programs get 401 with two challenge lines, and browsers the login page', async (t) => {
   const server = await startServer(t);
   const reply = await server.get('/home/', { user: null });
   assert.equal(reply.status, 401);
@@ -147,7 +147,7 @@ test('a session ends after its idle time and at its maximum age, with event 4001
   const headers = { authorization: `session ${await idle.login()}`, accept: 'application/json' };
   for (let round = 0; round < 3; round++) {
     clock.shift(400_000);
-    assert.equal((await idle.get('/home/', { user: null, headers })).status, 200, 'activity keeps it alive');
+    assert.equal((await idle.get('/home/', { user: null, headers })).status, 200, 'activity keeps the session alive');
   }
   clock.shift(601_000);
   assert.equal((await idle.get('/home/', { user: null, headers })).status, 401);
@@ -204,7 +204,7 @@ test('brute force: 429 with Retry-After before any method is asked; a success re
   );
 });
 
-test('password-update', async (t) => {
+test('password-update checks the current password and the rules, and ends all other sessions of the account', async (t) => {
   const server = await startServer(t, {
     group: { allow_own_password_change: true },
     services: { web: { type: 'http', port: 0 }, second: { type: 'http', port: 0 } },
@@ -227,7 +227,7 @@ test('password-update', async (t) => {
   assert.equal(
     (await update(testPassword, 'long enough 1', { user: testUser, headers: { 'content-type': 'application/json' } })).status,
     401,
-    'Basic does not do',
+    'Basic credentials are not enough',
   );
   assert.equal((await update('wrong', 'long enough 1')).status, 422);
   const unmet = await update(testPassword, 'short');
@@ -243,9 +243,9 @@ test('password-update', async (t) => {
     'other sessions ended',
   );
   const onSecond = await second.get('/home/', { user: null, headers: { ...json, authorization: `session ${elsewhere}` } });
-  assert.equal(onSecond.status, 401, 'those on other services, too');
+  assert.equal(onSecond.status, 401, 'the session at the other service ended, too');
   assert.equal((await server.get('/home/', { user: null, headers: { ...json, authorization: `session ${session}` } })).status, 200);
-  assert.equal((await update('long enough 1', 'long enough 1')).status, 422, 'history');
+  assert.equal((await update('long enough 1', 'long enough 1')).status, 422, 'a former password is refused');
   assert.match(readFileSync(join(server.folder, 'data/accounts.yaml'), 'utf8'), /password_overrides:\n {2}alice:/);
   const ids = await server.eventIds();
   assert.deepEqual([ids.includes(20085), ids.includes(20086)], [true, true]);
@@ -266,7 +266,7 @@ test('a body that is not JSON is shown nowhere, because it can contain a passwor
     }
   const refused = (await server.events()).filter(({ id }) => id === '40019');
   assert.equal(refused.length, 9);
-  // Log and journal are also searched at the end; here for its first characters, because messages are cut.
+  // Log and journal are also searched at the end. Here only the first characters are, because messages are cut.
   for (const text of [server.log.join(''), JSON.stringify(refused)]) assert.ok(!text.includes(marker.slice(0, 6)), text);
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
 
-test('metadata in its simplest form is in the events', async (t) => {
+test('the metadata of an upload is in its events', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   const cases: [string, unknown][] = [
     ['a=1', { a: ['1'] }],
@@ -48,7 +48,7 @@ test('an optional header may be absent even with required keys', async (t) => {
   assert.equal((await server.put('/home/f', 'x', { headers: { 'x-labels': 'customer=1' } })).status, 201);
 });
 
-test('the metadata of a failed upload are in 40022', async (t) => {
+test('the metadata of a failed upload is in event 40022', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   await server.put('/home/no/f', 'x', { headers: { 'x-labels': 'a=1' } });
   const event = (await server.events()).at(-1);

@@ -13,7 +13,7 @@ interface Item {
 
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 
-test('move and copy of files and folders, to a path from /home/ or relative to the folder; a taken name fails its item', async (t) => {
+test('files and folders are moved and copied to an absolute or a relative path; a taken name is an error of its target only', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in/folder'), { recursive: true });
   mkdirSync(join(server.home, '50% off/deep'), { recursive: true });
@@ -59,7 +59,7 @@ test('move and copy of files and folders, to a path from /home/ or relative to t
   for (const id of [40062, 40063, 40055, 40065, 40056, 40061, 40068, 40067]) assert.ok(ids.includes(id), `${id}`);
 });
 
-test('a malformed destination is refused as a whole', async (t) => {
+test('a request with one malformed destination is refused as a whole', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'd'));
   writeFileSync(join(server.home, 'a'), '');
@@ -135,7 +135,7 @@ test('a client that accepts lines gets one after each target; if it leaves, the 
   assert.equal(readdirSync(join(server.home, 'd')).length, names.length);
 });
 
-test('with the option for it, a client that leaves ends the work: between two members, and within a folder', async (t) => {
+test('with stop-when-gone, the work ends when the client leaves: between two targets, and within a folder', async (t) => {
   const server = await startServer(t);
   const authorization = `session ${await server.login()}`;
   /** Sends a command, and leaves after the first line. */
@@ -155,7 +155,7 @@ test('with the option for it, a client that leaves ends the work: between two me
   await leave({ command: 'delete', target: names });
   let left = names.length;
   let sameLooks = 0;
-  await until('nothing is sent any longer', () => {
+  await until('nothing is deleted any longer', () => {
     const now = readdirSync(server.home).length;
     sameLooks = now === left ? sameLooks + 1 : 0;
     left = now;
@@ -169,7 +169,7 @@ test('with the option for it, a client that leaves ends the work: between two me
   await leave({ command: 'delete', target: ['first', 'full', 'f2999'] });
   await until('the deletion has ended', async () => (await server.eventIds()).includes(40027));
   assert.ok(readdirSync(join(server.home, 'full')).length > 0, 'the rest of the folder is there');
-  assert.ok(existsSync(join(server.home, 'f2999')), 'and so is everything after it');
+  assert.ok(existsSync(join(server.home, 'f2999')), 'the target after the folder is there');
 });
 
 test('a trigger cannot have the name of a command', () => {

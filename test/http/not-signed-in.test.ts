@@ -14,7 +14,7 @@ function challenges({ rawHeaders }: TestReply): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'www-authenticate');
 }
 
-test('an invalid session in Authorization: 401 with both challenges, as page, as JSON, and for scripts', async (t) => {
+test('an invalid session in Authorization gets 401 with both challenges, as a page or as JSON, also for scripts', async (t) => {
   const server = await startServer(t);
   for (const headers of [
     {},
@@ -89,7 +89,7 @@ test('a browser goes to the login page with the Basic challenge, and back to the
   }
 });
 
-test('a login leads to a page below /home/ and nowhere else, with any link', async (t) => {
+test('with any value of next, a login leads to a page below /home/, and nowhere else', async (t) => {
   const server = await startServer(t);
   const signIn = async (next: string, inQuery: boolean) => {
     const fields = new URLSearchParams({ username: 'alice', password: testPassword, ...(inQuery ? {} : { next }) });

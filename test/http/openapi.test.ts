@@ -84,7 +84,7 @@ test('every operation and status: live replies conform to the description', asyn
   assert.deepEqual(
     contract.unseen().filter((name) => !producedBelow.includes(name)),
     [],
-    'described, but never seen',
+    'operations and statuses that are described, but were never seen',
   );
 });
 
@@ -353,7 +353,7 @@ async function refusals(server: TestServer, send: Exercise, servers: Record<'ban
   }
 }
 
-test('a folder of which something remains: 422 with an item for each remaining path', async (t) => {
+test('if a part of a deleted folder remains, the reply is 422, with an item for each remaining path', async (t) => {
   const held = unremovable(t);
   if (!held) return;
   const server = await startServer(t, { group: { home_folder_path: held.home } });
@@ -369,7 +369,7 @@ test('a folder of which something remains: 422 with an item for each remaining p
   assert.deepEqual(readdirSync(join(held.home, 'd')), ['held'], 'the rest is gone');
 });
 
-test('a full journal: 507 for changes of folders and files', async (t) => {
+test('if the disk of the journal is full, changes of folders and files get 507', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startServer(t, { server: { data_folder_path: join(disk, 'data') } });

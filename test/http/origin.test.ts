@@ -14,7 +14,7 @@ interface Case {
 
 const cases: Case[] = [
   {
-    what: 'without accepted_origins the host and port of the request, in either scheme',
+    what: 'without accepted_origins, only the host and port of the request are taken, with either scheme',
     host: 'files.example',
     taken: [
       'http://files.example',
@@ -39,20 +39,20 @@ const cases: Case[] = [
     ],
   },
   {
-    what: 'a port that is asked for counts',
+    what: 'a port in the Host of the request must be that of the origin',
     host: 'files.example:8080',
     taken: ['http://files.example:8080', 'https://files.example:8080'],
     refused: ['http://files.example', 'https://files.example', 'http://files.example:8081'],
   },
   {
-    what: 'an origin that is listed counts in full, and https alone for the host of the request',
+    what: 'if https is listed for the host of the request, http is refused',
     accepted: ['https://files.example'],
     host: 'files.example',
     taken: ['https://files.example', 'https://files.example/home/'],
     refused: ['http://files.example', 'http://files.example:80', 'https://files.example:8443', 'http://files.example:443'],
   },
   {
-    what: 'the proxy passes its own name of the service',
+    what: 'listed origins are taken, and so is the Host that a proxy sends',
     accepted: ['https://files.example', 'http://intranet.example:8080'],
     host: '127.0.0.1:3000',
     taken: ['https://files.example', 'http://intranet.example:8080', 'http://127.0.0.1:3000', 'https://127.0.0.1:3000'],
@@ -65,14 +65,14 @@ const cases: Case[] = [
     ],
   },
   {
-    what: 'a listed https origin with a port',
+    what: 'if https is listed with a port, http and other ports are refused',
     accepted: ['https://files.example:8443'],
     host: 'files.example:8443',
     taken: ['https://files.example:8443'],
     refused: ['http://files.example:8443', 'https://files.example'],
   },
   {
-    what: 'both schemes when both are listed',
+    what: 'both schemes are taken if both are listed',
     accepted: ['https://files.example', 'http://files.example'],
     host: 'files.example',
     taken: ['https://files.example', 'http://files.example'],

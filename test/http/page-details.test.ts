@@ -18,7 +18,7 @@ test('the archive of one selected member has its name, that of several the name 
   assert.equal(await named('Photos', 'other'), 'attachment; filename="in.zip"');
 });
 
-test('a page of 429 says until when, and has no button that causes another one', async (t) => {
+test('the page of a 429 says when to try again, and has no button that would cause another 429', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 2, ban_seconds: 300 } } });
   for (const user of ['alice:wrong', 'alice:wrong too']) await server.get('/home/', { user });
   const { status, text, headers } = await server.get('/home/', { headers: html });
@@ -28,7 +28,7 @@ test('a page of 429 says until when, and has no button that causes another one',
   assert.doesNotMatch(text, /class="button primary"/);
 });
 
-test('the menu shows the API if configured, and no disk size without a quota', async (t) => {
+test('the menu links the API page only if this is configured, and shows the space only with a quota', async (t) => {
   const [plain, all] = [await startServer(t), await startServer(t, { service: { show_api_link: true }, group: { quota_size: 1000 } })];
   const [before, after] = [await plain.get('/home/', { headers: html }), await all.get('/home/', { headers: html })];
   assert.doesNotMatch(before.text, /openapi\.html|id="space"/);

@@ -50,7 +50,7 @@ for (const { language, gone, forbidden } of reasons) {
   });
 }
 
-test('a folder of which something remains: the path and the reason', async (t) => {
+test('if a part of a deleted folder remains, the page shows its path and the reason', async (t) => {
   const held = unremovable(t);
   if (!held) return;
   const server = await startServer(t, { group: { home_folder_path: held.home } });

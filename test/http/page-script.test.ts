@@ -29,11 +29,11 @@ test('the speed is that of the last seconds, and starts again with each file', (
   assert.equal(speed.bytesPerSecond, undefined);
 });
 
-test('a text is filled in its own language', () => {
+test('a text is filled with the plural forms and numbers of its language', () => {
   const items: Text = { one: '{count} item', other: '{count} items' };
   assert.equal(fillText('en', items, { count: 1 }), '1 item');
   assert.equal(fillText('de', items, { count: 12_345 }), '12.345 items');
-  assert.equal(fillText('fr', items, { count: 0 }), '0 item', 'French counts nothing as one');
+  assert.equal(fillText('fr', items, { count: 0 }), '0 item', 'French has the singular for zero');
   assert.equal(fillText('en', '{a} {b}', { a: '{b}' }), '{b} {b}', 'inserted text is not expanded again');
 });
 
@@ -85,7 +85,7 @@ test('Accept-Language: the quality counts, the region is kept for formats', () =
   assert.deepEqual(preferredLanguage('de;q=2, en-x-y;q=0.1', offers), { tag: 'en', range: 'en' });
 });
 
-test('if two modules of the first script export the same name, the script still starts', async (t) => {
+test('two modules of the first script may export the same name, unless another part imports it', async (t) => {
   const folder = temporaryFolder(t);
   const write = (name: string, content: string) => writeFileSync(join(folder, name), content);
   write('a.ts', 'export const ask = () => 1; export const one = 1;');
@@ -96,7 +96,7 @@ test('if two modules of the first script export the same name, the script still 
   );
   write('part.ts', `import { one } from './a.ts'; console.log(one);`);
   const { files } = await pageScripts(join(folder, 'main.ts'), []);
-  assert.match(files['part.js'] ?? '', /import\{one as \w+\}from"\.\/page\.js"/, 'one of them is not asked for');
+  assert.match(files['part.js'] ?? '', /import\{one as \w+\}from"\.\/page\.js"/, 'the part imports only the name that it uses');
   write('part.ts', `import { ask, one } from './a.ts'; import { two } from './b.ts'; console.log(ask(), one, two);`);
   await assert.rejects(pageScripts(join(folder, 'main.ts'), []), /a\.ts and .*b\.ts both export ask/);
 });

@@ -141,7 +141,7 @@ test('the question before a deletion changes nothing and is safe with hostile na
   const selected = [name, 'folder', 'gone', '..', 'a/b'].map((member) => `selected-members=${encodeURIComponent(member)}`);
   const ask = (members: string[]) =>
     server.send('POST', '/home/', { body: ['action=confirm-delete', ...members].join('&'), headers: { ...asForm, ...html } });
-  assert.equal((await ask(selected)).status, 400, 'no paths');
+  assert.equal((await ask(selected)).status, 400, 'a selection cannot have paths');
   const page = await ask(selected.slice(0, 3));
   assert.equal(page.status, 200);
   assert.doesNotMatch(page.text, /<script>alert/);
@@ -155,7 +155,7 @@ test('the question before a deletion changes nothing and is safe with hostile na
   assert.equal(readdirSync(server.home).length, 2);
 });
 
-test('languages by Accept-Language, English for the rest', async (t) => {
+test('the language follows Accept-Language, and otherwise is English', async (t) => {
   const server = await startServer(t);
   const cases: [string | undefined, string, string][] = [
     [undefined, 'en', 'Sign in'],

@@ -219,7 +219,7 @@ test('traverse shows sub-folders only', async (t) => {
   assert.deepEqual(await server.names('/home/'), ['d']);
 });
 
-test('virtual folders: longest prefix, parents, hidden entries, no change of fixed folders', async (t) => {
+test('of virtual folders the longest prefix applies; they hide real items of their path, and cannot be changed themselves', async (t) => {
   const server = await startServer(t);
   await server.stop();
   const folder = server.folder;
@@ -259,10 +259,10 @@ test('virtual folders: longest prefix, parents, hidden entries, no change of fix
   assert.equal(event?.data.real_path, join(folder, 'shared/new.txt'));
   assert.equal(event?.data.directory_name, '/shared');
   symlinkSync(join(folder, 'deep/d.txt'), join(folder, 'home/link'));
-  assert.equal((await virtual.get('/home/link')).text, 'deep', 'another root of the account is inside');
+  assert.equal((await virtual.get('/home/link')).text, 'deep', 'a symbolic link may lead into another folder of the account');
 });
 
-test('home folders: ${USER}, created with structure, or the login fails', async (t) => {
+test('a home folder with ${USER} is created with its structure; if this is not allowed, the login fails', async (t) => {
   const server = await startServer(t);
   await server.stop();
   const group = { home_folder_path: `${server.folder}/homes/\${USER}`, home_folder_structure: ['in', ['out/sent'], '/abs'] };
@@ -297,7 +297,7 @@ test('anonymous admits requests without credentials, with the permissions of its
   assert.equal((await server.get('/home/', { headers: json })).status, 200);
 });
 
-test('file size limit and quota', async (t) => {
+test('uploads above file_write_size get 413, and those above the quota 507', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1000, quota_size: 2500 } });
   const body = (bytes: number) => Buffer.alloc(bytes, 1);
   assert.equal((await server.put('/home/a', body(1001))).status, 413);
@@ -313,7 +313,7 @@ test('file size limit and quota', async (t) => {
   assert.deepEqual(await server.names('/home/'), ['a', 'c', 'd']);
 });
 
-test('maximum_request_size', async (t) => {
+test('requests above maximum_request_size get 413', async (t) => {
   const server = await startServer(t, { service: { maximum_request_size: 1000 } });
   assert.equal((await server.put('/home/a', Buffer.alloc(1001))).status, 413);
   assert.equal((await server.put('/home/a', Buffer.alloc(1001), { headers: { 'transfer-encoding': 'chunked' } })).status, 413);

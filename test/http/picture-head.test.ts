@@ -16,7 +16,7 @@ test('the size of a picture is read from its first bytes, not from its name', ()
   bmp.writeInt32LE(320, 18);
   bmp.writeInt32LE(-200, 22);
   assert.deepEqual(pictureHead(bmp), { width: 320, height: 200, ...plain });
-  // The picture, and one of its tiles.
+  // A tile, and then the whole picture.
   const avif = Buffer.alloc(100);
   avif.write('\0\0\0\x18ftypavif', 'latin1');
   for (const [at, width, height] of [
@@ -30,7 +30,7 @@ test('the size of a picture is read from its first bytes, not from its name', ()
   assert.deepEqual(pictureHead(avif), { width: 30_000, height: 30_000, ...plain });
 });
 
-test('the thumbnail of a camera and the orientation of the picture, in both byte orders', () => {
+test('thumbnail and orientation that a camera stored are read in both byte orders', () => {
   const thumbnail = Buffer.from('not really a picture');
   for (const isLittle of [true, false]) {
     const head = pictureHead(jpegWithThumbnail({ width: 4000, height: 3000, orientation: 6, thumbnail, isLittle }));

@@ -19,7 +19,7 @@ for (const [language, texts] of Object.entries({ de, es, fr })) {
   });
 }
 
-test('only the code decides about the words, not the message', () => {
+test('the code of an error selects its translation; the message does not matter', () => {
   assert.equal(problemText('de', { code: 'forbidden', message: 'Path not found.' }), 'dafür fehlt die Berechtigung');
   assert.equal(problemText('en', { code: 'forbidden', message: 'Path not found.' }), 'Path not found.');
   const left = { code: 'in-use', message: 'The file is in use.', relativePath: 'sub: Path not found./a' } as const;

@@ -24,7 +24,7 @@ async function limited(t: TestContext, quotaBytes: number): Promise<TestServer> 
   return startServer(t, { group: { quota_size: quotaBytes } });
 }
 
-test('many concurrent overwrites of one file free its size once', async (t) => {
+test('many concurrent overwrites of one file free its size only once', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/f', Buffer.alloc(900))).status, 201);
   const replies = await Promise.all(Array.from({ length: 20 }, () => server.put('/home/f', Buffer.alloc(10))));
@@ -38,7 +38,7 @@ test('many concurrent overwrites of one file free its size once', async (t) => {
   assert.equal(bytesOnDisk(server.home), 1000);
 });
 
-test('space reserved for a replaced file is only given while that file exists', async (t) => {
+test('an upload gets the space of the file that it replaces only if that file still exists at its end', async (t) => {
   const server = await limited(t, 1000);
   assert.equal((await server.put('/home/f', Buffer.alloc(900))).status, 201);
   let finish: () => void = () => undefined;

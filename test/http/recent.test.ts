@@ -94,7 +94,7 @@ test('permissions are checked when the page is shown: an item that may not be li
   assert.deepEqual(itemsOf(await recent(server)), ['open Uploaded · [Files](/home/) · T · no longer there']);
 });
 
-test('without show_recent the page does not exist, nor for clients that share an account', async (t) => {
+test('without show_recent the page is refused, and it is always refused to anonymous clients', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   assert.equal((await recent(server)).status, 403);

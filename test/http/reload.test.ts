@@ -43,7 +43,7 @@ async function reload(server: TestServer, config: TestConfig, isGone = false) {
 /** Returns the sizes of unfinished uploads in a home folder. */
 const hiddenBytes = (server: TestServer) => hidden(server).map((name) => statSync(join(server.home, name)).size);
 
-test('a session has the permissions, limits and home folder of the configuration in force at its next request', async (t) => {
+test('after a reload, the next request of a session has the new permissions, limits and home folder', async (t) => {
   const server = await startServer(t);
   const sessions = await sessionHeaders(server);
   const put = async (headers: Record<string, string>) => (await server.put('/home/f', 'content', { user: null, headers })).status;
@@ -56,9 +56,9 @@ test('a session has the permissions, limits and home folder of the configuration
   await reload(server, { account: { home_folder_path: moved } });
   for (const headers of sessions)
     assert.deepEqual([await statusOf(server, headers, '/home/f'), await statusOf(server, headers)], [404, 200]);
-  assert.ok(existsSync(moved), 'it is created as at a login');
+  assert.ok(existsSync(moved), 'the home folder is created as at a login');
   await reload(server, { service: { session_maximum_age: 1 } });
-  await until('they are too old', async () => (await statusOf(server, sessions[0])) === 401);
+  await until('the session is too old', async () => (await statusOf(server, sessions[0])) === 401);
 });
 
 const hash = cheapHash('another that is long enough');
@@ -66,7 +66,7 @@ const outs: [why: string, config: () => Promise<TestConfig>][] = [
   ['the account is disabled', async () => ({ account: { enabled: false } })],
   ['the account is gone', async () => ({})],
   ['the group is disabled', async () => ({ group: { enabled: false }, groups: { others: { home_folder_path: '/tmp' } } })],
-  ['the password is another', async () => ({ account: { password: await hash } })],
+  ['the password is changed', async () => ({ account: { password: await hash } })],
   ['the account of the name has another UUID', async () => ({ account: { uuid: 'another' } })],
   ['no method asks for it', async () => ({ authentications: { local: { type: 'application', enabled: false }, o: anonymous } })],
 ];
@@ -135,7 +135,7 @@ test('an account that is restored after its removal does not get its old session
   assert.equal((await server.get('/home/')).status, 200);
 });
 
-test('a download over HTTP/2 is cut, and no other stream of its connection', async (t) => {
+test('a reload that disables an account cuts its HTTP/2 download; another stream of the connection continues', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { certPath, keyPath, cert } = selfSigned(t);
   const web = { type: 'https', port: 0, tls_certificate_path: certPath, tls_key_path: keyPath };
@@ -224,7 +224,7 @@ test('after a password change by the account its own session and its transfers c
   };
   await change(testPassword, next);
   assert.deepEqual([await statusOf(server, own), await statusOf(server, other)], [200, 401]);
-  assert.ok((await foreign.finish()) < largeBytes, 'sessions of the old password');
+  assert.ok((await foreign.finish()) < largeBytes, 'the download with the old password is cut');
   assert.deepEqual(await reload(server, config), nothing);
   assert.equal(await statusOf(server, own), 200);
   await change(next, testPassword);
@@ -246,7 +246,7 @@ test('a change of the accounts file takes effect without a reload, and without a
   const [alice, other] = ['alice', 'bob'].map((name) => `${name}: {password: "${password}"}\n`) as [string, string];
   write(`${alice}${other}`);
   makeLarge(server);
-  await until('they are read', async () => (await server.get('/home/')).status === 200);
+  await until('the accounts are read', async () => (await server.get('/home/')).status === 200);
   const [session] = await sessionHeaders(server);
   const [bob] = await sessionHeaders(server, 'bob');
   const download = await stallDownload(server.port, '/home/large', session);
@@ -254,14 +254,14 @@ test('a change of the accounts file takes effect without a reload, and without a
   await until('the right was removed', async () => (await statusOf(server, session, '/home/large')) === 403);
   assert.equal(await statusOf(server, session), 200);
   write(other);
-  await until('it is reported', () => server.log.some((line) => line.includes('"transfers":1')));
+  await until('the end of the transfer is logged', () => server.log.some((line) => line.includes('"transfers":1')));
   assert.ok((await download.finish()) < largeBytes);
   assert.deepEqual([await statusOf(server, session), await statusOf(server, bob)], [401, 200]);
   assert.match(readFileSync(path, 'utf8'), /^bob/);
 });
 
 test('a login that is being checked while a reload removes the account is refused', async (t) => {
-  // Checking it takes about a second.
+  // Verifying this hash takes about a second.
   const slow = await hashPassword(testPassword, { ln: 18, r: 8, p: 1 });
   const server = await startServer(t, { account: { password: slow } });
   const waiting = server.get('/home/');
@@ -269,5 +269,5 @@ test('a login that is being checked while a reload removes the account is refuse
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   await reload(server, { account: { password: slow, enabled: false } });
   assert.equal((await waiting).status, 401);
-  assert.ok(!(await server.eventIds()).includes(40007), 'no listing');
+  assert.ok(!(await server.eventIds()).includes(40007), 'the folder was not listed');
 });
