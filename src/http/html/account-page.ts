@@ -195,6 +195,7 @@ function emptyPage({ icon: name, text }: None, hint: Html | false): Html {
 
 interface Question {
   url: string;
+  /** The title of the page and of its button. */
   title: string;
   question: string;
   /** Names of the affected items. */
@@ -205,13 +206,13 @@ interface Question {
   action: string;
   /** IDs that the form sends back unchanged. */
   ids: readonly string[];
-  button: Html;
-  isDangerous: boolean;
+  /** Whether the action destroys nothing. */
+  isHarmless?: boolean;
 }
 
 /** Renders the page that lists the selected items and asks the user to confirm the action. */
 export function questionPage(context: PageContext, asked: Question): Reply {
-  const { url, title, question, items, warning, fields, action, ids, button, isDangerous } = asked;
+  const { url, title, question, items, warning, fields, action, ids, isHarmless } = asked;
   const body = html`<main class="card roomy" id="main">
 <h1>${question}</h1>
 <ul class="doomed">${items.map((item) => html`<li>${item}</li>`)}</ul>
@@ -221,7 +222,7 @@ export function questionPage(context: PageContext, asked: Question): Reply {
 ${ids.map((id) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
 ${fields}
 <div class="row"><a class="button" href="${url}">${context.language.text('cancel')}</a>
-${items.length > 0 && html`<button type="submit" class="primary${isDangerous && new Html(' danger')}">${button}</button>`}</div>
+${items.length > 0 && html`<button type="submit" class="primary${!isHarmless && new Html(' danger')}">${title}</button>`}</div>
 </form>
 </main>`;
   return pageReply(context, 200, { title, body });

@@ -85,7 +85,5 @@ function withdrawQuestion(context: PageContext, uploads: readonly HeldUpload[]):
     warning: language.text('heldHint'),
     action: 'withdraw',
     ids: shown.map(({ id }) => id),
-    button: html`${language.text('withdraw')}`,
-    isDangerous: true,
   });
 }

@@ -43,18 +43,14 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
 function linkItem(exchange: Exchange, context: PageContext, grant: Grant): PlacedItem {
   const { language } = context;
   const { id, link, name, createdMs, expiresMs, downloads = 0, used } = grant;
-  const limit = link?.maximumDownloads;
+  const isDrop = link?.kind === 'drop';
+  const total = link?.maximumDownloads;
   const facts = [
-    language.text(link?.kind === 'drop' ? 'kindDrop' : 'kindDownload'),
-    ...(link?.passwordHash === undefined ? [] : [language.text('hasPassword')]),
-    ...(link?.kind === 'drop'
-      ? []
-      : [
-          limit === undefined
-            ? language.text('usedDownloads', { count: downloads })
-            : language.text('usedOf', { count: downloads, total: limit }),
-        ]),
-    used ? phraseWithTime(context, 'lastUsed', used.atMs) : link?.kind === 'drop' && language.text('unused'),
+    language.text(isDrop ? 'kindDrop' : 'kindDownload'),
+    link?.passwordHash !== undefined && language.text('hasPassword'),
+    !isDrop &&
+      (total === undefined ? language.text('usedDownloads', { count: downloads }) : language.text('usedOf', { count: downloads, total })),
+    used ? phraseWithTime(context, 'lastUsed', used.atMs) : isDrop && language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
   ];
   const note = name !== '' && html`<p class="hint" dir="auto">${name}</p>`;
@@ -104,7 +100,5 @@ function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
     warning: language.text('revokeWarning'),
     action: 'revoke',
     ids: links.map(({ id }) => id),
-    button: html`${language.text('revoke')}`,
-    isDangerous: true,
   });
 }

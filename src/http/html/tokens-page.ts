@@ -82,7 +82,7 @@ function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: st
 
 function tokenItem(context: PageContext, token: Grant): PlacedItem {
   const { language } = context;
-  const { id, name, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
+  const { id, createdMs, notBeforeMs, expiresMs, services, addresses, permissions, used } = token;
   const about = factsHtml([
     permissions !== undefined && html`<code>${permissions.join(', ')}</code>`,
     notBeforeMs !== undefined && notBeforeMs > createdMs && phraseWithTime(context, 'validFrom', notBeforeMs),
@@ -91,12 +91,8 @@ function tokenItem(context: PageContext, token: Grant): PlacedItem {
     used ? phraseWithTime(context, 'lastUsedFrom', used.atMs, { address: used.address }) : language.text('unused'),
     phraseWithTime(context, 'linkCreated', createdMs),
   ]);
-  const named = { label: name || language.text('tokenUnnamed'), place: pathsCell(context, token) };
+  const named = { label: labelOf(context, token), place: pathsCell(context, token) };
   return { id, named, path: '/' as VirtualPath, isFolder: false, about, timeMs: expiresMs };
-}
-
-function nameCell({ language }: PageContext, { name }: Grant): Html {
-  return name === '' ? html`${language.text('tokenUnnamed')}` : bdi(name);
 }
 
 function pathsCell({ language }: PageContext, { paths }: Grant): Html {
@@ -151,7 +147,7 @@ function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
 <main class="card roomy" id="main">
 <h1>${language.text('tokenReady')}</h1>
 <div id="members" tabindex="-1"><p>${phraseWithTime(context, 'tokenOnce', grant.expiresMs)}</p>
-<label for="secret">${language.text('tokenSecret')}${language.text('colon')}${nameCell(context, grant)}</label>
+<label for="secret">${language.text('tokenSecret')}${language.text('colon')}${bdi(labelOf(context, grant))}</label>
 <input id="secret" value="${secret}" readonly data-copy autocomplete="off" spellcheck="false">
 <p class="row"><a class="button" href="${tokensUrl}">${language.text('toTokens')}</a></p></div>
 </main>`;
@@ -170,8 +166,7 @@ function rotateQuestion(context: PageContext, token: Grant): Reply {
 <select id="overlap" name="overlap">${overlaps.map(({ seconds, text }) => html`<option value="${seconds}">${language.text(text)}</option>`)}</select>`,
     action: 'rotate',
     ids: [token.id],
-    button: html`${language.text('rotate')}`,
-    isDangerous: false,
+    isHarmless: true,
   });
 }
 
@@ -185,13 +180,15 @@ function revokeQuestion(context: PageContext, tokens: readonly Grant[]): Reply {
     warning: language.text('revokeTokensWarning'),
     action: 'revoke',
     ids: tokens.map(({ id }) => id),
-    button: html`${language.text('revoke')}`,
-    isDangerous: true,
   });
 }
 
+function labelOf({ language }: PageContext, { name }: Grant): string {
+  return name || language.text('tokenUnnamed');
+}
+
 function tokenName(context: PageContext, token: Grant): Html {
-  return html`${nameCell(context, token)} <span class="hint">${pathsCell(context, token)}</span>`;
+  return html`${bdi(labelOf(context, token))} <span class="hint">${pathsCell(context, token)}</span>`;
 }
 
 /** Lifetimes in days. The form offers the account's maximum, and those of this list that are shorter than the maximum. */

@@ -138,7 +138,5 @@ function endQuestion(context: PageContext, items: readonly Trashed[], action: 'e
     warning: language.text('deleteWarning'),
     action,
     ids: action === 'end' ? shown.map(({ id }) => id) : [],
-    button: html`${icon('trash')}${language.text('endForGood')}`,
-    isDangerous: true,
   });
 }
