@@ -51,7 +51,7 @@ test('JSON Schema: valid orders get their names, invalid JSON is refused with th
   assert.deepEqual(await client.names('/home/in/', { user }), ['a.json', 'd.pdf']);
 });
 
-test('clamd: infected files are refused with the name of the virus, too large ones wait; the compose file starts both', async (t) => {
+test('clamd: infected files are refused with the name of the virus, too large ones wait; the compose file connects svc with clamd', async (t) => {
   if (!hasProgram(t, 'clamd')) return;
   const cwd = copyOf(t, 'inspections/clamd');
   const clamd = await startClamd(t, '25M');
@@ -69,7 +69,7 @@ test('clamd: infected files are refused with the name of the virus, too large on
     for (const [name = ''] of volumes.map((volume) => volume.split(':'))) assert.ok(name.startsWith('.') || name in compose.volumes, name);
 });
 
-test('the quarantine: nobody sees a file until it is released, on a terminal or by a reviewer in the console', async (t) => {
+test('the quarantine: nobody sees a file until it is released, by a command or by a reviewer in the console', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const cwd = copyOf(t, 'inspections/quarantine');
   const endpoint = await program(t, cwd, python, 'quarantine.py');
@@ -132,7 +132,7 @@ async function startIcap(t: TestContext, clamdUrl: string): Promise<string> {
   return `icap://127.0.0.1:${port}/virus_scan`;
 }
 
-test('ICAP: c-icap accepts and refuses through the bridge; an absent, altering or early server is a failure', async (t) => {
+test('ICAP: c-icap accepts and refuses through the bridge; a server that closes, alters or replies too early is a failure', async (t) => {
   if (!hasProgram(t, 'clamd') || !hasProgram(t, 'c-icap')) return;
   if (!hasPackage(t, 'libc-icap-mod-virus-scan', '/etc/c-icap/virus_scan.conf')) return;
   const clamd = await startClamd(t);

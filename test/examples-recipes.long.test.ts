@@ -141,9 +141,9 @@ test('the OpenID Connect callout: claims for this client log in; every other rep
   const ask = () => askEndpoint(url, passwordOf('alice', testPassword));
   assert.deepEqual(await ask(), [200, '{"account":{"email":"a@example.com"}}']);
   next = replyOf({ ...good(), email_verified: false });
-  assert.deepEqual(await ask(), [200, '{"account":{}}'], 'an address that nobody has confirmed');
+  assert.deepEqual(await ask(), [200, '{"account":{}}'], 'an unverified e-mail address is left out');
   next = replyOf({ ...good(), preferred_username: 'bob' });
-  assert.equal((await ask())[0], 401, 'somebody else');
+  assert.equal((await ask())[0], 401, 'the claims are those of another user');
   const other = await calloutEndpoint(t, (response) => response.end());
   for (const reply of [
     ...[{ iss: 'https://other.example.com' }, { aud: ['other'] }, { exp: hour() - 7200 }, { exp: undefined }].map((wrong) =>
@@ -194,14 +194,14 @@ test('the webhook inbox accepts real events once each, and refuses forged, old, 
   const refused = [401, 'not signed, or too old'];
   assert.deepEqual(await send([fresh()], { signingKey: randomBytes(24) }), refused, 'forged');
   assert.deepEqual(await send([fresh()], { changed: ' ' }), refused, 'changed on its way');
-  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 - 400 }), refused, 'kept and sent later');
+  assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 - 400 }), refused, 'an old request');
   assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 + 400 }), refused, 'from the future');
   assert.deepEqual(await send([fresh()], { id: '' }), refused, 'without an ID');
   assert.equal((await fetch(url, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
   assert.deepEqual(await send([fresh(), { id: '40017' }]), [400, 'no events'], 'all or none');
   // The connection may end before the whole body is sent.
   await fetch(url, { method: 'POST', body: Buffer.alloc(9_999_999) }).catch(() => undefined);
-  await until('the large one is refused', () => /^413 too large$/m.test(printed()));
+  await until('the large request is refused', () => /^413 too large$/m.test(printed()));
   const rows = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM inbox').fetchone()[0])";
   assert.equal((await runProgram('python3', ['-c', rows, file], { cwd: folder })).output, '4\n');
 });
@@ -242,7 +242,7 @@ for (const [name, command] of Object.entries({ 'client.py': 'python3', 'client.m
     assert.match(done.output, /"a b\.bin"/);
     assert.ok(readFileSync(join(server.home, 'my folder/a b.bin')).equals(content));
     assert.equal(offsets.length, 2, `${offsets}`);
-    assert.ok(Number(offsets[1]) > 0, 'it resumed, and did not start again');
+    assert.ok(Number(offsets[1]) > 0, 'the upload was resumed, not begun again');
     assert.ok((await server.eventIds()).includes(40037), 'logged out');
     assert.equal((await run('wrong-password')).code, 1);
     assert.match((await run(testPassword, 'http://files.example.com')).output, /the password travels by https only/);

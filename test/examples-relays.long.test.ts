@@ -102,22 +102,22 @@ test('the relay to NATS: each event is once in the stream, in order, even if the
   const made = await askNats(port, '$JS.API.STREAM.CREATE.EVENTS', { name: 'EVENTS', subjects: ['svc.events.>'], storage: 'file' });
   assert.equal(made.error, undefined, JSON.stringify(made));
   assert.deepEqual(await send(url, [event, { ...event, uuid: randomUUID() }]), [200, '{"offsets": [1, 2]}']);
-  assert.deepEqual(await send(url, [event]), [200, '{"offsets": [1]}'], 'a repeated name keeps the position of the first one');
+  assert.deepEqual(await send(url, [event]), [200, '{"offsets": [1]}'], 'a repeated event keeps the position of the first one');
   assert.equal((await send(url, [event], randomBytes(24)))[0], 401);
 
   const server = await startServer(t, { event_handlers: { nats: handlerOf(url) } });
   await server.put('/home/%C3%A4.txt', 'x');
-  await until('it is stored', () => /"offsets": \[3\]/.test(printed()));
+  await until('the event is stored', () => /"offsets": \[3\]/.test(printed()));
   await end(broker, 'SIGKILL');
   for (const name of ['b', 'c', 'd']) assert.equal((await server.put(`/home/${name}.txt`, 'x')).status, 201);
-  await until('it was told that the broker is away', () => /^500 not stored/m.test(printed()));
+  await until('the relay has failed, because the broker is away', () => /^500 not stored/m.test(printed()));
   await startNats(t, port, folder);
   const told = await uploaded(server);
   const read = async (seq: number) => {
     const { message } = (await askNats(port, '$JS.API.STREAM.MSG.GET.EVENTS', { seq })) as { message?: { subject: string; data: string } };
     return message && [message.subject, JSON.parse(Buffer.from(message.data, 'base64').toString('utf8'))];
   };
-  await until('all are stored', async () => (await read(6)) !== undefined);
+  await until('all events are stored', async () => (await read(6)) !== undefined);
   for (const [index, expected] of told.entries())
     assert.deepEqual(await read(index + 3), ['svc.events.40017', JSON.parse(JSON.stringify(expected)) as ServiceEvent]);
   assert.equal(await read(7), undefined);

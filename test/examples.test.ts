@@ -75,7 +75,7 @@ test('the webhook examples: signed JSON, SOAP, a chat message, a custom body', a
   assert.equal((await client.put('/home/orders/', '', { user })).status, 201);
   assert.equal((await client.put('/home/orders/%22%26%3Cx%3E.xml', '<order/>', { user })).status, 201);
   await until(
-    'all receivers were told',
+    'all receivers got the event',
     () =>
       /audit: 40017/.test(receiver.printed()) &&
       /crm: /.test(receiver.printed()) &&
@@ -87,14 +87,14 @@ test('the webhook examples: signed JSON, SOAP, a chat message, a custom body', a
   assert.match(receiver.printed(), /^audit: 40017 \/orders\/"&<x>\.xml alice$/m);
   assert.match(soap.printed(), /^soap: 40017 \/orders\/"&<x>\.xml by alice at \d+\.\d{6}$/m);
   await until(
-    'all are delivered',
+    'all deliveries are recorded',
     async () => (await run(t, ['events', '--id', '20189', '--json'], { cwd })).stdout.split('40017').length > 4,
   );
   assert.equal((await run(t, ['events', '--id', '20174'], { cwd })).stdout, '');
   assert.equal((await fetch(`${receiver.url}/crm`, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
 });
 
-test('the upload back-end example: a receipt for the client, and none for a refused file', async (t) => {
+test('the upload back-end example: a receipt for the client, or `pending` if the back-end refuses the file', async (t) => {
   const cwd = copyOf(t, 'upload-backend');
   const backend = await program(t, cwd, process.execPath, 'backend.mjs');
   const server = start(t, ['serve'], { cwd, env: { BACKEND_URL: `${backend.url}/intake` } });

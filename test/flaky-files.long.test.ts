@@ -49,5 +49,5 @@ test('a file that passes only alone is printed as flaky, and fails CI in the sec
   assert.deepEqual(run('true'), { status: 1, flaky: told('2 runs in a row') });
   assert.deepEqual(run(''), { status: 0, flaky: told('3 runs in a row') }, 'only the developer is told');
   assert.deepEqual(run('true', false), { status: 0, flaky: undefined });
-  assert.deepEqual(run('true'), { status: 0, flaky: told('1 run') }, 'one that passed at once is removed');
+  assert.deepEqual(run('true'), { status: 0, flaky: told('1 run') }, 'a file that passed in the first attempt is forgotten');
 });

@@ -44,14 +44,18 @@ test('met, late, missing and waiting follow from the window, the due time and th
   assert.deepEqual(states(grace, [], { now: '2026-01-01T06:30:00Z' }), ['waiting']);
   assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:00Z' }]), ['met', 'missing', 'missing'], 'at the end of the grace');
   assert.deepEqual(states(grace, [{ at: '2026-01-01T06:30:01Z' }]), ['late', 'missing', 'missing']);
-  assert.deepEqual(states(grace, [{ at: '2026-01-02T05:59:59Z' }]), ['late', 'missing', 'missing'], 'the first open one gets it');
+  assert.deepEqual(
+    states(grace, [{ at: '2026-01-02T05:59:59Z' }]),
+    ['late', 'missing', 'missing'],
+    'the first open occurrence gets the file',
+  );
   assert.deepEqual(
     states(grace, [{ at: '2026-01-01T05:00:00Z' }, { at: '2026-01-01T12:00:00Z' }]),
     ['met', 'met', 'missing'],
     'a file after the grace is early for the next occurrence if this one is complete',
   );
   const days = ['2026-01-02T05:30:00Z', '2026-01-03T05:30:00Z'].map((at) => ({ at }));
-  assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'a missing one does not make a later one late');
+  assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'a missing file does not make a later occurrence late');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T09:00:00Z' }]), ['late', 'missing', 'missing']);
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T04:59:59Z' }]), ['missing', 'missing', 'missing'], 'too early');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);
@@ -107,7 +111,7 @@ test('a path with a date: a file counts for its own day, however late it arrives
   );
 });
 
-test('an excuse holds until the file arrives in time', () => {
+test('an excused occurrence is shown with its reason and its times', () => {
   const options = expectationOptions.parse({ path: '/in/*', schedule: '0 6 * * *' });
   const expectation = new Expectation('orders', options, dueTimesOf(options), Date.UTC(2026, 0, 1));
   const nowMs = Date.UTC(2026, 0, 1, 12);
@@ -141,7 +145,7 @@ test('contradictory options are refused', () => {
   assert.throws(() => parseHolidays('2026-12-25\n25.12.2026'), { message: 'line 2 must be a day such as 2026-12-25' });
 });
 
-test('arrival times: figures about the files of the past, for any number of them', () => {
+test('punctuality: median, quartiles and extremes of arrival times, also for none and for one', () => {
   assert.equal(measurePunctuality([]), null);
   const minutes = Array.from({ length: 20 }, (_, index) => (19 - index) * 60_000 - 600_000);
   assert.deepEqual(measurePunctuality(minutes), {
@@ -156,7 +160,7 @@ test('arrival times: figures about the files of the past, for any number of them
   assert.equal(measurePunctuality([1500])?.median, 2);
 });
 
-test('the newest occurrence is judged together with those whose windows overlap its own', () => {
+test('to judge the newest occurrence, files are needed since the oldest overlapping window, within limits', () => {
   const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
   const since = (options: object) => {
     const parsed = expectationOptions.parse({ account: 'acme', path: '/in/*', schedule: '* * * * *', ...options });
@@ -164,9 +168,9 @@ test('the newest occurrence is judged together with those whose windows overlap 
   };
   assert.equal(since({ grace: '0m' }), 0.5);
   assert.equal(since({ grace: '2h' }), 120.5);
-  assert.equal(since({ grace: '20h' }), 500.5, 'at most 500 earlier ones');
+  assert.equal(since({ grace: '20h' }), 500.5, 'at most 500 earlier occurrences');
   assert.equal(since({ path: '/in/{HH}.csv' }), 500.5);
   assert.equal(since({ schedule: '0 6 * * *', path: '/in/{dd}.csv' }), 31 * 1440, 'a file may come a month late');
   assert.equal(since({ schedule: '0 6 1 1 *' }), 30 * 1440 + 360.5);
-  assert.equal(since({ schedule: '0 6 1 12 *' }), 31 * 1440, 'the last one is too long ago');
+  assert.equal(since({ schedule: '0 6 1 12 *' }), 31 * 1440, 'the last due time is too long ago');
 });

@@ -55,7 +55,7 @@ function open(folder: string, clock: ManualClock): Process {
 
 /** Advances the time until the watch has reported this number of states. */
 async function untilTold(clock: ManualClock, { told }: Process, count: number): Promise<void> {
-  await until(`${count} are told`, async () => {
+  await until(`${count} states are reported`, async () => {
     clock.advance(1000);
     return (await told()).length >= count;
   });
@@ -65,7 +65,7 @@ async function begun(t: TestContext): Promise<{ folder: string; clock: ManualClo
   const [folder, clock] = [temporaryFolder(t), new ManualClock()];
   const first = open(folder, clock);
   await first.watch.apply({ orders });
-  await until('it watches', () => first.watch.figures().length === 1);
+  await until('the watch has started', () => first.watch.figures().length === 1);
   return { folder, clock, first };
 }
 
@@ -106,7 +106,7 @@ test('a file in time, one that is missing and then late, and an excuse are each 
   await first.stop();
 });
 
-test('states that changed while no process ran are reported once at the next start; times before the option are not', async (t) => {
+test('states that changed while no process ran are reported once at the next start; earlier due times are not', async (t) => {
   const { folder, clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -124,15 +124,15 @@ test('states that changed while no process ran are reported once at the next sta
   await second.stop();
   const third = open(folder, clock);
   await third.watch.apply({ orders });
-  await until('it watches', () => third.watch.figures().length === 1);
+  await until('the watch has started', () => third.watch.figures().length === 1);
   clock.advance(2000);
-  assert.deepEqual(await third.told(), expected, 'not again');
+  assert.deepEqual(await third.told(), expected, 'no state is reported again');
   await third.watch.apply({});
   assert.deepEqual(third.watch.figures(), []);
   await third.stop();
 });
 
-test('a file whose excuse was revoked is missing, late and met again, also after a restart', async (t) => {
+test('an occurrence that is expected again is met or missing a second time, also after a restart', async (t) => {
   const { folder, clock, first } = await begun(t);
   clock.advance(40 * 60_000);
   first.upload();
@@ -146,14 +146,14 @@ test('a file whose excuse was revoked is missing, late and met again, also after
   ] as const)
     await assert.rejects(first.watch.expectAgain('orders', due, bad), { code });
   await assert.rejects(first.watch.expectAgain('orders', '2023-11-14T23:30:00Z', hence(1)), { code: 'not-found' });
-  // This also works after the end of its window.
+  // An occurrence can be expected again even after the end of its window.
   const told = await first.watch.expectAgain('orders', due, hence(1.6), 'root');
   assert.deepEqual([told.state, told.files, new Date(told.grace_ends).toISOString()], ['waiting', [], hence(1.6)]);
   await assert.rejects(first.watch.expectAgain('orders', due, hence(1)), { code: 'exists' });
   await first.stop();
   const second = open(folder, clock);
   await second.watch.apply({ orders });
-  await until('it watches', () => second.watch.figures().length === 1);
+  await until('the watch has started', () => second.watch.figures().length === 1);
   clock.advance(hourMs);
   // The older occurrence takes the file; the one of midnight, whose window is open, waits for its own.
   second.upload();
@@ -176,12 +176,12 @@ test('a file whose excuse was revoked is missing, late and met again, also after
     [eventIds.expectationReopened, due],
     [eventIds.expectationMissing, due],
   ]);
-  // The same for an occurrence from before the option was set.
+  // The same holds for an occurrence from before the expectation was configured.
   const before = '2023-11-14T20:00:00Z';
   await second.watch.expectAgain('orders', before, hence(1));
   await untilTold(clock, second, 8);
   second.upload();
-  await until('it is met', async () => {
+  await until('the early occurrence is met', async () => {
     clock.advance(1000);
     return (await second.told()).some(([id, at]) => id === eventIds.expectationMet && at === before);
   });
@@ -201,7 +201,7 @@ test('after the clock jumped ahead, all skipped states are reported once; after 
   const [folder, clock] = [temporaryFolder(t), new JumpingClock()];
   const process = open(folder, clock);
   await process.watch.apply({ orders });
-  await until('it watches', () => process.watch.figures().length === 1);
+  await until('the watch has started', () => process.watch.figures().length === 1);
   clock.jumpedMs = 5 * hourMs;
   await untilTold(clock, process, 5);
   const passed = await process.told();
@@ -244,12 +244,12 @@ test('a schedule for each minute: other work runs while the history is computed,
   await process.stop();
 });
 
-test('due times before an expectation was active are not watched: lists and histories say so, a decision ends it', async (t) => {
+test('due times before an expectation was active are shown as not watched, until they are excused or expected again', async (t) => {
   const clock = new ManualClock();
   const process = open(temporaryFolder(t), clock);
   const sinceMs = clock.nowMs();
   await process.watch.apply({ orders });
-  await until('it watches', () => process.watch.figures().length === 1);
+  await until('the watch has started', () => process.watch.figures().length === 1);
   const last = async () => (await process.watch.list())[0]?.last;
   assert.deepEqual([(await last())?.state, (await last())?.watched], ['missing', false]);
   clock.advance(2 * hourMs);

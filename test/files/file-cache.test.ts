@@ -40,7 +40,7 @@ test('a small file is read once, and then served from memory until it changes', 
   assert.equal(first.entry.sizeBytes, 7);
 });
 
-test('a change by another program is visible at once', whereFilesAreKept, async (t) => {
+test('a change by another program is visible immediately', whereFilesAreKept, async (t) => {
   const { root, look, write } = cacheOf(t);
   const path = join(root, 'a');
   const times = (action: () => void) => {
@@ -114,21 +114,25 @@ test('a folder in the path that was replaced by a link is not followed', whereFi
   assert.throws(() => look('d/f'), isNotFound, 'in the same turn as before, too');
 });
 
-test('files with a link in their path, large ones, and those of others are not served from memory', whereFilesAreKept, (t) => {
-  const { root, look, write, cache } = cacheOf(t);
-  mkdirSync(join(root, 'own'));
-  write('own/a', 'content');
-  write('large', 'x'.repeat(128 * 1024 + 1));
-  symlinkSync('own', join(root, 'linked'));
-  symlinkSync('own/a', join(root, 'link'));
-  assert.deepEqual([look('linked/a'), look('link'), look('large')], [undefined, undefined, undefined]);
-  assert.equal(cache.figures.files, 0);
-  assert.equal(look('own/a'), 'content');
-  mkdirSync(join(root, 'other'));
-  assert.throws(() => look('own/a', new RealRoots([join(root, 'other')], [])), isNotFound);
-  assert.throws(() => look('own/a', new RealRoots([root], [join(root, 'own')])), isNotFound, 'cannot be reached');
-  assert.equal(look('own/a'), 'content');
-});
+test(
+  'files with a link in their path, large ones, and those outside the given roots are not served from memory',
+  whereFilesAreKept,
+  (t) => {
+    const { root, look, write, cache } = cacheOf(t);
+    mkdirSync(join(root, 'own'));
+    write('own/a', 'content');
+    write('large', 'x'.repeat(128 * 1024 + 1));
+    symlinkSync('own', join(root, 'linked'));
+    symlinkSync('own/a', join(root, 'link'));
+    assert.deepEqual([look('linked/a'), look('link'), look('large')], [undefined, undefined, undefined]);
+    assert.equal(cache.figures.files, 0);
+    assert.equal(look('own/a'), 'content');
+    mkdirSync(join(root, 'other'));
+    assert.throws(() => look('own/a', new RealRoots([join(root, 'other')], [])), isNotFound);
+    assert.throws(() => look('own/a', new RealRoots([root], [join(root, 'own')])), isNotFound, 'cannot be reached');
+    assert.equal(look('own/a'), 'content');
+  },
+);
 
 test('the cache stays below its limit, and recently used content stays longest', whereFilesAreKept, (t) => {
   const { root, roots, look, write, cache } = cacheOf(t, { limitBytes: 60_000 });
@@ -138,7 +142,7 @@ test('the cache stays below its limit, and recently used content stays longest',
     write(`file-${index}`, 'x'.repeat(1000));
     look(`file-${index}`);
     assert.ok(cache.figures.bytes <= 60_000);
-    assert.equal(cache.open(roots, join(root, 'used')), used, 'it always exists');
+    assert.equal(cache.open(roots, join(root, 'used')), used, 'the file that is used stays in the cache');
   }
   const { files } = cache.figures;
   assert.ok(files > 5 && files < 60, `${files} are kept`);

@@ -55,7 +55,7 @@ test('small files, links to large ones and folders are not opened; failures leav
   assert.throws(() => freeInBackground(join(folder, 'absent'), undefined, () => unlinkSync(join(folder, 'absent'))), /ENOENT/);
 });
 
-test('a small file is closed at once, a large one by another thread', onLinux, async (t) => {
+test('a small file is closed immediately, a large one by another thread', onLinux, async (t) => {
   const folder = temporaryFolder(t);
   for (const [name, content] of [
     ['small', Buffer.from('x')],
@@ -66,7 +66,7 @@ test('a small file is closed at once, a large one by another thread', onLinux, a
     unlinkSync(join(folder, name));
     assert.deepEqual(openBelow(folder), [`${name} (deleted)`]);
     void closeFile(fd, content.length);
-    if (name === 'large') await until('it is closed', () => openBelow(folder).length === 0);
+    if (name === 'large') await until('the large file is closed', () => openBelow(folder).length === 0);
     assert.deepEqual(openBelow(folder), []);
   }
 });

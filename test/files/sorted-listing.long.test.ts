@@ -6,7 +6,7 @@ import type { Entry } from '../../src/files/entry.ts';
 import { byName, SortedListing } from '../../src/files/operations/sorted-listing.ts';
 import { batchesOf } from '../support/jumbled-entries.ts';
 
-test('of a hundred thousand entries only a few thousand are objects at any time', async () => {
+test('of the 100,000 entries of a sorted listing, fewer than 40,000 are objects at any time', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const seen: WeakRef<Entry>[] = [];

@@ -14,7 +14,7 @@ for (const [what, compare, expected] of [
   ['by name', byName, byCodePoints],
   ['folders first, the largest first', bySize, bySize],
 ] as const)
-  test(`entries of few and of many runs have the same order as if sorted at once: ${what}`, async () => {
+  test(`entries of few and of many runs have the same order as if all were sorted together: ${what}`, async () => {
     for (const count of [0, 1, 1025, 17_000]) {
       const listing = new SortedListing(batchesOf(count), compare);
       const given: ListedEntry[] = [];

@@ -34,15 +34,15 @@ function withRecord(t: TestContext) {
   return { data, folder: temporaryFolder(t), record, temporaries: new Temporaries(data, log) };
 }
 
-test('a name that is free again can be reused without another record, and is removed after a crash', (t) => {
+test('a temporary name that is free again is reused without another record, and its file is removed after a crash', (t) => {
   const { data, folder, record, temporaries } = withRecord(t);
   const name = temporaries.take(folder);
   const noted = record();
   const other = temporaries.take(folder);
-  assert.notEqual(other, name, 'a name is taken by one at a time');
+  assert.notEqual(other, name, 'a name that is taken is not given again');
   temporaries.delete(join(folder, other));
   temporaries.giveBack(folder, name);
-  assert.notEqual(temporaries.take(temporaryFolder(t)), name, 'only of this folder');
+  assert.notEqual(temporaries.take(temporaryFolder(t)), name, 'a name is reused only in its own folder');
   const before = record();
   assert.equal(temporaries.take(folder), name);
   assert.equal(record(), before);

@@ -21,7 +21,7 @@ test('the speed is that of the last seconds, not the mean, however often it is r
   transfers.enter(transfer);
   clock.advance(500);
   transfer.bytes = 1000;
-  assert.equal(speed(), 2000, 'of the time since the start');
+  assert.equal(speed(), 2000, 'the speed since the start');
   clock.advance(3_600_000);
   transfer.bytes = 1_000_000;
   speed();
@@ -34,7 +34,7 @@ test('the speed is that of the last seconds, not the mean, however often it is r
   clock.advance(2000);
   speed();
   clock.advance(2000);
-  assert.equal(speed(), 0, 'it stands still');
+  assert.equal(speed(), 0, 'the transfer stands still');
   const [shown] = transfers.list().shown;
   const { id, service, account, path, direction, bytes, totalBytes, startedMs } = shown ?? assert.fail();
   const expected = { id: '1', service: 'web', account: 'alice', path: '/file', direction: 'upload', bytes: 2_500_000 };

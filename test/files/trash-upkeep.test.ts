@@ -27,7 +27,7 @@ function later({ environment }: TestFiles, shiftMs: number, isJournalled = async
 
 const ended = ({ events }: TestFiles) => events.filter(({ id }) => id === 40102).map(({ data }) => [data.path, data.reason]);
 
-test('items that are older than the days of the trash are removed, also those of a deleted account', async (t) => {
+test('items that are older than the days of the trash are removed, each with an event', async (t) => {
   const files = await withTrash(t, 'a', 'b');
   await later(files, 29 * dayMs).run();
   assert.deepEqual([ended(files), (await files.files.trash.list()).length], [[], 2]);
@@ -81,11 +81,11 @@ test('after a kill, a begun removal is finished with one event; unfinished delet
   await later(files, 8 * dayMs).run();
   assert.deepEqual(readdirSync(files.folder).sort(), [`${ids['/stays']}`, `${ids['/stays']}.json`].sort());
   rmSync(join(files.home, 'stays'));
-  assert.equal((await files.files.trash.list()).length, 1, 'the last name of a content is never dropped');
+  assert.equal((await files.files.trash.list()).length, 1, 'the last name of a content is not removed');
   assert.equal(readFileSync(join(files.home, 'moving'), 'utf8'), 'moving');
 });
 
-test('forged records lead nowhere', async (t) => {
+test('items with forged records are not listed, and nothing outside the trash is created', async (t) => {
   const files = await withTrash(t, 'a');
   const [item] = await files.files.trash.list();
   assert.ok(item);
@@ -105,7 +105,7 @@ test('forged records lead nowhere', async (t) => {
   assert.deepEqual(readdirSync(files.home), ['.svc-trash']);
 });
 
-test('the days of the current configuration apply, else those of the last use', async (t) => {
+test('the days of the current configuration apply; if it has none, those of the last use apply', async (t) => {
   const files = await withTrash(t, 'a');
   files.environment.trashes.configure(({ account, group }) => (account === 'alice' && group === 'DEFAULT_GROUP' ? 7 : 0));
   await later(files, 8 * dayMs).run();

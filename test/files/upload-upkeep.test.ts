@@ -45,7 +45,7 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   return { files, events, ...paths, id, asked, run: () => upkeep.run(), record: () => files.uploads.find(id) };
 }
 
-test('killed before the rename: the upload is open again at its old place', async (t) => {
+test('killed before the rename: the upload can be continued at its old offset', async (t) => {
   const { run, record, events } = await killedAtItsEnd(t, false);
   await run();
   const found = await record();
@@ -103,7 +103,7 @@ test('a process that slept before the rename finds nothing to rename after the u
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
 
-test('killed before it recorded that the content was set aside: the upload is open again', async (t) => {
+test('killed before it recorded that the content was set aside: the upload can be continued', async (t) => {
   const { asidePath, contentPath, run, record } = await killedAtItsEnd(t, false);
   renameSync(contentPath, asidePath);
   await run();

@@ -82,7 +82,7 @@ const multipartSeeds = [
   `--${boundary}\r\n\r\n\r\n--${boundary}--`,
 ];
 
-test('multipart: damaged forms end, in fields or a refusal', (t) =>
+test('multipart: damaged forms are read or refused', (t) =>
   fuzz(
     t,
     fc.record({
@@ -100,12 +100,12 @@ test('multipart: damaged forms end, in fields or a refusal', (t) =>
     { share: 0.5 },
   ));
 
-test('a form of half a million fields is refused at once', async () => {
+test('a form of half a million fields is refused, and one of 19,000 fields is read, within seconds', async () => {
   const startedMs = performance.now();
   await assert.rejects(read('application/x-www-form-urlencoded', [Buffer.from('a&'.repeat(500_000))]), ServiceError);
   const most = await read('application/x-www-form-urlencoded', [Buffer.from('a&'.repeat(19_000))]);
   assert.equal(most.fields.all('a').length, 19_000);
-  assert.ok(performance.now() - startedMs < 10_000, 'an hour where each field copies those before it');
+  assert.ok(performance.now() - startedMs < 10_000, 'an hour, if each field copied all earlier ones');
 });
 
 const propfindSeeds = [

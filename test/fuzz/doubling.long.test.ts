@@ -47,7 +47,7 @@ const account =
 const config =
   'server: {data_folder_path: d}\ngroups: {G: {home_folder_path: "/srv/${USER}", permissions: [[allow-read], [/in/*, allow-write]]}}\naccounts: {al: {group: G}}\nservices: {web: &w {type: http, port: 8080, triggers: "Sign, primary", authentications: [x, y]}}\nevent_handlers: {crm: {type: http, target: "40017", url: "https://x.example/", components: "x, y"}}\n';
 
-/** Every parser of outside input. It may refuse the growing input. */
+/** All parsers of input from outside. They may refuse the growing input. */
 const parsers: Record<string, Parser> = {
   'WebDAV bodies': {
     parse: (text) => propfindRequest(parseXml(text)),

@@ -15,7 +15,7 @@ import { damaged, fuzz, orRefused } from '../support/fuzz.ts';
 const number = fc.oneof(fc.constant(''), fc.nat(30).map(String), fc.constantFrom('0', '00', '99999999999999999999', '-1', '1e3', ' 5'));
 const spec = fc.tuple(number, fc.constantFrom('-', ' - ', '--', ''), number).map((parts) => parts.join(''));
 
-test('ranges: the sent bytes are those of a byte-by-byte reading of RFC 9110', (t) =>
+test('ranges: the selected bytes are those of a byte-by-byte reading of RFC 9110', (t) =>
   fuzz(
     t,
     fc.record({ size: fc.nat(25), specs: fc.array(spec, { maxLength: 5 }), unit: fc.constantFrom('bytes=', 'Bytes =', 'byte=', 'bytes') }),
@@ -180,5 +180,5 @@ test('the time to read a header grows at most linearly with its length', () => {
     for (const parse of [parseKeyValueList, parseList, parseIfHeader]) orRefused(() => parse(text));
     for (const name of ['content-digest', 'oc-checksum', 'content-md5']) orRefused(() => parseExpectedDigests({ [name]: text }));
   }
-  assert.ok(performance.now() - startedMs < 10_000, 'minutes where a parser goes back and forth');
+  assert.ok(performance.now() - startedMs < 10_000, 'minutes, if a parser went back and forth');
 });

@@ -165,7 +165,7 @@ test('files: any sequence of REST, WebDAV and form operations by several account
         const names = () => reply.json<{ content: { name: string }[] }>().content.map((entry) => entry.name);
         if (expected.body !== undefined) assert.equal(current.kind === 'list' ? names().join('\n') : reply.text, expected.body);
         const events: ServiceEvent[] = [];
-        await until('the events', async () => {
+        await until('the expected events are in the journal', async () => {
           events.push(...(await newEvents()));
           return events.length >= expected.events.length;
         });
@@ -192,6 +192,6 @@ test('files: any sequence of REST, WebDAV and form operations by several account
   for (const status of [200, 201, 204, 302, 303, 307, 403, 404, 409, 412, 422])
     assert.ok(
       [...seen].some((kind) => kind.endsWith(` ${status}`)),
-      `${status} was met`,
+      `the status ${status} occurred`,
     );
 });

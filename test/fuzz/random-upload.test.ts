@@ -142,7 +142,7 @@ test('a file written at random positions equals a plain buffer', async (t) => {
   );
 });
 
-test('an upload within a quota never exceeds it, and keeps none of it at the end', async (t) => {
+test('an upload cannot exceed the quota, and an ended or replaced one leaves it free for the next', async (t) => {
   const quota = 100_000;
   const { files, home } = testFiles(t, { quota_size: quota });
   await fuzz(

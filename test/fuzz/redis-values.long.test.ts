@@ -110,10 +110,10 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
   let filled = 0;
   let context = 'at the start';
 
-  // If the nodes notice that Redis lost data, they briefly answer 503.
+  // After the nodes notice that Redis lost data, they reply with 503 for a short time.
   const answered = async (ask: () => Promise<TestReply>, ...statuses: number[]): Promise<TestReply> => {
     let reply: TestReply | undefined;
-    await until(`${context}: an answer`, async () => {
+    await until(`${context}: a reply other than 503`, async () => {
       reply = await ask();
       return reply.status !== 503;
     });
@@ -148,7 +148,10 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
     });
     step++;
   };
-  /** Creates keys that the requests of `drive` may not leave behind: a failed login, a session, a lock, a ban, a loss of the journal, a replay, and the request to pause a handler. */
+  /**
+   * Creates keys that the requests of `drive` may not leave behind: a failed login, a session, a lock, a ban,
+   * a loss of the journal, a replay, and the request to pause a handler.
+   */
   const fill = async () => {
     const node = nodes[step % 2] as TestNode;
     await answered(() => node.get('/home/', { user: 'alice:wrong' }), 401);
@@ -200,6 +203,6 @@ test('an unreadable value in Redis, or a key of another type, prevents no reply,
   assert.deepEqual(failures, [], causes.join(''));
   for (const monitor of monitors) {
     const { text } = await monitor.get('/metrics', { user: null });
-    assert.ok(Number(/^svc_redis_unreadable_values (\d+)/m.exec(text)?.[1]) > 0, 'they are counted');
+    assert.ok(Number(/^svc_redis_unreadable_values (\d+)/m.exec(text)?.[1]) > 0, 'unreadable values are counted');
   }
 });

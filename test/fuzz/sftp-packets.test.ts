@@ -190,7 +190,7 @@ test('SFTP packets: a stream of single bytes is joined into few pieces', () => {
   });
 });
 
-test('SFTP packets: framing errors', () => {
+test('SFTP packets: invalid lengths are framing errors', () => {
   for (const length of [0, maxPacketBytes + 1, 0xffff_ffff]) {
     const splitter = new PacketSplitter();
     const head = Buffer.alloc(4);

@@ -170,7 +170,7 @@ async function converse(t: TestContext, shared: TestFiles, stream: Buffer, cuts:
   return repliesIn(Buffer.concat(sent));
 }
 
-test('SFTP sessions: every request is answered once, without an internal error, and nothing is left behind', async (t) => {
+test('SFTP sessions: every request is answered once, without an internal error, and no temporary file is left behind', async (t) => {
   const shared = testFiles(t, { file_write_size: 1_000_000 });
   await fuzz(
     t,
@@ -195,7 +195,7 @@ test('SFTP sessions: every request is answered once, without an internal error, 
       const left = readdirSync(shared.home, { recursive: true }).filter((name) => isHiddenName(basename(String(name))));
       assert.deepEqual(left, []);
       const count = (...ids: number[]) => shared.events.filter(({ id }) => ids.includes(id)).length;
-      assert.equal(count(30043), count(30041, 30042, 30017, 30067, 30068), 'the opened connections have ended');
+      assert.equal(count(30043), count(30041, 30042, 30017, 30067, 30068), 'each opened file has one event of its end');
       assert.deepEqual(readdirSync(join(shared.home, '..')).sort(), ['data', 'home']);
     },
     { share: 0.25, each: 20 },

@@ -103,7 +103,7 @@ test('no sequence of encodings reaches a file that the model does not have at th
   ).then(() => assert.ok(reached > 0, 'some cases are files'));
 });
 
-test('a target has one meaning: written again after reading, it is read as the same', (t) =>
+test('a target that was read and written again is read as the same path', (t) =>
   fuzz(
     t,
     target,
@@ -126,7 +126,7 @@ const authority = fc.constantFrom(
   'files.example.evil',
 );
 
-test('Destination: read like a target, a member of this host, or refused', (t) =>
+test('Destination: it is read like a target on this host, or refused', (t) =>
   fuzz(
     t,
     fc.record({

@@ -104,7 +104,7 @@ event_handlers:
   'a: &a [*a, *a]\nb: !!binary aGk=\n? {c: d}\n: e\n',
 ];
 
-test('configuration: valid, or refused with the place of every error', (t) =>
+test('a configuration is valid, or it is refused with the place of every error', (t) =>
   fuzz(
     t,
     damaged(configSeeds),

@@ -15,7 +15,7 @@ test('the result of a function is remembered until the end of the turn', async (
   assert.deepEqual(asked, ['', 'two']);
   await Promise.resolve();
   lengthOf('two');
-  assert.deepEqual(asked, ['', 'two'], 'promises belong to the turn');
+  assert.deepEqual(asked, ['', 'two'], 'callbacks of promises run in the same turn');
   await new Promise((resolve) => setImmediate(resolve));
   lengthOf('two');
   assert.deepEqual(asked, ['', 'two', 'two']);
@@ -75,7 +75,7 @@ test('running and waiting turns are limited for each party and in total; urgent 
   assert.equal((await Promise.all([turns.take('a'), turns.take('a')])).length, 2);
 });
 
-test('a caller during a run shares the next one, which begins after its call', async () => {
+test('callers during a run share the next run, which begins after their calls', async () => {
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const runs = new SharedRuns((name: string) => {

@@ -149,7 +149,7 @@ function registerTests(): void {
     assert.deepEqual(readdirSync(folder), ['form']);
   });
 
-  test('of many processes that start at once on a dead lock exactly one wins', { timeout: 60_000 }, async (t) => {
+  test('of six processes that start together, also on a dead lock, exactly one gets the folder', { timeout: 60_000 }, async (t) => {
     const base = temporaryFolder(t);
     for (let round = 0; round < 2; round++) {
       const folder = join(base, String(round));

@@ -11,7 +11,7 @@ import { parseIfHeader, submittedTokens } from '../../src/lib/headers/if-header.
 import { parseKeyValueList, parseList, writeKeyValueList } from '../../src/lib/list-values.ts';
 import { nearestName } from '../../src/lib/nearest-name.ts';
 
-test('the examples of RFC 4918 §10.4', () => {
+test('If: the examples of RFC 4918 §10.4 are read', () => {
   assert.deepEqual(parseIfHeader('(<urn:uuid:181d4fae> ["I am an ETag"]) (["I am another ETag"])'), [
     {
       resource: undefined,
@@ -34,7 +34,7 @@ test('the examples of RFC 4918 §10.4', () => {
   assert.deepEqual(tagged[2]?.conditions, [{ negated: false, kind: 'etag', value: '")("' }], 'brackets in an entity tag');
 });
 
-test('tokens anywhere in the header are submitted', () => {
+test('If: all tokens in the header count as submitted', () => {
   const lists = parseIfHeader('</a> (<x:1> Not <x:2>) (["e"]) </b> (<x:3>)');
   assert.deepEqual([...submittedTokens(lists)], ['x:1', 'x:2', 'x:3']);
 });
@@ -88,7 +88,7 @@ test('HTTP dates: three forms are read, one is written, others are refused', () 
   );
 });
 
-test('forwarded clients: from the right, the last that is not a proxy; ports, IPv6, quotes, nonsense', () => {
+test('forwarded clients: the first from the right that is not a proxy; ports, IPv6, quotes, nonsense', () => {
   const isTrusted = compileAddressRanges(['10.0.0.0/8']);
   const one = { address: '203.0.113.7', port: 0 };
   const cases: [string, string, unknown][] = [
@@ -151,7 +151,7 @@ test('no file name leaves its Content-Disposition', () => {
   );
 });
 
-test('the nearest name is a likely one or none', () => {
+test('a suggested name is near to the given one, or there is no suggestion', () => {
   const known = ['port', 'address', 'home_folder_path'];
   assert.equal(nearestName('prot', known), 'port');
   assert.equal(nearestName('Home_Folder_Path', known), 'home_folder_path');

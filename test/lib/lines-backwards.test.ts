@@ -39,7 +39,7 @@ test('lines whose characters cross the ends of chunks are whole, each with its p
   for await (const block of linesBackwards(fd, { start: 0, end: size })) {
     for (const { line, offset } of block.lines) {
       assert.ok(content.subarray(offset).indexOf(Buffer.concat([line, Buffer.from('\n')])) === 0);
-      assert.equal(offset + line.length + 1, before, 'none is left out, none comes twice');
+      assert.equal(offset + line.length + 1, before, 'no line is left out or repeated');
       before = offset;
     }
     assert.equal(block.start, before);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { RateMeter } from '../../src/lib/rate-meter.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-test('everything within the last 55 seconds counts, and nothing older than 60 seconds', () => {
+test('all events of the last 55 seconds are counted, and none that is older than 60 seconds', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 10_000 }), fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 }), (start, pauses) => {
       const clock = new ManualClock();

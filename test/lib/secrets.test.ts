@@ -21,7 +21,7 @@ test('a secret has a prefix, 256 random bits and a checksum, all of which scanne
   assert.equal(seen.size, 100);
 });
 
-test('a typo is found before any look-up, and other texts are not secrets', () => {
+test('a typo in a secret is recognised by its checksum, and other texts are not secrets', () => {
   const { secret } = makeSecret('token');
   const other = secret[10] === 'a' ? 'b' : 'a';
   assert.equal(readSecret(`${secret.slice(0, 10)}${other}${secret.slice(11)}`), 'mistyped');

@@ -7,7 +7,7 @@ import { until } from '../support/receiver.ts';
 
 const reply = Buffer.alloc(1024);
 
-test('nothing more is read from a client that reads no replies, until it does', async (t) => {
+test('the server stops reading from a client that reads no replies, until the client reads again', async (t) => {
   const server = createServer();
   t.after(() => server.close());
   let served: Socket | undefined;
@@ -26,10 +26,10 @@ test('nothing more is read from a client that reads no replies, until it does', 
   t.after(() => client.destroy());
   client.on('error', () => {});
   client.write('?'.repeat(1_000_000));
-  await until('it stops to read', () => served?.isPaused() === true);
+  await until('the server stops reading', () => served?.isPaused() === true);
   for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
   const readBytes = served?.bytesRead as number;
   assert.ok(readBytes < 500_000, `${readBytes} bytes read`);
   client.resume();
-  await until('it reads again', () => (served?.bytesRead as number) > readBytes);
+  await until('the server reads again', () => (served?.bytesRead as number) > readBytes);
 });

@@ -51,7 +51,7 @@ test('each value is encoded once, according to the literal text before it', () =
   assert.deepEqual(seen, ['id a', 'account.name ab{c']);
 });
 
-test('addresses and CIDR ranges', () => {
+test('addresses match CIDR ranges, and invalid ranges are refused', () => {
   const matches = compileAddressRanges(['192.0.2.7', '10.0.0.0/8', '2001:db8::/32', '::1']);
   for (const address of ['192.0.2.7', '10.255.0.1', '::ffff:10.1.2.3', '2001:db8:1::5', '::1'])
     assert.equal(matches(address), true, address);

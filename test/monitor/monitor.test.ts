@@ -57,7 +57,7 @@ test('requests are counted by method, style and status; bytes and connections by
   await server.get('/home/', { headers: { accept: 'text/html' } });
   await server.send('PURGE', '/home/a.txt');
   const requests = (labels: Record<string, string>) => sample(monitor, 'svc_http_requests_total', { service: 'web', ...labels });
-  await until('all five are counted', async () => (await requests({ method: 'other' })) === 1);
+  await until('all five requests are counted', async () => (await requests({ method: 'other' })) === 1);
   assert.equal(await requests({ method: 'PUT', style: 'rest', status: '201' }), 1);
   assert.equal(await requests({ method: 'GET', style: 'rest', status: '404' }), 1);
   assert.equal(await requests({ method: 'GET', style: 'browser', status: '200' }), 1);
@@ -90,7 +90,7 @@ test('metrics show deliveries by handler and outcome, the number and age of wait
     },
   });
   for (const name of ['a', 'b', 'c']) await server.put(`/home/${name}`, 'x');
-  await until('the failing one has tried', async () => (await sample(monitor, 'svc_deliveries_total', { outcome: 'failed' })) === 3);
+  await until('the failing handler has tried', async () => (await sample(monitor, 'svc_deliveries_total', { outcome: 'failed' })) === 3);
   assert.equal(await sample(monitor, 'svc_suspended_urls', { kind: 'event-handler', uuid: 'failing' }), 2);
   assert.equal(await sample(monitor, 'svc_delivery_attempt_duration_seconds_count', { handler: 'failing' }), 2);
   assert.equal(await sample(monitor, 'svc_handler_running', { handler: 'dead' }), 1);
@@ -98,10 +98,13 @@ test('metrics show deliveries by handler and outcome, the number and age of wait
   const all = (await server.events()).length;
   assert.ok(waiting >= 3 && waiting <= all, `${waiting} of ${all} wait`);
   await until(
-    'the oldest gets older',
+    'the oldest waiting event gets older',
     async () => ((await sample(monitor, 'svc_handler_oldest_waiting_seconds', { handler: 'dead' })) ?? 0) > 0.1,
   );
-  await until('the other has none', async () => (await sample(monitor, 'svc_handler_waiting_events', { handler: 'failing' })) === 0);
+  await until(
+    'the failing handler has no waiting events',
+    async () => (await sample(monitor, 'svc_handler_waiting_events', { handler: 'failing' })) === 0,
+  );
 });
 
 test('replies, events and the log contain the ID of the request; a client may send its own', async (t) => {
@@ -153,7 +156,7 @@ test('/ready announces a stop first; requests continue until shutdown_delay has 
   assert.doesNotMatch(await server.raw(request, 100), /connection: close/i);
   const startedMs = performance.now();
   const stopped = server.stop();
-  await until('it is not ready', async () => (await monitor.get('/ready', { user: null })).status === 503);
+  await until('the server is not ready', async () => (await monitor.get('/ready', { user: null })).status === 503);
   assert.equal((await monitor.get('/health', { user: null })).status, 200);
   assert.match(await server.raw(request), /^HTTP\/1\.1 302 .*connection: close/is);
   assert.equal(await stopped, true);
@@ -162,7 +165,7 @@ test('/ready announces a stop first; requests continue until shutdown_delay has 
   await assert.rejects(monitor.get('/health'));
 });
 
-test('a reload starts, moves and ends monitor services; an address in use prevents a start of the server', async (t) => {
+test('a reload starts and ends monitor services; if the port of a monitor is in use, the server does not start', async (t) => {
   const { server, monitor } = await start(t);
   await server.service.reload(
     await testConfig(server.folder, { services: { web: { type: 'http', port: 0 }, second: { type: 'monitor', port: 0 } } }),

@@ -37,7 +37,7 @@ async function knownNames(): Promise<Set<string>> {
   return names;
 }
 
-test('dashboard, alert rules and documentation name existing metrics only, and the documentation names all', async () => {
+test('the dashboard and the alert rules name only existing metrics, and the documentation names all', async () => {
   const known = await knownNames();
   const named = (text: string) => new Set(text.match(/\b(?:svc|process)_[a-z_]+\b/g));
   assert.ok(known.size > 30);

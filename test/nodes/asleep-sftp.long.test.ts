@@ -78,7 +78,7 @@ test('late writes and closes of a node that slept with SFTP handles open never t
 
   const isMine = (name: string, { mine }: OpenHandle) => readFileSync(join(home, name)).equals(mine);
   for (const name of ['created', 'replaced', 'resumed'] as const)
-    assert.ok(isMine(name, open[name]), `${name}: the last CLOSE gives the name`);
+    assert.ok(isMine(name, open[name]), `${name}: the name leads to the file of the last CLOSE`);
   assert.ok(readFileSync(join(home, 'in-place')).equals(open.inPlace.others), 'the path now leads to another file than the open one');
   await untilWithinMinute('nothing is left of the lost upload', () => !readdirSync(home).some((name) => name.startsWith('.svc-')));
   assert.ok(readFileSync(join(home, 'lost')).equals(open.lost.others));

@@ -140,7 +140,7 @@ test('a node that slept while another one continued its uploads does not touch t
   for (const [index, { name, way, fate, url, first, others }] of stuck.entries()) {
     const head = await sleeper.client.send('HEAD', url, { headers: way.head });
     const offset = Number(head.headers['upload-offset']);
-    assert.equal(offset, Number(told1[index]?.headers['upload-offset']), `${name}: no offset goes back, none is another's`);
+    assert.equal(offset, Number(told1[index]?.headers['upload-offset']), `${name}: the offset has not changed`);
     if (fate === 'the other client breaks off') {
       const rest = others.subarray(offset - firstBytes);
       const last = await sleeper.client.send('PATCH', url, { headers: way.headers(offset, rest), body: rest });
@@ -161,7 +161,7 @@ const places = [
   { what: 'before its event', stall: 'fsync home$', isNamed: true },
 ];
 
-test('a node sleeps in the middle of the end of an upload: one end, reported once', { timeout: 120_000 }, async (t) => {
+test('if a node falls asleep while it ends an upload, the upload ends once, with one event', { timeout: 120_000 }, async (t) => {
   const pairs = [];
   for (const place of places) {
     const nodes = await startTwo(t);
@@ -177,8 +177,8 @@ test('a node sleeps in the middle of the end of an upload: one end, reported onc
       'content-length': String(mine.length),
     });
     const reply = request.end(mine);
-    await untilWithinMinute(`it sleeps ${what}`, () => existsSync(`${control}.stalled`));
-    await untilWithinMinute('its end is handled', async () => (await other.send('HEAD', url)).status === 204);
+    await untilWithinMinute(`the node sleeps ${what}`, () => existsSync(`${control}.stalled`));
+    await untilWithinMinute('the other node has handled the end of the upload', async () => (await other.send('HEAD', url)).status === 204);
     const head = await other.send('HEAD', url);
     assert.equal(head.headers['upload-complete'], isNamed ? '?1' : '?0', what);
     if (!isNamed) {

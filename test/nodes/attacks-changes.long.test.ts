@@ -58,7 +58,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     await left;
   });
 
-  await t.test('a folder, moves of one file to two names, moves of two files to one name', async () => {
+  await t.test('a new folder, moves of one file to two names, moves of two files to one name: one of two requests succeeds', async () => {
     const { sftp, client, ended: left } = await loginSftp(t, ssh('n0'));
     for (let round = 0; round < rounds; round++) {
       assert.deepEqual(statuses(await atBoth(pair, 2, (node) => node.send('MKCOL', `/home/f${round}/`))), [201, 405]);
@@ -131,7 +131,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     }
   });
 
-  await t.test('a held upload: released at one node, discarded at the other, withdrawn by its account', async () => {
+  await t.test('a held upload that is released, discarded and withdrawn concurrently: one action succeeds', async () => {
     for (let round = 0; round < 10; round++) {
       assert.equal((await here.put(`/home/d/h${round}`, 'odd')).status, 202);
       const { held } = (await there.send('GET', '/home/__svc__/held/')).json<{ held: HeldItem[] }>();
@@ -148,7 +148,7 @@ test('concurrent changes of the same item at both nodes', { timeout: 170_000 }, 
     assert.deepEqual(hidden(join(home, 'd')), []);
   });
 
-  await t.test('an item of the trash restored at both nodes, a file deleted at both', async () => {
+  await t.test('an item of the trash restored at both nodes, and a file deleted at both: one request succeeds', async () => {
     for (let round = 0; round < 10; round++) {
       writeFileSync(join(home, `t${round}`), 't');
       assert.deepEqual(statuses(await atBoth(pair, 2, (node) => node.send('DELETE', `/home/t${round}`))), [204, 404]);

@@ -24,14 +24,14 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
   const pair = await startPair(t, 5, {}, {});
   const { here, there, ssh } = pair;
 
-  await t.test('from one address, 80 concurrent ones including the right password: five are checked, and over SFTP no more', async () => {
+  await t.test('from one address, 80 concurrent ones, among them the right password: five are checked', async () => {
     const { guesses, inTheMiddle } = await guessAtOnce([here, there], 80, '203.0.113.1', testUser);
     assert.deepEqual(countStatuses(guesses), { 401: 5, 429: 75 });
     assert.equal(inTheMiddle?.status, 429);
     assert.equal((await pair.events(20021)).length, 5);
   });
 
-  await t.test('from one address, one after the other, with a success of another account in between', async () => {
+  await t.test('from one address, one after the other, with logins of another account in between: five are checked', async () => {
     const got: number[] = [];
     for (let index = 0; index < 8; index++) {
       const node = index % 2 === 0 ? here : there;
@@ -41,7 +41,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
     assert.deepEqual(got, [401, 401, 401, 401, 401, 429, 429, 429]);
   });
 
-  await t.test('at one name from 60 addresses: ten in all', async () => {
+  await t.test('at one name, from 60 addresses: ten are checked', async () => {
     const spelled = ['carol', 'CAROL', 'Carol', 'cárol'];
     const replies = await atBoth(pair, 60, (node, index) =>
       node.get('/home/', from(`198.51.100.${index}`, `${spelled[index % 4]}:from anywhere ${index}`)),
@@ -49,7 +49,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
     assert.deepEqual(countStatuses(replies), { 401: 10, 429: 50 });
   });
 
-  await t.test('over HTTP at one node and over SFTP at the other', async () => {
+  await t.test('over HTTP at one node and over SFTP at the other: the failures are added up', async () => {
     for (let index = 0; index < 3; index++)
       assert.equal((await here.get('/home/', { user: `bob:by HTTP ${index}`, headers: { accept: 'application/json' } })).status, 401);
     const attempts = Array.from({ length: 4 }, (_, index) => ({
@@ -58,7 +58,7 @@ test('guesses that alternate between nodes', { timeout: 110_000 }, async (t) => 
       password: `by SFTP, number ${index}`,
     }));
     assert.equal((await tryLogins(t, ssh('n1'), attempts)).client, undefined);
-    assert.equal((await here.get('/home/', { user: `bob:${testPassword}` })).status, 429, 'even the right one is refused');
+    assert.equal((await here.get('/home/', { user: `bob:${testPassword}` })).status, 429, 'even the right password is refused');
     assert.equal((await tryLogins(t, ssh('n0'), [{ type: 'password', username: 'alice', password: testPassword }])).client, undefined);
   });
 });
@@ -84,7 +84,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     assert.ok(ms < 8000, `${what} after ${ms} ms`);
   };
 
-  await t.test('a session: 20 times, requests at the other node during its logout; none succeeds after the reply', async () => {
+  await t.test('a session: of the requests at the other node during its logout, none succeeds after the reply to the logout', async () => {
     for (let round = 0; round < rounds; round++) {
       const session = await here.login();
       let isOver = false;
@@ -113,7 +113,7 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     assert.equal((await pair.events(40037)).length, before + 1);
   });
 
-  await t.test('a token: its requests, a running download and an SFTP connection at the other node', async () => {
+  await t.test('a token: its requests, a running download and an SFTP connection at the other node end', async () => {
     const { id, token, as } = await makeToken(here);
     const download = await stallDownload(there.port, '/home/large', { authorization: `Bearer ${token}` });
     const { sftp, ended } = await loginSftp(t, ssh('n1'), { password: token });
@@ -131,10 +131,10 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
     await soon('the SFTP connection of a revoked token ended', begun);
     assert.ok((await download.finish()) < largeBytes);
     assert.equal((await tryLogins(t, ssh('n1'), [{ type: 'password', username: 'alice', password: token }])).client, undefined);
-    assert.equal(existsSync(join(home, 'open')), false, 'nothing got its name');
+    assert.equal(existsSync(join(home, 'open')), false, 'the open upload did not get its name');
   });
 
-  await t.test('a link: its running download at the other node', async () => {
+  await t.test('a link: its running download at the other node ends', async () => {
     const link = await makeLink(here, { path: '/large' });
     const download = await stallDownload(there.port, `${link.at}large`, {});
     const begun = performance.now();
@@ -171,13 +171,13 @@ test('access that ends at one node cannot be used at the other', { timeout: 170_
       });
       t.diagnostic(`password changes at once: ${answered}, good afterwards: ${good}`);
       assert.equal(good.length, 1, 'one password is good, at both nodes');
-      assert.equal(answered[next.indexOf(good[0] as never)], 204, 'it is an answered state');
-      assert.equal(answered.filter((status) => status === 204).length, 1, 'no answered change is lost');
+      assert.equal(answered[next.indexOf(good[0] as never)], 204, 'the good password is that of the confirmed change');
+      assert.equal(answered.filter((status) => status === 204).length, 1, 'one change is confirmed');
       current = good[0] as string;
     }
   });
 
-  await t.test('an account that is removed at one node: its session, download and SFTP connection at the other', async () => {
+  await t.test('an account that a reload of both nodes removes: its session, download and SFTP connection end', async () => {
     const session = await there.login();
     const { ended } = await loginSftp(t, ssh('n0'));
     const download = await stallDownload(here.port, '/home/large', { authorization: `session ${session}` });
@@ -221,20 +221,20 @@ test('forged requests and values in Redis: no node ends, no file changes, and no
   const keys = (await redis.command("EVAL \"return table.concat(redis.call('KEYS','*'),' ')\" 0")).split('\r\n')[1]?.split(' ') ?? [];
   assert.ok(keys.length > 3, String(keys));
   t.diagnostic(`keys: ${keys.join(' ')}`);
-  assert.ok(!keys.join(' ').includes(session), 'a session has no key');
+  assert.ok(!keys.join(' ').includes(session), 'no key contains the ID of a session');
   const uuids = [...new Set(keys.flatMap((key) => key.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? []))];
   for (const uuid of uuids)
     for (const order of ['reload', 'stop', 'exec', 'release', 'replay-cancel'])
       await redis.command(
         `RPUSH {svc}:node-questions:${uuid} ${JSON.stringify(JSON.stringify({ id: '0b5cad00-1111-4222-8333-000000000001', kind: order, path: '/a', replay: '../../x', from: uuid }))}`,
       );
-  // A forged login without an owner, and a session whose record belongs to another account.
+  // A forged session, whose record has an empty identity.
   await redis.command('HSET {svc}:logins:web:forged identity {} account alice');
   for (const node of [here, there]) assert.equal((await node.get('/home/a', within('forged'))).status, 401);
   for (const node of [here, there])
     for (let index = 0; index < 20; index++)
       assert.equal((await node.get('/home/a', within(randomBytes(32).toString('base64url')))).status, 401);
-  await until('both continue', async () =>
+  await until('both nodes continue', async () =>
     statuses([await here.get('/home/a'), await there.get('/home/a')]).every((status) => status === 200),
   );
   assert.deepEqual(visible(home), ['a']);

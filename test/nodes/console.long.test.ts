@@ -33,7 +33,8 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   const consoles = nodes.map(consoleOf) as [ConsoleClient, ConsoleClient, ConsoleClient];
   const contract = await consoles[0].contract();
   const names = ['n0', 'n1', 'n2'];
-  for (const console of consoles) await until('it has Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
+  for (const console of consoles)
+    await until('the node of the console has reached Redis', async () => (await console.get('/api/me', asViewer)).status === 200);
   // Redis contains no sessions of administrators, and their requests do not look up bans there.
   const sessions = await Promise.all(consoles.map(async (console) => ({ headers: await console.session() })));
   const overview = async (index: number) => {
@@ -45,7 +46,7 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
 
   await there.get('/home/', { user: 'alice:wrong' });
   for (const index of [0, 1, 2])
-    await until('all are seen', async () => {
+    await until('all nodes are shown', async () => {
       const shown = await overview(index);
       return nodesOf(shown).join() === names.map((name) => `${name} ready`).join() && shown.errors.some(({ node }) => node === 'n1');
     });
@@ -55,15 +56,15 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
     seen.services.map(({ uuid, node }) => `${uuid} ${node}`).sort(),
     ['console', 'web'].flatMap((service) => names.map((node) => `${service} ${node}`)),
   );
-  assert.deepEqual(new Set(seen.services.map(({ url }) => url)).size, 6, 'each where it listens');
+  assert.deepEqual(new Set(seen.services.map(({ url }) => url)).size, 6, 'each service has its own URL');
   assert.deepEqual(seen.methods.map(({ node }) => node).sort(), names);
-  await until('a node delivers', async () => names.includes((await overview(0)).handlers[0]?.node ?? ''));
+  await until('a node runs the handler', async () => names.includes((await overview(0)).handlers[0]?.node ?? ''));
   const owners = await Promise.all([0, 1, 2].map(async (index) => (await overview(index)).handlers[0]?.node));
-  assert.equal(new Set(owners).size, 1, 'all are equal');
+  assert.equal(new Set(owners).size, 1, 'all consoles show the same node');
 
   const upload = await new HeldClients(t, there.port).send('PUT', '/home/slow.bin', { 'content-length': 2 });
   const transfers = async () => (await overview(0)).transfers.map(({ node, path }) => `${node} ${path}`);
-  await until('it is running', async () => (await transfers()).join() === 'n1 /slow.bin');
+  await until('the upload at n1 is shown', async () => (await transfers()).join() === 'n1 /slow.bin');
   upload.destroy();
 
   // Sessions, bans and unfinished uploads of all nodes.
@@ -98,15 +99,15 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
       id: string;
     }>().id;
   const dry = await begin(1, { dry_run: true });
-  assert.equal((await ask(2, `/${dry}`)).json<ReplayView>().node, 'n1', 'known at once');
-  await until('it is done', async () => (await ask(2, `/${dry}`)).json<ReplayView>().state === 'done');
+  assert.equal((await ask(2, `/${dry}`)).json<ReplayView>().node, 'n1', 'another node shows the replay immediately');
+  await until('the dry run is done', async () => (await ask(2, `/${dry}`)).json<ReplayView>().state === 'done');
   const [own, others] = [await ask(1, `/${dry}/results`), await ask(0, `/${dry}/results`)];
   assert.match(own.text, /sent\.txt/);
   assert.equal(others.text, own.text);
   const held = await begin(1, {});
-  await until('it runs', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'running');
+  await until('the replay is running', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'running');
   contract.check('DELETE', '/api/replays/{id}', await consoles[2].send('DELETE', `/api/replays/${held}`, asOperator));
-  await until('it has ended', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'cancelled');
+  await until('the replay is cancelled', async () => (await ask(0, `/${held}`)).json<ReplayView>().state === 'cancelled');
   const { replays } = (await ask(2, '')).json<{ replays: ReplayView[] }>();
   assert.deepEqual(
     replays.map(({ id, node }) => [id, node]),
@@ -142,7 +143,7 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
 
   // Redis stops answering, and then disappears.
   redis.pause();
-  await until('it is reported', async () => (await overview(0)).incomplete !== '');
+  await until('the console reports that something is missing', async () => (await overview(0)).incomplete !== '');
   await redis.kill();
   const alone = await overview(0);
   assert.equal((await consoles[0].get('/api/overview', asViewer)).status, 503, 'no password is checked while bans cannot be read');
@@ -152,14 +153,14 @@ test('the console of each node shows all nodes and acts on all; while Redis is a
   const shown = (await consoles[0].get('/api/handlers', sessions[0])).json<{ handlers: HandlerView[]; incomplete: string }>();
   assert.equal(shown.handlers[0]?.state, 'stopped');
   for (const reason of [shown.handlers[0]?.reason ?? '', shown.incomplete]) assert.match(reason, /^Redis .* is away/);
-  assert.equal((await consoles[0].get(`/api/replays/${dry}`, sessions[0])).status, 503, 'it may be there');
+  assert.equal((await consoles[0].get(`/api/replays/${dry}`, sessions[0])).status, 503, 'Redis may have the replay');
   await redis.restart();
-  for (const index of [0, 1, 2]) await until('Redis is back for each', async () => (await overview(index)).incomplete === '');
-  await until('all are seen again', async () => nodesOf(await overview(0)).join() === names.map((name) => `${name} ready`).join());
+  for (const index of [0, 1, 2]) await until('the node has reached Redis again', async () => (await overview(index)).incomplete === '');
+  await until('all nodes are shown again', async () => nodesOf(await overview(0)).join() === names.map((name) => `${name} ready`).join());
   await until('handlers continue', async () => (await overview(0)).handlers[0]?.state === 'running');
 
   assert.equal(await there.stop(), true);
-  assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'an ended node disappears at once');
+  assert.deepEqual(nodesOf(await overview(0)), ['n0 ready', 'n2 ready'], 'an ended node disappears immediately');
 });
 
 test('the console of any node lifts the suspension of a URL that another node uses, and breaks a lock', async (t) => {
@@ -175,12 +176,12 @@ test('the console of any node lifts the suspension of a URL that another node us
   const consoles = nodes.map(consoleOf) as [ConsoleClient, ConsoleClient];
   const handlers = async (console: ConsoleClient) =>
     (await console.get('/api/handlers', asViewer)).json<{ handlers: HandlerView[] }>().handlers[0] as HandlerView;
-  await until('a node delivers', async () => ['n0', 'n1'].includes((await handlers(consoles[0])).node));
+  await until('a node runs the handler', async () => ['n0', 'n1'].includes((await handlers(consoles[0])).node));
   const owner = (await handlers(consoles[0])).node === 'n0' ? 0 : 1;
   const [there, other] = [nodes[owner] as TestNode, consoles[1 - owner] as ConsoleClient];
   await there.put('/home/a.txt', 'x');
   await second.received(1);
-  await until('it is suspended', async () => (await handlers(other)).suspended_urls.length === 1);
+  await until('the URL is suspended', async () => (await handlers(other)).suspended_urls.length === 1);
   const [suspended] = (await handlers(other)).suspended_urls;
   assert.equal(suspended?.url, first.url);
   assert.equal((await other.post('/api/handlers/crm/lift-suspension', { url: suspended?.url }, asOperator)).status, 204);

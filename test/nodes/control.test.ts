@@ -9,7 +9,9 @@ import { startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('any node lists and removes the sessions of all; while Redis is absent it says so', { timeout: 90_000 }, async (t) => {
+test('commands at any node list and remove the sessions of all nodes; while Redis is absent, they say so', {
+  timeout: 90_000,
+}, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
@@ -24,7 +26,7 @@ test('any node lists and removes the sessions of all; while Redis is absent it s
   assert.equal((await control(t, join(folder, 'n1'), 'sessions', 'remove', listedThere?.id ?? '')).code, 0);
   for (const { client } of [here, there]) assert.equal((await client.get('/home/', within(session))).status, 401);
   await redis.kill();
-  await until('it is noticed', async () => (await control(t, join(folder, 'n0'), 'sessions', 'list')).code === 3);
+  await until('the node notices that Redis is absent', async () => (await control(t, join(folder, 'n0'), 'sessions', 'list')).code === 3);
   const away = await control(t, join(folder, 'n0'), 'locks', 'list');
   assert.deepEqual([away.code, away.stdout], [3, '']);
   assert.equal(away.stderr, 'svc: The state of the service cannot be reached at present.\n');

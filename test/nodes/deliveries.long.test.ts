@@ -31,7 +31,7 @@ test('a node that starts without Redis stays up, but is not ready; later, a new 
   assert.ok(Number(refused.headers['retry-after']) > 0);
   assert.equal((await node.put('/home/meanwhile.txt', 'x')).status, 201, 'requests that need no state are served');
   await redis.restart();
-  await until('it is ready', async () => (await ready()).status === 200);
+  await until('the node is ready', async () => (await ready()).status === 200);
   assert.equal((await node.put('/home/after.txt', 'x')).status, 201);
   await receiver.received(3);
   assert.deepEqual(
@@ -40,7 +40,7 @@ test('a node that starts without Redis stays up, but is not ready; later, a new 
   );
 });
 
-test('503 means that nothing was begun: a password change that lost Redis in the middle is 500', { timeout: 110_000 }, async (t) => {
+test('a password change during a pause of Redis: 503 means unchanged, 500 and 204 mean changed', { timeout: 110_000 }, async (t) => {
   const begun = await startNodesOnRedis(t, 1, {
     group: { allow_own_password_change: true },
     server: { security_policy: { ban_after_failures: 0 } },

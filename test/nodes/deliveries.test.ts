@@ -9,13 +9,13 @@ const handler = (url: string, options: Record<string, unknown> = {}) => ({ type:
 const owner = (nodes: readonly TestNode[]) => nodes.filter(({ log }) => log.some((line) => line.includes('taken over')));
 const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
 
-test('nodes share deliveries: one delivers for a handler in the order of the journal, whichever node emitted the event', async (t) => {
+test('for each handler, one node delivers the events of all nodes, in the order of the journal', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 3, { event_handlers: { crm: handler(receiver.url) } });
   if (!begun) return;
   const { nodes } = begun;
   for (let index = 0; index < 30; index++) assert.equal((await nodes[index % 3]?.put(`/home/${index}.txt`, 'x'))?.status, 201);
-  await until('all are delivered', () => receiver.requests.length >= 30);
+  await until('all events are delivered', () => receiver.requests.length >= 30);
   assert.deepEqual(
     paths(receiver),
     Array.from({ length: 30 }, (_, index) => `/${index}.txt`),
@@ -23,7 +23,7 @@ test('nodes share deliveries: one delivers for a handler in the order of the jou
   assert.equal(owner(nodes).length, 1);
 });
 
-test('a node that ends hands its handlers over at once, and nothing is lost or repeated', async (t) => {
+test('a node that ends hands its handlers over immediately, and no event is lost or repeated', async (t) => {
   const receiver = await startReceiver(t);
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { crm: handler(receiver.url, { batch_size: 3 }) } });
   if (!begun) return;
@@ -33,11 +33,11 @@ test('a node that ends hands its handlers over at once, and nothing is lost or r
   for (let index = 0; index < 20; index++) await second.put(`/home/${index}.txt`, 'x');
   const lease = () => redis.command('GET {svc}:lease:crm');
   const held = await lease();
-  assert.ok(!held.startsWith('$-1'), 'a node has it');
+  assert.ok(!held.startsWith('$-1'), 'a node has the lease');
   assert.equal(await first?.stop(), true);
   assert.notEqual(await lease(), held, 'the other node need not wait until the lease expires');
   for (let index = 20; index < 40; index++) await second.put(`/home/${index}.txt`, 'x');
-  await until('all are delivered', () => paths(receiver).length >= 40);
+  await until('all events are delivered', () => paths(receiver).length >= 40);
   assert.deepEqual(
     paths(receiver),
     Array.from({ length: 40 }, (_, index) => `/${index}.txt`),
@@ -84,7 +84,7 @@ test('an upload waits for its back-end at its own node, and no other node delive
   // When this event is delivered, the events of the uploads have been passed.
   assert.equal((await nodes[0]?.send('DELETE', '/home/0.txt'))?.status, 204);
   await receiver.received(3);
-  assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'once each');
+  assert.deepEqual(paths(receiver).slice(0, 2).sort(), ['/0.txt', '/1.txt'], 'each event was sent once');
   assert.equal(receiver.events()[2]?.id, '40012');
 });
 
@@ -99,7 +99,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   await receiver.received(2);
   await other.received(3);
   const stops = ({ log }: TestNode) => log.some((line) => line.includes('an event handler stopped'));
-  await until('it has stopped', () => nodes.some(stops));
+  await until('the handler has stopped', () => nodes.some(stops));
   // While the node that stopped it keeps the lease, no other node takes over the handler.
   let leftMs = Number.POSITIVE_INFINITY;
   await until('the lease is renewed', async () => {
@@ -117,7 +117,7 @@ test('a handler that stopped after too many failures stays stopped on all nodes 
   assert.equal(paths(receiver).at(-1), '/2.txt');
 });
 
-test('while Redis is absent the figures stay unchanged, and are marked as old', async (t) => {
+test('while Redis is absent, svc_redis_up is 0, and the figures from Redis keep their last values', async (t) => {
   const receiver = await startReceiver(t, { script: [{ status: 500 }] });
   const begun = await startNodesOnRedis(t, 2, {
     services: { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } },
@@ -136,7 +136,7 @@ test('while Redis is absent the figures stay unchanged, and are marked as old', 
   await receiver.received(1);
   await nodes[0]?.login();
   const lease = 'svc_handler_lease_owner{handler="crm"}';
-  await until('all is quiet', async () => (await scrape(nodes[0])).get('svc_events_not_forwarded') === 0);
+  await until('all events are forwarded', async () => (await scrape(nodes[0])).get('svc_events_not_forwarded') === 0);
   const before = await scrape(nodes[0]);
   assert.equal(before.get('svc_redis_up'), 1);
   assert.ok((before.get('svc_journal_stream_bytes') ?? 0) > 0);
@@ -145,10 +145,10 @@ test('while Redis is absent the figures stay unchanged, and are marked as old', 
     nodes.map(async (node) => [...(await scrape(node)).keys()].find((name) => name.startsWith('svc_config_info'))),
   );
   assert.match(configs[0] ?? '', /^svc_config_info\{hash="[0-9a-f]{12}"\}$/);
-  assert.equal(configs[0], configs[1], 'nodes of one configuration');
+  assert.equal(configs[0], configs[1], 'both nodes have the same configuration');
   await redis.kill();
   await nodes[0]?.put('/home/2.txt', 'x');
-  await until('it is noticed', async () => (await scrape(nodes[0])).get('svc_redis_up') === 0);
+  await until('the node notices that Redis is absent', async () => (await scrape(nodes[0])).get('svc_redis_up') === 0);
   const away = await scrape(nodes[0]);
   assert.ok((away.get('svc_events_not_forwarded') ?? 0) > 0);
   for (const name of ['svc_journal_stream_bytes', 'svc_handler_running{handler="crm"}', 'svc_sessions{service="web"}', lease])
@@ -165,7 +165,7 @@ test('while Redis is absent the known state of handlers is shown with its age, e
   });
   if (!begun) return;
   const { redis, nodes } = begun;
-  await until('a node delivers', () => owner(nodes).length === 1);
+  await until('a node runs the handler', () => owner(nodes).length === 1);
   for (let index = 0; index < 3; index++) await nodes[0]?.put(`/home/${index}.txt`, 'x');
   await receiver.received(1);
   const figureOf = (node: TestNode) => async (name: string) => {
@@ -176,7 +176,7 @@ test('while Redis is absent the known state of handlers is shown with its age, e
   };
   const [delivering] = owner(nodes);
   const other = figureOf(nodes.find((node) => node !== delivering) as TestNode);
-  await until('the other node knows that somebody delivers', async () => (await other('running')) === 1);
+  await until('the other node knows that the handler is running', async () => (await other('running')) === 1);
   assert.equal(await other('known_seconds'), 0);
   await redis.kill();
   for (const figure of [figureOf(delivering as TestNode), other]) {
@@ -185,7 +185,7 @@ test('while Redis is absent the known state of handlers is shown with its age, e
     assert.equal(await figure('paused'), 0);
     assert.notEqual(await figure('waiting_events'), undefined);
     const ageS = (await figure('known_seconds')) ?? 0;
-    await until('it grows', async () => ((await figure('known_seconds')) ?? 0) > ageS);
+    await until('the age grows', async () => ((await figure('known_seconds')) ?? 0) > ageS);
   }
   receiver.release();
 });
@@ -198,10 +198,10 @@ test('/ready reports that Redis is absent, and that it is back', async (t) => {
   const ready = () => monitor.get('/ready', { user: null });
   assert.equal((await ready()).status, 200);
   await redis.kill();
-  await until('it is not ready', async () => (await ready()).status === 503);
+  await until('the node is not ready', async () => (await ready()).status === 503);
   assert.match((await ready()).json<{ checks: { state: string } }>().checks.state, /Redis .* is away/);
   assert.equal((await monitor.get('/health', { user: null })).status, 200);
   assert.equal((await monitor.get('/metrics', { user: null })).status, 200, 'the available figures are returned');
   await redis.restart();
-  await until('it is ready again', async () => (await ready()).status === 200);
+  await until('the node is ready again', async () => (await ready()).status === 200);
 });

@@ -14,7 +14,7 @@ const storeOn = (link: Awaited<ReturnType<typeof linkTo>>, node: string) =>
 /** Requests a lease until Redis answers. */
 async function asked(store: DeliveryLeases): Promise<Awaited<ReturnType<DeliveryLeases['acquire']>>> {
   let answer: Awaited<ReturnType<DeliveryLeases['acquire']>> | undefined;
-  await until('it can be asked for', async () => {
+  await until('Redis has replied', async () => {
     answer = await store.acquire('crm', 0, 0).catch(() => undefined);
     return answer !== undefined;
   });
@@ -47,12 +47,12 @@ test('after FLUSHALL one node at a time still delivers for a handler', { timeout
     const { length } = receiver.requests;
     await receiver.received(length + 10);
   }
-  await until('all are delivered', () => new Set(receiver.events().map(({ data }) => data.path)).size === uploads);
+  await until('all uploads are delivered', () => new Set(receiver.events().map(({ data }) => data.path)).size === uploads);
   const gapsMs = receiver.requests.slice(1).map(({ atMs }, index) => atMs - (receiver.requests[index]?.atMs ?? 0));
   assert.deepEqual(
     gapsMs.filter((gapMs) => gapMs < delayMs - 5),
     [],
-    'no request begins before the one before it was answered',
+    'no request begins before the reply to the previous one',
   );
 });
 
@@ -73,10 +73,10 @@ test('after Redis was emptied, a lease is only given to the node that had it', a
   assert.ok(typeof next === 'object');
   assert.notEqual(next.token, lease.token);
   await redis.command('FLUSHALL');
-  assert.equal(await asked(owner), 'held', 'released events are not repeated');
+  assert.equal(await asked(owner), 'held', 'the former owner does not get the lease back');
 });
 
-test('a node that was cut off while Redis was emptied asks before its next request, and is refused', async (t) => {
+test('a node that was cut off while Redis was emptied asks for its lease before its next request, and is refused', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const proxy = await startProxy(t, redis.port);
@@ -91,8 +91,8 @@ test('a node that was cut off while Redis was emptied asks before its next reque
   lease.validUntilMs -= 1500;
   let isAnswered = false;
   const answer = owner.confirm(lease, undefined).finally(() => (isAnswered = true));
-  await until('it is noticed', () => !cut.isReady);
-  assert.equal(isAnswered, false, 'it waits while it cannot ask');
+  await until('the cut is noticed', () => !cut.isReady);
+  assert.equal(isAnswered, false, 'the node waits while it cannot ask');
   proxy.mend();
   assert.equal(await answer, false);
   assert.equal(lease.isLost, true);

@@ -27,7 +27,7 @@ for (const [kind, begin] of [
   ['Sentinel', startSentinelGroup],
   ['a cluster', clusterPair],
 ] as const)
-  test(`two nodes on ${kind}: the primary is killed during uploads, no answered change is lost, and sessions stay`, {
+  test(`two nodes on ${kind}: the primary is killed during uploads, no confirmed change is lost, and sessions stay`, {
     timeout: 110_000,
   }, async (t) => {
     if (!hasProgram(t, 'redis-server')) return;
@@ -64,13 +64,13 @@ for (const [kind, begin] of [
     assert.equal((await here.send('POST', '/__svc__/logout', over)).status, 204);
     await primary.kill();
     replica.resume();
-    await until('it is reported', async () => (await ready()) === 503);
+    await until('the node reports that it is not ready', async () => (await ready()) === 503);
     assert.equal((await there.get('/home/', session)).status, 503);
     await untilWithinMinute('the replica serves', () => nodes.every(({ log }) => log.some((line) => line.includes('Redis is back'))));
     assert.equal(await ready(), 200);
     for (const node of nodes) {
       assert.equal((await node.get('/home/', session)).status, 200, 'a session outlives the failover');
-      assert.equal((await node.get('/home/', over)).status, 401, 'a logout that the replica had not heard of holds');
+      assert.equal((await node.get('/home/', over)).status, 401, 'a logout that the replica had not received still holds');
     }
     const before = answered.length;
     await until('uploads continue', () => answered.length > before + 10);

@@ -34,7 +34,7 @@ test('a node that is killed while Redis is absent has not moved a sent file: the
   const out = { type: 'forward', url, after: 'move:/sent/{path}' };
   const nodes = await startNodes(t, folder, 'http://127.0.0.1:9/', [redis.url, redis.url], { event_handlers: { out } });
   assert.equal((await nodes[0]?.client.put('/home/a.txt', 'x'))?.status, 201);
-  await untilWithinMinute('it is sent', () => sent.length === 1);
+  await untilWithinMinute('the file is sent', () => sent.length === 1);
   await redis.kill();
   answer();
   const journals = nodes.map(({ name }) => join(folder, name, 'journal/events-00000001.ndjson'));
@@ -44,8 +44,8 @@ test('a node that is killed while Redis is absent has not moved a sent file: the
   assert.ok(existsSync(join(folder, 'home/a.txt')), 'it is not moved before all nodes know that it was sent');
   await owner.kill();
   await redis.restart();
-  await untilWithinMinute('it is moved', () => existsSync(join(folder, 'home/sent/a.txt')));
-  assert.deepEqual(sent, ['/a.txt', '/a.txt'], 'at least once');
+  await untilWithinMinute('the file is moved', () => existsSync(join(folder, 'home/sent/a.txt')));
+  assert.deepEqual(sent, ['/a.txt', '/a.txt'], 'the file is sent again');
   const other = nodes.find((node) => node !== owner) as NodeProcess;
   const { stdout } = await run(t, ['events', '--json', '--config', other.config], { cwd: folder });
   const events = stdout

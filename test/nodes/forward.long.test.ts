@@ -23,7 +23,7 @@ test('svc events forward passes events of a dead node to Redis, and living nodes
   const begunUploads = () => readFileSync(join(folder, 'n1/journal/events-00000001.ndjson'), 'utf8').split('"40021"').length - 1;
   const headers = { 'x-forwarded-for': '192.0.2.1' };
   assert.equal((await dead.client.put('/home/before.txt', 'x', { headers })).status, 201);
-  await untilWithinMinute('it is delivered', () => delivered(receiver.requests).includes('/before.txt'));
+  await untilWithinMinute('the first upload is delivered', () => delivered(receiver.requests).includes('/before.txt'));
   const authorization = `session ${await dead.client.login()}`;
   // Begun before the cut and ended after it, so only this node has the event of the answered upload.
   const upload = request(`http://127.0.0.1:${dead.port}/home/alone.txt`, { method: 'PUT', headers: { authorization } });
@@ -37,14 +37,14 @@ test('svc events forward passes events of a dead node to Redis, and living nodes
   await dead.kill();
   const svc = (...args: string[]) => run(t, ['events', 'forward', '--config', living.config, ...args], { cwd: folder });
   const used = await svc('--data-folder', `${folder}/n0`);
-  assert.equal(used.code, 3, 'a service uses it');
+  assert.equal(used.code, 3, 'a service uses the data folder');
   assert.match(used.stderr, /in use/);
   assert.equal((await svc('--data-folder', `${folder}/none`)).code, 2);
   const first = await svc('--data-folder', `${folder}/n1`, '--json');
   assert.equal(first.code, 0, first.stderr);
   assert.ok((JSON.parse(first.stdout) as { forwarded: number }).forwarded >= 1);
   const again = await svc('--data-folder', `${folder}/n1`);
-  assert.match(again.stdout, /^forwarded 0 events of /, 'nothing twice');
+  assert.match(again.stdout, /^forwarded 0 events of /, 'no event is forwarded twice');
   const journal = await run(t, ['events', '--json', '--config', living.config], { cwd: folder });
   const lines = (text: string) => text.split('\n').filter((line) => line !== '');
   const uuids = lines(journal.stdout).map((line) => (JSON.parse(line) as ServiceEvent).uuid);
@@ -53,7 +53,7 @@ test('svc events forward passes events of a dead node to Redis, and living nodes
     const { uuid, message } = JSON.parse(line) as ServiceEvent;
     assert.equal(uuids.filter((other) => other === uuid).length, 1, message);
   }
-  await untilWithinMinute('it is delivered', () => delivered(receiver.requests).includes('/alone.txt'));
+  await untilWithinMinute('the upload of the dead node is delivered', () => delivered(receiver.requests).includes('/alone.txt'));
   assert.equal(delivered(receiver.requests).length, 2);
   await redis.kill();
   const away = await svc('--data-folder', `${folder}/n1`);
@@ -68,7 +68,7 @@ test('svc events reports that Redis lost its history, and names the files that h
   const folder = temporaryFolder(t);
   const [node] = (await startNodes(t, folder, receiver.url, [redis.url])) as [NodeProcess];
   await node.client.put('/home/before.txt', 'x');
-  await untilWithinMinute('it is delivered', () => delivered(receiver.requests).length === 1);
+  await untilWithinMinute('the upload is delivered', () => delivered(receiver.requests).length === 1);
   const svc = (...args: string[]) => run(t, ['events', '--id', '40017', '--config', node.config, ...args], { cwd: folder });
   const whole = await svc();
   assert.equal(whole.stderr, '');
@@ -76,7 +76,7 @@ test('svc events reports that Redis lost its history, and names the files that h
   // Delivered long enough ago that a loss of Redis does not repeat it.
   await new Promise((resolve) => setTimeout(resolve, 4500));
   await redis.command('FLUSHALL');
-  await untilWithinMinute('it is noticed', async () => !(await redis.command('HLEN {svc}:journal-lost')).startsWith(':0'));
+  await untilWithinMinute('the loss is noticed', async () => !(await redis.command('HLEN {svc}:journal-lost')).startsWith(':0'));
   await untilWithinMinute('uploads continue', async () => (await node.client.put('/home/after.txt', 'x')).status === 201);
   await untilWithinMinute('the journal continues', async () => /after\.txt/.test((await svc()).stdout));
   const lost = await svc();

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startNodesOnRedis } from '../support/nodes.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 
-test('one of two nodes forwards all files in the order of the journal; the other one continues when it ends', async (t) => {
+test('one of two nodes forwards all files in the order of the journal; when it ends, the other node continues', async (t) => {
   const receiver = await startReceiver(t);
   const out = { type: 'forward', url: `${new URL('/', receiver.url).href}{path}`, after: 'delete' };
   const begun = await startNodesOnRedis(t, 2, { event_handlers: { out } });
@@ -16,7 +16,7 @@ test('one of two nodes forwards all files in the order of the journal; the other
       assert.equal((await among[index % among.length]?.put(`/home/${index}.txt`, String(index)))?.status, 201);
   };
   await put(0, 10, nodes);
-  await until('all are sent', () => receiver.requests.length >= 10);
+  await until('all files are sent', () => receiver.requests.length >= 10);
   const owner = nodes.find(({ log }) => log.some((line) => line.includes('taken over')));
   await owner?.stop();
   await put(
@@ -30,5 +30,5 @@ test('one of two nodes forwards all files in the order of the journal; the other
     Array.from({ length: 16 }, (_, index) => `/${index}.txt`),
   );
   const home = join(begun.folder, 'home');
-  await until('all are deleted', () => readdirSync(home).every((name) => !name.endsWith('.txt')));
+  await until('all sent files are deleted', () => readdirSync(home).every((name) => !name.endsWith('.txt')));
 });

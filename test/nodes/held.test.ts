@@ -37,7 +37,7 @@ test('any node shows, releases, discards and withdraws held uploads; of two conc
   assert.deepEqual(hidden(home), []);
 });
 
-test('another node repeats the inspection of a node that died; if that one wakes, it names no file and ends nothing', async (t) => {
+test('another node repeats the inspections of a node that seems dead; if that node continues, it changes no file', async (t) => {
   const inspector = await startInspector(t);
   const inspections = { check: { type: 'http', url: inspector.url, test_at_start: false, answer_within: 0.05, timeout: 100 } };
   const config = { inspections, group: { inspections: [['check']] } };
@@ -50,18 +50,18 @@ test('another node repeats the inspection of a node that died; if that one wakes
     ['b', 'wait, refused'],
   ])
     assert.equal((await nodes[0]?.put(`/home/${path}`, String(content)))?.status, 202);
-  await until('the questions', () => inspector.requests.length === 2);
+  await until('both inspections are requested', () => inspector.requests.length === 2);
   inspector.decide = ({ body }) => ({ status: String(body).includes('accepted') ? 204 : 422 });
   const clock = new ShiftedClock();
   // For this node, the lease of the first one has expired.
   clock.shift(130_000);
   const other = await startNode(t, folder, 'other', redis.url, config, clock);
-  await until('their ends', async () => (await heldAt(other)).length === 0);
+  await until('the other node has ended both held uploads', async () => (await heldAt(other)).length === 0);
   assert.deepEqual(visible(home), ['a']);
   assert.equal(inspector.requests.length, 4);
   // The first node now gets the opposite verdict.
   inspector.answerWaiting(204);
-  await until('the result', async () => (await heldAt(nodes[0] as Client)).length === 0);
+  await until('the first node shows no held uploads', async () => (await heldAt(nodes[0] as Client)).length === 0);
   await nodes[0]?.stop();
   assert.deepEqual(visible(home), ['a']);
   assert.deepEqual(hidden(home), []);

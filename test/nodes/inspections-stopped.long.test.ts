@@ -57,7 +57,7 @@ async function startStopped(t: TestContext): Promise<Stopped | undefined> {
   return { home, slow, other: nodes[0] as Client, sftpPort, stopsAt };
 }
 
-// 500: a node that was stopped may treat Redis as lost.
+// The reply may be 500, because a node that was stopped may treat Redis as lost.
 const move = (client: Client, from: string, to: string) =>
   client.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` }, mayFail: true });
 

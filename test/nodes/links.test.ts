@@ -26,7 +26,7 @@ test('nodes share links: made at one, used and revoked at the other, downloads c
   const form = { 'content-type': 'application/x-www-form-urlencoded', ...page };
   const opened = await visit(first, 'POST', locked.at, { headers: form, body: 'password=a+word' });
   const cookie = (opened.headers['set-cookie']?.[0] ?? '').split(';')[0] as string;
-  assert.equal((await visit(second, 'GET', `${locked.at}a.txt`, { headers: { cookie } })).text, 'a', 'the cookie holds at any node');
+  assert.equal((await visit(second, 'GET', `${locked.at}a.txt`, { headers: { cookie } })).text, 'a', 'the cookie is valid at any node');
   const drop = await makeLink(first, { path: '/in', kind: 'drop' });
   const put = await visit(second, 'PUT', `${drop.at}x.txt`, { body: 'x' });
   const [file] = put.json<{ results: { event_id: string }[] }>().results;
@@ -35,7 +35,7 @@ test('nodes share links: made at one, used and revoked at the other, downloads c
     return receipt.json<{ files: unknown[] }>().files.length === 1;
   });
   assert.equal((await second.send('DELETE', `/home/__svc__/links/${locked.id}`)).status, 204);
-  assert.equal((await visit(first, 'GET', locked.at)).status, 410, 'at once, at every node');
+  assert.equal((await visit(first, 'GET', locked.at)).status, 410, 'the revocation holds immediately at every node');
   for (const node of started.nodes) await node.stop();
   const told: unknown[] = [];
   for (const name of ['n0', 'n1'])

@@ -14,7 +14,7 @@ import { hasProgram } from '../support/requires.ts';
 import { testFiles } from '../support/sftp-session.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Returns the path and ID of each event of an end of an upload in the journals of nodes. */
+/** Returns ID, path and size from each event of an end of an upload in the journals of nodes. */
 async function ends(folder: string, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const name of names)
@@ -58,7 +58,7 @@ test('unfinished uploads that an emptied Redis lost are ended, each with one eve
   await until('the files of living nodes were removed', () => hidden().length === 1);
   await until('all ends are reported', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 2);
   const again = await startNode(t, folder, 'n2', redis.url);
-  await until('the third node ends its own', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 3);
+  await until('the third node has ended its own upload', async () => (await ends(folder, ['n0', 'n1', 'n2'])).length === before.length + 3);
   assert.deepEqual(await ends(folder, ['n0', 'n1', 'n2']), [
     '40017 /finished 7',
     '40022 /alone 3',
@@ -70,7 +70,7 @@ test('unfinished uploads that an emptied Redis lost are ended, each with one eve
     const reply = await again.send('HEAD', url);
     assert.equal(reply.status, 410, url);
   }
-  await until('nothing is left', () => hidden().length === 0);
+  await until('no temporary file is left', () => hidden().length === 0);
   assert.deepEqual(readdirSync(join(folder, 'home')), ['finished']);
 });
 
@@ -111,10 +111,10 @@ test('if Redis lost an upload between its rename and its event, the event of the
   await redis.command('FLUSHALL');
   rmSync(control);
   const reply = await last;
-  assert.ok(reply === undefined || reply.status === 503, 'it is cut, or may come again');
+  assert.ok(reply === undefined || reply.status === 503, 'the request is cut, or gets 503');
   assert.equal(readFileSync(join(folder, 'home/a'), 'utf8'), 'abcdefg');
-  await until('it is reported', async () => (await ends(folder, ['n0'])).length > 0);
-  await until('its client is informed', async () => (await client.send('HEAD', url)).headers['upload-complete'] === '?1');
+  await until('the end is in the journal', async () => (await ends(folder, ['n0'])).length > 0);
+  await until('HEAD shows that the upload is complete', async () => (await client.send('HEAD', url)).headers['upload-complete'] === '?1');
   running.child.kill('SIGTERM');
   await running.ended;
   assert.deepEqual(await ends(folder, ['n0']), ['40017 /a 7']);

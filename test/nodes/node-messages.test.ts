@@ -82,7 +82,7 @@ test('messages between nodes: a silent node is shown as gone and later removed; 
       (await board.read()).map(({ uuid }) => uuid),
       ['a'],
     );
-  assert.equal(told('the report of a node about itself cannot be read'), Object.keys(bad).length, 'once of each');
+  assert.equal(told('the report of a node about itself cannot be read'), Object.keys(bad).length, 'one log line for each invalid report');
   await put('count', JSON.stringify(report('mended')));
   assert.equal((await board.read()).length, 2);
 
@@ -144,7 +144,7 @@ test('questions between nodes: each answers for itself, in time or not at all; i
 
   const asked = asker.ask(['silent'], { kind: 'reload' }, 60_000);
   const questions = link.key('node-questions', 'silent');
-  await until('it is asked', async () => Number(await link.call(['LLEN', questions])) > 0);
+  await until('the question is in Redis', async () => Number(await link.call(['LLEN', questions])) > 0);
   assert.ok(Number(await link.call(['PTTL', questions])) > 0, 'a question does not wait forever');
   const { id } = JSON.parse(String(await link.call(['LPOP', questions]))) as { id: string };
   const wrong = [
@@ -160,14 +160,14 @@ test('questions between nodes: each answers for itself, in time or not at all; i
 
   const flooded = asker.ask(['flooded'], { kind: 'reload' }, 60_000);
   const flood = link.key('node-questions', 'flooded');
-  await until('it is asked', async () => Number(await link.call(['LLEN', flood])) > 0);
+  await until('the question is in Redis', async () => Number(await link.call(['LLEN', flood])) > 0);
   const floodedBy = JSON.parse(String(await link.call(['LPOP', flood]))) as { id: string };
   await link.call(['RPUSH', link.key('node-answers', floodedBy.id), ...Array.from({ length: 200 }, () => 'x')]);
   assert.equal((await flooded).size, 0, 'garbage as an answer ends the wait');
 
   for (let index = 0; index < 120; index++) await link.call(['RPUSH', link.key('node-questions', 'full'), 'x']);
   await asker.ask(['full'], { kind: 'reload' }, 10);
-  assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads nothing is not sent more and more');
+  assert.equal(await link.call(['LLEN', link.key('node-questions', 'full')]), 120, 'a node that reads no questions gets no further ones');
 });
 
 test('a node that changes during its report sends another one with the new state', async () => {
@@ -183,9 +183,9 @@ test('a node that changes during its report sends another one with the new state
   let name = 'before';
   const own = { uuid: 'a', name: 'a', report: async () => report(name), answer: async () => null };
   const installation = new Installation(own, { board, questions: {} } as unknown as NodeLink, silentLog);
-  const release = () => until('it is reported', async () => waiting.length > 0).then(() => waiting.shift()?.());
+  const release = () => until('a report is being sent', async () => waiting.length > 0).then(() => waiting.shift()?.());
   const first = installation.tell();
-  await until('it is being reported', async () => waiting.length > 0);
+  await until('the first report is being sent', async () => waiting.length > 0);
   name = 'after';
   const [second, third] = [installation.tell(), installation.tell()];
   await release();

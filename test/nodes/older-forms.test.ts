@@ -48,8 +48,8 @@ test('a data folder of 0.1.0 can be used: journal, positions and a changed passw
   assert.equal((await client.put('/home/new.txt', 'x', { user: `alice:${changedPassword}` })).status, 201);
   const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
   await until('undelivered events are delivered', () => paths(receivers.waiting).includes('/new.txt'));
-  assert.deepEqual(paths(receivers.waiting), ['/3.txt', '/4.txt', '/new.txt'], 'the handler had given two up');
-  await until('the other gets what is new', () => paths(receivers.done).includes('/new.txt'));
+  assert.deepEqual(paths(receivers.waiting), ['/3.txt', '/4.txt', '/new.txt'], 'svc 0.1.0 had given up the two earlier events');
+  await until('the other handler gets the new event', () => paths(receivers.done).includes('/new.txt'));
   assert.deepEqual(paths(receivers.done), ['/new.txt']);
   assert.equal(readFileSync(join(dataFolder, 'form'), 'utf8'), '2\n');
 });
@@ -90,8 +90,8 @@ test('a data folder of the last 0.1.0 can be used: events, deliveries, an upload
   assert.equal(trashed?.path, '/3.txt');
   const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
   await until('undelivered events are delivered', () => paths(receivers.waiting).includes('/large.txt'));
-  assert.deepEqual(paths(receivers.waiting), ['/2.txt', '/3.txt', '/large.txt'], 'the handler had given one up');
-  await until('the other gets what is new', () => paths(receivers.done).includes('/large.txt'));
+  assert.deepEqual(paths(receivers.waiting), ['/2.txt', '/3.txt', '/large.txt'], 'svc 0.1.0 had given up the earlier event');
+  await until('the other handler gets the new event', () => paths(receivers.done).includes('/large.txt'));
   assert.deepEqual(paths(receivers.done), ['/large.txt']);
   await server.stop();
   const verified = await run(t, ['journal', 'verify', '--data-folder', join(folder, 'data')], { cwd: folder });
@@ -117,7 +117,7 @@ test('a node of 0.1.0 is updated: each event gets into the stream once, and hand
     event_handlers: { done: { type: 'http', target: '40017', url: receiver.url } },
   });
   assert.equal((await node.put('/home/new.txt', 'x', { user: `alice:${oldPassword}` })).status, 201);
-  await until('all is delivered', () => receiver.events().some(({ data }) => data.path === '/new.txt'));
+  await until('all events are delivered', () => receiver.events().some(({ data }) => data.path === '/new.txt'));
   assert.deepEqual(
     receiver.events().map(({ data }) => data.path),
     ['/3.txt', '/4.txt', '/new.txt'],
@@ -125,7 +125,7 @@ test('a node of 0.1.0 is updated: each event gets into the stream once, and hand
   );
   const all = (await link.call(['XRANGE', '{svc}:journal', '-', '+'])) as [string, string[]][];
   const uuids = all.map(([, fields]) => /"uuid":"([^"]+)"/.exec(fields[fields.indexOf('event') + 1] ?? '')?.[1]);
-  assert.equal(new Set(uuids).size, uuids.length, 'nothing twice');
+  assert.equal(new Set(uuids).size, uuids.length, 'no event is in the stream twice');
 });
 
 test('a data folder of a newer svc is refused with the reason, and nothing is changed', async (t) => {
@@ -140,15 +140,15 @@ test('a data folder of a newer svc is refused with the reason, and nothing is ch
   assert.equal(readFileSync(join(folder, 'svc-data', 'form'), 'utf8'), '99\n');
 });
 
-test('an older node stops using a Redis that newer nodes use at once, and says why', async (t) => {
+test('an older node immediately stops using a Redis that newer nodes use, and says why', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const link = await linkTo(t, redis.url);
   assert.equal(link.check(), true);
   await redis.command('SET {svc}:form 99');
-  await until('it is noticed', () => !link.isReady);
+  await until('the node notices the newer format', () => !link.isReady);
   assert.match(String(link.check()), /a newer svc uses it \(format 99; this one knows up to \d+\)/);
   const late = await linkTo(t, redis.url);
   assert.match(String(late.check()), /a newer svc uses it/);
-  assert.match(await redis.command('GET {svc}:form'), /99/, 'it is not lowered');
+  assert.match(await redis.command('GET {svc}:form'), /99/, 'the format is not lowered');
 });

@@ -8,22 +8,24 @@ import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-test('when a node is killed during deliveries, another one takes over within the lease, in order', { timeout: 60_000 }, async (t) => {
+test('if the node that runs a handler is killed, another node takes over within the lease, and delivers in order', {
+  timeout: 60_000,
+}, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   const receiver = await startReceiver(t);
   const nodes = await startNodes(t, temporaryFolder(t), receiver.url, [redis.url, redis.url]);
-  await until('a node delivers', async () => !(await redis.command('GET {svc}:lease:crm')).startsWith('$-1'));
+  await until('a node has the lease', async () => !(await redis.command('GET {svc}:lease:crm')).startsWith('$-1'));
   const isOwner = ({ running }: NodeProcess) => running.stderr().includes('taken over');
-  await until('it is known who', () => nodes.some(isOwner));
+  await until('the owner of the lease is known', () => nodes.some(isOwner));
   const victim = nodes.find(isOwner) as NodeProcess;
   const other = nodes.find((node) => node !== victim) as NodeProcess;
   for (let index = 0; index < 5; index++) await other.client.put(`/home/before-${index}.txt`, 'x');
-  await until('they are delivered', () => delivered(receiver.requests).length === 5);
+  await until('the five files are delivered', () => delivered(receiver.requests).length === 5);
   await victim.kill();
   const killedMs = performance.now();
   for (let index = 0; index < 5; index++) assert.equal((await other.client.put(`/home/after-${index}.txt`, 'x')).status, 201);
-  await untilWithinMinute('the other has taken over', () => new Set(delivered(receiver.requests)).size === 10);
+  await untilWithinMinute('the other node has taken over', () => new Set(delivered(receiver.requests)).size === 10);
   const takeoverMs = performance.now() - killedMs;
   console.log(`takeover after ${Math.round(takeoverMs)} ms`);
   assert.ok(takeoverMs < 13_000, 'lease of 10 s and a second to ask for it');

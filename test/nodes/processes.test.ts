@@ -34,7 +34,7 @@ test('sessions and bans are shared by all nodes; while Redis is absent, requests
   for (const client of [here, there]) {
     for (const options of [withSession, {}, { user: 'alice:wrong' }]) {
       const away = await client.get('/home/', options);
-      assert.equal(away.status, 503, 'nothing is accepted because a check failed');
+      assert.equal(away.status, 503, 'no request is accepted while checks are not possible');
       assert.ok(Number(away.headers['retry-after']) > 0);
     }
   }
@@ -46,7 +46,7 @@ test('sessions and bans are shared by all nodes; while Redis is absent, requests
   assert.equal((await here.send('POST', '/__svc__/logout', withSession)).status, 204);
   await redis.kill();
   await redis.restart();
-  for (const client of [here, there]) await until('they are back', async () => (await client.get('/home/')).status === 200);
+  for (const client of [here, there]) await until('the node is back', async () => (await client.get('/home/')).status === 200);
   for (const client of [here, there])
     assert.equal((await client.get('/home/', withSession)).status, 401, 'no session lives after its logout');
 });

@@ -29,7 +29,7 @@ function makeLarge({ folder }: Nodes): void {
   truncateSync(join(folder, 'home', 'large'), largeBytes);
 }
 
-test('nodes reload one after the other: an account that is out at one has no session at any, and cannot use new ones there', async (t) => {
+test('an account that one of two nodes has removed loses its sessions at both, and cannot use new ones at that node', async (t) => {
   const accounts = { bob: { password: await cheapHash(testPassword) } };
   const started = await startNodesOnRedis(t, 2, { accounts });
   if (!started) return;
@@ -44,18 +44,18 @@ test('nodes reload one after the other: an account that is out at one has no ses
   const out = { accounts, account: { enabled: false } };
   assert.deepEqual(await reload(started, 1, out), { sessions: 1, connections: 0, transfers: 1 });
   assert.ok((await here.finish()) < largeBytes, 'cut at the node where the account is removed');
-  assert.deepEqual([await statusAt(first, alice), await statusAt(first, bob)], [401, 200], 'it has ended everywhere');
+  assert.deepEqual([await statusAt(first, alice), await statusAt(first, bob)], [401, 200], 'the session of alice has ended at both nodes');
   const again = await sessionAt(first);
   assert.equal(await statusAt(first, again), 200, 'a node that has not reloaded knows the account');
   assert.equal(await statusAt(second, again), 401, 'refused at the node where it is removed');
-  assert.equal(await statusAt(first, again), 401, 'and this ended it');
+  assert.equal(await statusAt(first, again), 401, 'this refusal ended the session');
   assert.deepEqual(await reload(started, 0, out), { sessions: 0, connections: 0, transfers: 1 });
   assert.ok((await there.finish()) < largeBytes);
   assert.deepEqual([await statusAt(first, bob), await statusAt(second, bob)], [200, 200]);
   await assert.rejects(first.login());
 });
 
-test('a password changed at one node: its own session and transfers continue at all nodes, all others end', async (t) => {
+test('after a password change at one node, the session that made it continues at all nodes, and all others end', async (t) => {
   const config = {
     group: { allow_own_password_change: true },
     authentications: { local: { type: 'application', accounts_file_path: 'shared-accounts.yaml' } },
@@ -78,14 +78,14 @@ test('a password changed at one node: its own session and transfers continue at 
   await until('the other node has read the file', () =>
     second.log.some((line) => line.includes('sessions and connections without a valid account were ended')),
   );
-  assert.ok((await foreign.finish()) < largeBytes, 'sessions of the old password');
-  assert.ok((await running.finish()) > largeBytes, 'whole, with its header section');
+  assert.ok((await foreign.finish()) < largeBytes, 'the download with the old password is cut');
+  assert.ok((await running.finish()) > largeBytes, 'the download of the remaining session is whole');
   for (const node of [first, second]) assert.deepEqual([await statusAt(node, own), await statusAt(node, other)], [200, 401]);
   assert.deepEqual(await reload(started, 1, config), { sessions: 0, connections: 0, transfers: 0 });
   for (const node of [first, second]) assert.equal(await statusAt(node, own), 200);
 });
 
-test('a reload without Redis: removed accounts are cut at once, and their sessions are invalid when Redis is back', async (t) => {
+test('a reload without Redis cuts transfers of disabled accounts, and their sessions are invalid when Redis is back', async (t) => {
   const started = await startNodesOnRedis(t, 1, {});
   if (!started) return;
   makeLarge(started);

@@ -41,7 +41,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   await one.put('f', 'old');
   const upload = await one.open('f', write | create | truncate);
   assert.equal(await one.write(upload, 0, 'newer'), ok);
-  assert.equal(((await two.stat('f')) as { sizeBytes: number }).sizeBytes, 3, 'the old one until the end');
+  assert.equal(((await two.stat('f')) as { sizeBytes: number }).sizeBytes, 3, 'the old file stays until the CLOSE');
   assert.equal(await one.close(upload), ok);
   const reading = await two.open('f', read);
   assert.equal(String(await two.read(reading, 0, 100)), 'newer');
@@ -55,7 +55,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
         return client.close(handle);
       }),
     );
-    assert.deepEqual(both.toSorted(), [ok, failure], 'one creates it');
+    assert.deepEqual(both.toSorted(), [ok, failure], 'one of the two creates the file');
     assert.equal(readFileSync(join(home, `only-${round}`), 'utf8'), `of ${both.indexOf(ok)}`);
   }
   const begun = await two.open('f', write | truncate);
@@ -75,7 +75,7 @@ test('SFTP on two nodes: files, exclusive names and locks are shared', async (t)
   );
 });
 
-test('SFTP on two nodes: a session is listed and ended by the other one, a ban applies to both; Redis can go and return', async (t) => {
+test('SFTP on two nodes: a session is listed and ended at the other node, a ban applies to both; Redis can go and return', async (t) => {
   const nodes = await sftpNodes(t);
   if (!nodes) return;
   const { here, there, redis, home, dataOf } = nodes;
@@ -86,7 +86,7 @@ test('SFTP on two nodes: a session is listed and ended by the other one, a ban a
   assert.deepEqual([session?.service, session?.account, others], ['sftp', 'alice', []]);
   assert.equal((await control(t, dataOf('n1'), 'sessions', 'remove', session?.id ?? '')).code, 0);
   await ended;
-  await until('its upload no longer exists', () => readdirSync(home).length === 0);
+  await until('the upload of the session is removed', () => readdirSync(home).length === 0);
   assert.deepEqual(await listed(t, dataOf('n0'), 'sessions'), []);
   const again = await loginSftp(t, portOf(there));
   const upload = await again.sftp.open('f', write | create);
@@ -94,7 +94,7 @@ test('SFTP on two nodes: a session is listed and ended by the other one, a ban a
   await redis.kill();
   const code = await again.sftp.close(upload);
   assert.deepEqual(readdirSync(home), code === ok ? ['f'] : [], 'the disk has the answered state');
-  await assert.rejects(loginSftp(t, portOf(here)), 'nobody is admitted because a check failed');
+  await assert.rejects(loginSftp(t, portOf(here)), 'no login succeeds while checks are not possible');
   await redis.restart();
   await until('logins work again', () =>
     loginSftp(t, portOf(here)).then(

@@ -28,7 +28,7 @@ test('nodes share sessions, limits of accounts and locks over SSH; without Redis
   const { redis, folder, nodes } = started;
   const [here, there] = nodes as [TestNode, TestNode];
   const logins = [await loginSftp(t, portOf(here)), await loginSftp(t, portOf(there))] as const;
-  assert.equal((await tryLogins(t, portOf(here), [alice])).client, undefined, 'a third of one account');
+  assert.equal((await tryLogins(t, portOf(here), [alice])).client, undefined, 'a third session of the account is refused');
 
   await logins[1].sftp.put('locked', 'old');
   const lock = await here.send('LOCK', '/home/locked', {
@@ -37,7 +37,7 @@ test('nodes share sessions, limits of accounts and locks over SSH; without Redis
   });
   assert.equal(lock.status, 200, lock.text);
   const refused = await logins[1].sftp.open('locked', openFlags.write).catch(({ status }) => status);
-  assert.equal(refused, statusCodes.permissionDenied, 'locked by way of the other node');
+  assert.equal(refused, statusCodes.permissionDenied, 'the file is locked through the other node');
 
   const removed = await control(t, join(folder, 'n1'), 'sessions', 'remove', '--all');
   assert.equal(removed.stdout, 'removed 2 sessions\n');
@@ -47,6 +47,6 @@ test('nodes share sessions, limits of accounts and locks over SSH; without Redis
   const authHandler = (_: unknown, __: unknown, tryNext: (attempt: object) => void) => void redis.kill().then(() => tryNext(alice));
   assert.equal((await tryLogins(t, portOf(here), [alice], { authHandler })).client, undefined);
   assert.equal(typeof (await sftp.stat('locked')), 'object', 'existing sessions can still read');
-  await assert.rejects(sftp.put('locked', 'x'), /cannot be reached/, 'nobody knows whether it is locked still');
+  await assert.rejects(sftp.put('locked', 'x'), /cannot be reached/, 'nobody knows whether the file is still locked');
   assert.equal(here.log.filter((line) => line.includes('internal error')).length, 0);
 });

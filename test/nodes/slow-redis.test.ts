@@ -14,7 +14,7 @@ test('while Redis does not answer, a console says so in time, and shows the data
   const console = new ConsoleClient(url);
   const session = { headers: await console.session() };
   const overview = async () => (await console.get('/api/overview', session)).json<Overview>();
-  await until('it sees both nodes', async () => (await overview()).nodes.length === 2);
+  await until('the console shows both nodes', async () => (await overview()).nodes.length === 2);
   const other = await console.session();
   await redis.command('CLIENT PAUSE 6000 ALL');
   const paused = performance.now();

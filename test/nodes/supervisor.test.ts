@@ -95,7 +95,7 @@ test('a node that cannot be replaced is started again at growing intervals up to
     reason = text;
   });
   forks[0]?.process.kill();
-  await until('it gives up', () => {
+  await until('the supervisor gives up', () => {
     clock.advance(50);
     return reason !== '';
   });
@@ -117,7 +117,7 @@ const figures = (value: number) => [
 async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
   const before = process.replies.length;
   process.tell(['ask', 7, 'figures', undefined]);
-  await until('it is answered', () => {
+  await until('the figures are sent', () => {
     clock.advance(500);
     return process.replies.length > before;
   });
@@ -143,11 +143,11 @@ test('the figures of a node count after its death, even if no other node reporte
   const rest = [first, second, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
   const shown = sumFor(first, clock);
-  await until('it is asked', () => isAsked(first));
+  await until('the first node is asked', () => isAsked(first));
   reply(first, figures(4));
   assert.equal(await shown, 4);
   first.kill();
-  await until('it is replaced', () => rest.length === 0);
+  await until('the dead node is replaced', () => rest.length === 0);
   assert.equal(await sumFor(second, clock), 4);
   assert.equal(await supervisor.stop(), true);
 });
@@ -157,16 +157,16 @@ test('a node that dies while its figures are gathered is counted once', async (t
   const rest = [asking, dying, slow, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
   asking.tell(['ask', 7, 'figures', undefined]);
-  await until('all are asked', () => [asking, dying, slow].every(isAsked));
+  await until('all nodes are asked', () => [asking, dying, slow].every(isAsked));
   reply(dying, figures(4));
   reply(asking, []);
   setImmediate(() => dying.kill());
-  await until('it is replaced', () => {
+  await until('the dead node is replaced', () => {
     clock.advance(50);
     return rest.length === 0;
   });
   reply(slow, figures(2));
-  await until('it is answered', () => asking.replies.length > 0);
+  await until('the figures are sent', () => asking.replies.length > 0);
   assert.equal(told(asking), 6);
   assert.equal(await supervisor.stop(), true);
 });
@@ -176,13 +176,13 @@ test('nodes that die at the same time are all counted', async (t) => {
   const rest = [first, second, third, new FakeProcess(), new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
   const shown = sumFor(third, clock);
-  await until('all are asked', () => [first, second, third].every(isAsked));
+  await until('all nodes are asked', () => [first, second, third].every(isAsked));
   reply(first, figures(4));
   reply(second, figures(2));
   assert.equal(await shown, 6);
   first.kill();
   second.kill();
-  await until('both are replaced', () => {
+  await until('both dead nodes are replaced', () => {
     clock.advance(50);
     return rest.length === 0;
   });
@@ -197,9 +197,9 @@ test('hostile messages of a node change nothing and are logged once; a node cann
   const ask = async (id: number) => {
     const before = honest.calls.length;
     hostile.tell(['ask', id, 'figures', undefined]);
-    await until('both are asked', () => isAsked(hostile) && honest.calls.length > before);
+    await until('both nodes are asked', () => isAsked(hostile) && honest.calls.length > before);
   };
-  const answered = (count: number) => until('it is answered', () => hostile.replies.length === count);
+  const answered = (count: number) => until('the figures are sent', () => hostile.replies.length === count);
   await ask(1);
   reply(hostile, figures(1));
   reply(honest, figures(2));
@@ -230,19 +230,19 @@ test('one node decides about a reload, and another one that cannot follow is rep
   const rest = [first, second, new FakeProcess()];
   const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
   const refused = supervisor.reloadFile();
-  await until('the first one is asked', () => first.calls.at(-1)?.[2] === 'reload');
+  await until('the first node is asked', () => first.calls.at(-1)?.[2] === 'reload');
   first.tell(['failed', first.calls.at(-1)?.[1], { code: 'unavailable', message: 'the port is in use' }]);
   const { reloaded, reason } = await refused;
   assert.deepEqual([reloaded, reason], [false, 'the port is in use']);
-  assert.equal(second.calls.at(-1)?.[2], 'start', 'the other one was not asked');
+  assert.equal(second.calls.at(-1)?.[2], 'start', 'the other node was not asked');
   const taken = supervisor.reloadFile();
-  await until('the first one is asked', () => first.calls.filter((message) => message[2] === 'reload').length === 2);
+  await until('the first node is asked again', () => first.calls.filter((message) => message[2] === 'reload').length === 2);
   reply(first, { sessions: 1, connections: 0, transfers: 2 });
-  await until('the other one is asked', () => second.calls.at(-1)?.[2] === 'reload');
+  await until('the other node is asked', () => second.calls.at(-1)?.[2] === 'reload');
   second.tell(['failed', second.calls.at(-1)?.[1], { message: 'no more files' }]);
   const report = await taken;
   assert.deepEqual([report.reloaded, report.ended], [true, { sessions: 1, connections: 0, transfers: 2 }]);
-  await until('it is replaced', () => rest.length === 0);
+  await until('the other node is replaced', () => rest.length === 0);
   assert.match(lines.join(''), /a node could not take over the configuration","node":2,"reason":"no more files"/);
   assert.equal(await supervisor.stop(), true);
 });

@@ -23,7 +23,7 @@ test('nodes share a trash; one of them removes expired items, with one event', {
   }
   for (const node of nodes) assert.equal((await trashOf(node)).length, names.length);
   const [item] = await trashOf(nodes[0] as (typeof nodes)[0]);
-  assert.equal((await nodes[1]?.send('POST', `/home/__svc__/trash/${item?.id}/restore`))?.status, 201, 'any node restores');
+  assert.equal((await nodes[1]?.send('POST', `/home/__svc__/trash/${item?.id}/restore`))?.status, 201, 'the other node restores the item');
   await Promise.all(nodes.map((node) => node.stop()));
 
   const top = join(folder, 'home/.svc-trash');

@@ -22,10 +22,12 @@ test('another node continues an upload, and cuts the request of the first one th
   });
   const url = await first.location();
   await first.write(content.subarray(0, 200_000));
-  await until('it is there', () => readdirSync(home).some((name) => readFileSync(join(home, name)).length === 200_000));
+  await until('the first part of the content is stored', () =>
+    readdirSync(home).some((name) => readFileSync(join(home, name)).length === 200_000),
+  );
   const head = await there.send('HEAD', url);
   assert.deepEqual([head.status, head.headers['upload-offset']], [204, '200000']);
-  assert.equal((await first.done).status, 0, 'it was cut');
+  assert.equal((await first.done).status, 0, 'the first request was cut');
   const append = { 'upload-offset': '200000', 'upload-complete': '?1', 'content-type': 'application/partial-upload' };
   const last = await there.send('PATCH', url, { headers: append, body: content.subarray(200_000) });
   assert.equal(last.status, 201, last.text);

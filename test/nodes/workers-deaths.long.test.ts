@@ -10,7 +10,7 @@ import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { startSupervised } from '../support/supervised.ts';
 
-test('connections that wait for a node that dies are answered by another', async (t) => {
+test('requests that wait for a node that dies are answered by another node', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
   writeFileSync(join(svc.home, 'a'), 'A');
@@ -27,7 +27,7 @@ test('connections that wait for a node that dies are answered by another', async
   }
 });
 
-test('when the supervisor is killed its nodes end at once, and the next start is clean', async (t) => {
+test('if the supervisor is killed, its nodes end, too, and the next start removes temporary files', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
   const session = await svc.login();
@@ -41,7 +41,7 @@ test('when the supervisor is killed its nodes end at once, and the next start is
   const stored = (await Promise.all(uploads)).flatMap((reply, index) => (reply?.status === 201 ? [`f${index}`] : []));
   const again = start(t, ['serve', '--workers', '2'], { cwd: svc.folder });
   const [, url = ''] = await again.line(/listening on (http:\S+)\/\n/);
-  assert.deepEqual(readdirSync(svc.home).filter(isTemporaryName), [], 'no debris');
+  assert.deepEqual(readdirSync(svc.home).filter(isTemporaryName), [], 'no temporary file is left');
   const names = await new Client(url).names('/home/');
   assert.deepEqual(
     stored.filter((name) => !names.includes(name)),
@@ -51,13 +51,13 @@ test('when the supervisor is killed its nodes end at once, and the next start is
   assert.deepEqual(
     stored.filter((name) => !paths.includes(name)),
     [],
-    'answered deliveries are recorded',
+    'confirmed uploads are in the journal',
   );
   again.child.kill('SIGTERM');
   assert.equal((await again.ended).code, 0);
 });
 
-test('Ctrl-C for the whole group lets a running download finish', (t) => assertStop(t, 'group'));
+test('Ctrl-C for the whole process group lets a running download finish', (t) => assertStop(t, 'group'));
 
 test('a node that hangs while it stops is ended after the time limit', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
@@ -65,6 +65,6 @@ test('a node that hangs while it stops is ended after the time limit', async (t)
   const [victim = 0] = svc.nodes();
   process.kill(victim, 'SIGSTOP');
   const code = await svc.stop();
-  assert.equal(code, 143, 'not all ended in time');
+  assert.equal(code, 143, 'not all nodes ended in time');
   assert.equal(isRunning(victim), false);
 });

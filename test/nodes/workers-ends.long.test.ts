@@ -41,7 +41,7 @@ test('a node that is killed during uploads and downloads is replaced; every answ
   const load = [upload(1), upload(2), upload(3), download()];
   for (let round = 0; round < 2; round++) {
     const before = answered.length;
-    await until('some uploads', () => answered.length >= before + 5);
+    await until('some uploads are confirmed', () => answered.length >= before + 5);
     await svc.kill([svc.nodes()[round % 2] as number]);
     await svc.ready(2);
   }
@@ -50,11 +50,15 @@ test('a node that is killed during uploads and downloads is replaced; every answ
   const used = await svc.everywhere(2, () => svc.get('/home/', within(session)));
   assert.deepEqual([...new Set(used.map(({ status }) => status))], [200], 'the session continues');
   assert.equal((svc.running.stderr().match(/a node ended and is replaced/g) ?? []).length, 2);
-  await until('no debris', () => !readdirSync(svc.home).some(isTemporaryName));
-  assert.deepEqual(readdirSync(join(svc.dataFolder, 'nodes')).toSorted(), ['1', '2'], 'a later session has the folder of the earlier one');
+  await until('no temporary file is left', () => !readdirSync(svc.home).some(isTemporaryName));
+  assert.deepEqual(
+    readdirSync(join(svc.dataFolder, 'nodes')).toSorted(),
+    ['1', '2'],
+    'a replaced node uses the data folder of its predecessor',
+  );
   assert.equal(await svc.stop(), 0);
   const uploads = (await svc.events()).filter(({ id }) => id === '40017').map(({ data }) => String(data.path));
-  assert.deepEqual([...new Set(uploads)].toSorted(), uploads.toSorted(), 'none twice');
+  assert.deepEqual([...new Set(uploads)].toSorted(), uploads.toSorted(), 'no upload is in the journal twice');
   assert.deepEqual(
     answered.filter((path) => !uploads.includes(path)),
     [],
@@ -64,9 +68,9 @@ test('a node that is killed during uploads and downloads is replaced; every answ
 
 test('SIGTERM lets a running download finish', (t) => assertStop(t, 'term'));
 
-test('a second signal ends all at once', (t) => assertStop(t, 'twice'));
+test('a second signal ends all processes immediately', (t) => assertStop(t, 'twice'));
 
-test('nodes that cannot start end the server with 3 and one reason; the internal command of nodes refuses users', async (t) => {
+test('if nodes cannot start, the server ends with exit code 3 and one reason; the internal command of nodes refuses users', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const taken = createServer().listen(0, '127.0.0.1');
   t.after(() => taken.close());

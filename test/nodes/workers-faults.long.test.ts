@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const support = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support');
 
-test('a fault in a request ends only this; one outside requests ends the node, which is replaced, or the whole server', async (t) => {
+test('a fault in a request ends only this request; others end the node, which is replaced, or the supervisor', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
   const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${join(support, 'planted-faults.cjs')}` } });
@@ -30,10 +30,10 @@ test('a fault in a request ends only this; one outside requests ends the node, w
   const put = () => svc.put('/home/a', 'planted-chunk', { headers: { 'content-digest': digest }, mayFail: true });
   for (const { status } of await Promise.all([put(), put(), put(), put()])) assert.equal(status, 500);
   assert.deepEqual(svc.nodes(), nodes, 'no node died');
-  assert.equal(await internalErrors(), 4, 'of both nodes');
+  assert.equal(await internalErrors(), 4, 'the errors of both nodes are counted');
   const [first = 0] = nodes;
   process.kill(first, 'SIGUSR2');
-  await until('another takes its place', () => !isRunning(first) && svc.nodes().length === 2);
+  await until('another node takes its place', () => !isRunning(first) && svc.nodes().length === 2);
   assert.match(svc.running.stderr(), /a node ended and is replaced.*"reason":"exit code 70"/);
   assert.equal((await svc.put('/home/b', 'x')).status, 201);
   assert.equal(await svc.count(40003), 4);
@@ -42,7 +42,8 @@ test('a fault in a request ends only this; one outside requests ends the node, w
   svc.running.child.kill('SIGUSR2');
   assert.equal((await svc.running.ended).code, 70);
   await until('the nodes end, too', () => !last.some(isRunning));
-  for (const number of [1, 2]) assert.equal(existsSync(join(svc.dataFolder, 'nodes', String(number), 'svc.pid')), false, 'cleanly');
+  for (const number of [1, 2])
+    assert.equal(existsSync(join(svc.dataFolder, 'nodes', String(number), 'svc.pid')), false, 'the node has removed its lock');
 });
 
 test('supervisor and nodes survive any messages from the other side, and log them once', async (t) => {
@@ -53,7 +54,7 @@ test('supervisor and nodes survive any messages from the other side, and log the
   const nodes = svc.nodes();
   await svc.configure({ service: { headers: { 'x-reloaded': 'yes' } } });
   svc.running.child.kill('SIGHUP');
-  await until('it is reloaded', () => svc.running.stderr().includes('"message":"configuration reloaded"'));
+  await until('the configuration is reloaded', () => svc.running.stderr().includes('"message":"configuration reloaded"'));
   const replies = await svc.everywhere(2, () => svc.get('/home/'));
   assert.ok(replies.every(({ status, headers }) => status === 200 && headers['x-reloaded'] === 'yes'));
   assert.deepEqual(svc.nodes(), nodes);
@@ -74,7 +75,7 @@ test('one console for all nodes: it ends sessions on all, and its reload reaches
   const session = await svc.login();
   const statuses = async () => new Set((await svc.everywhere(2, () => svc.get('/home/', within(session)))).map(({ status }) => status));
   assert.deepEqual([...(await statuses())], [200]);
-  await until('it sees both nodes', async () => {
+  await until('the console shows both nodes', async () => {
     const { nodes } = (await console.get('/api/overview', asOperator)).json<{ nodes: { node: string; phase: string }[] }>();
     return nodes.filter(({ phase }) => phase === 'ready').length === 2;
   });
@@ -90,7 +91,7 @@ test('one console for all nodes: it ends sessions on all, and its reload reaches
   assert.equal(await svc.count(20012), 2, 'one reload, reported by each node');
 });
 
-test('SIGTERM during the start test of a callout ends supervisor and nodes at once', async (t) => {
+test('SIGTERM during the start test of a callout ends supervisor and nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   let asked = 0;
   const endpoint = createServer(() => {

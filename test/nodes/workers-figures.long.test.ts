@@ -36,8 +36,8 @@ test('two nodes, their back-end and their monitor', async (t) => {
 
   await t.test('figures of all nodes add up', async () => {
     reads += (await svc.everywhere(2, () => svc.get('/home/', within(session)))).length;
-    await until('all are counted', async () => (await metric(requests)) === reads);
-    assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'counted once');
+    await until('all requests are counted', async () => (await metric(requests)) === reads);
+    assert.equal(await metric(/^svc_sessions\{service="web"\} (\d+)$/), 1, 'the session of both nodes is counted once');
     assert.equal(await metric(/^svc_events_total\{id="20137"\} (\d+)$/), 1);
     assert.equal(await metric(/^svc_events_total\{id="20181"\} (\d+)$/), 2, 'one of each node');
     // While a handler moves to the other node, no node runs it.
@@ -78,18 +78,18 @@ test('two nodes, their back-end and their monitor', async (t) => {
     const ofRequests = (await svc.events()).filter(({ data }) => /^r-/.test(String(data.request_id)));
     const counts = new Map<string, number>();
     for (const { id } of ofRequests) counts.set(id, (counts.get(id) ?? 0) + 1);
-    assert.deepEqual(Object.fromEntries(counts), { 40004: 180, 40017: 20, 40021: 20, 40039: 180 }, 'two for each request');
+    assert.deepEqual(Object.fromEntries(counts), { 40004: 180, 40017: 20, 40021: 20, 40039: 180 }, 'two events for each request');
     const begun = ofRequests.filter(({ id }) => ['40004', '40021'].includes(id)).map(({ data }) => data.request_id);
     assert.equal(new Set(begun).size, 200);
     [reads, uploads] = [reads + 180, uploads + 20];
   });
 
   await t.test('figures do not fall when nodes die', async () => {
-    await until('all are counted', async () => (await metric(requests)) === reads);
+    await until('all requests are counted', async () => (await metric(requests)) === reads);
     const bytes = await metric(sentBytes);
     await svc.kill(svc.nodes());
     await svc.ready(2);
-    await until('both are counted', async () => (await metric(/^svc_worker_restarts_total (\d+)$/)) === 2);
+    await until('both restarts are counted', async () => (await metric(/^svc_worker_restarts_total (\d+)$/)) === 2);
     assert.equal(await metric(requests), reads);
     assert.ok((await metric(sentBytes)) >= bytes);
     const ready = await monitor.get('/ready', { user: null });
@@ -107,7 +107,7 @@ test('two nodes, their back-end and their monitor', async (t) => {
 test('a session that is removed ends in all nodes', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
-  assert.equal(statSync(join(svc.dataFolder, 'control.sock')).mode & 0o777, 0o600, 'for nobody else');
+  assert.equal(statSync(join(svc.dataFolder, 'control.sock')).mode & 0o777, 0o600, 'only its owner can open the socket');
   const [first, second] = [await svc.login(), await svc.login()];
   const ok = await svc.everywhere(2, () => svc.get('/home/', within(first)));
   assert.ok(ok.every(({ status }) => status === 200));

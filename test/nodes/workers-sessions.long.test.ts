@@ -18,7 +18,7 @@ test('the sessions of three nodes', async (t) => {
   // The nodes share the accounts file in the data folder.
   const svc = await startSupervised(t, 3, { group: { allow_own_password_change: true } });
 
-  await t.test('a session of one connection is valid in all nodes, and its end takes effect in all at once', async () => {
+  await t.test('a session is valid in all nodes, and after its logout it is invalid in all nodes', async () => {
     writeFileSync(join(svc.home, 'a'), 'A');
     for (let round = 0; round < 2; round++) {
       const session = await svc.login();
@@ -26,7 +26,7 @@ test('the sessions of three nodes', async (t) => {
       assert.deepEqual(statuses(used), [200]);
       assert.equal((await svc.send('POST', '/__svc__/logout', within(session, { body: '' }))).status, 204);
       const refused = await svc.everywhere(3, () => svc.get('/home/a', within(session)));
-      assert.deepEqual(statuses(refused), [401], 'no node remembers it');
+      assert.deepEqual(statuses(refused), [401], 'no node accepts the ended session');
     }
     assert.equal(await svc.count(40037), 2);
   });
@@ -71,7 +71,7 @@ test('a session times out once, and not while any node uses it', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.deepEqual(statuses(await svc.everywhere(2, () => svc.get('/home/a', within(idle)))), [401]);
-  await until('both time out', async () => (await svc.count(40015)) === 2);
+  await until('both sessions have timed out', async () => (await svc.count(40015)) === 2);
   const [event] = (await svc.events()).filter(({ id }) => id === '40015');
   assert.deepEqual([event?.account.name, event?.component.uuid], ['alice', 'web']);
   assert.equal((await svc.get('/home/a', within(used))).status, 401);

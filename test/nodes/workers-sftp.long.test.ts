@@ -169,7 +169,7 @@ test('two nodes share the limits of SSH connections, list and end their sessions
   assert.equal(await metric('svc_sftp_transfers_total', 'direction="upload",outcome="done"'), 3);
   assert.equal(await metric('svc_sftp_transferred_bytes_total', 'direction="upload"'), 3000);
   assert.equal(await metric('svc_sftp_requests_total', 'request="open"'), 3);
-  assert.equal(await metric('svc_sessions', 'service="sftp"'), 3, 'counted once');
+  assert.equal(await metric('svc_sessions', 'service="sftp"'), 3, 'each session is counted once');
 
   const removed = await control(t, svc.dataFolder, 'sessions', 'remove', sessions[0]?.id ?? '');
   assert.equal(removed.stdout, 'removed 1 session\n');

@@ -21,7 +21,7 @@ test('HTTPS: all nodes have the certificate and ticket keys, use a renewed one, 
   const svc = await startSupervised(t, 2, { service: service() });
   const { session } = await visit(svc.url);
   const areResumed = async () => (await svc.everywhere(2, () => visit(svc.url, { session }))).every(({ isReused }) => isReused);
-  assert.ok(await areResumed(), 'a ticket of one node counts with the other');
+  assert.ok(await areResumed(), 'a ticket of one node is accepted by the other');
   const statusOf = (ca: string) => svc.everywhere(2, () => svc.get('/home/', { ca, headers: { accept: 'application/json' } }));
   assert.deepEqual(statuses(await statusOf(first.cert)), [200]);
   await svc.configure({ service: service('missing.pem') });
@@ -34,15 +34,18 @@ test('HTTPS: all nodes have the certificate and ticket keys, use a renewed one, 
     writeFileSync(join(folder, `${name}.new`), text);
     renameSync(join(folder, `${name}.new`), join(folder, name));
   }
-  await until('both nodes have it', () => svc.running.stderr().match(/the TLS files changed and are in use/g)?.length === 2);
+  await until(
+    'both nodes use the new certificate',
+    () => svc.running.stderr().match(/the TLS files changed and are in use/g)?.length === 2,
+  );
   assert.deepEqual(statuses(await statusOf(second.cert)), [200]);
-  assert.ok(await areResumed(), 'and with the new certificate');
+  assert.ok(await areResumed(), 'tickets are accepted with the new certificate');
   await svc.configure({ service: { ...service(), idle_connection_timeout: 60 } });
   assert.equal((await run(t, ['reload'], { cwd: svc.folder })).code, 0);
-  assert.ok(await areResumed(), 'after a reload');
+  assert.ok(await areResumed(), 'tickets are accepted after a reload');
   await svc.kill(svc.nodes());
   await svc.ready(2);
-  assert.ok(await areResumed(), 'with nodes that came later');
+  assert.ok(await areResumed(), 'nodes that start later accept tickets');
 });
 
 test('root binds, and the nodes run as another account with TLS files that only root may read, including later nodes', async (t) => {
@@ -70,7 +73,7 @@ test('root binds, and the nodes run as another account with TLS files that only 
       const status = readFileSync(`/proc/${pid}/status`, 'utf8');
       assert.match(status, new RegExp(`^Uid:\\s+${nobody}\\s+${nobody}\\s+${nobody}\\s+${nobody}$`, 'm'));
       assert.match(status, /^CapEff:\s+0+$/m);
-      assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'not in the group of root either');
+      assert.equal(/^Groups:.*\b0\b/m.test(status), false, 'the group of root is dropped, too');
     }
     let number = 0;
     const stored = await svc.everywhere(2, () => svc.put(`/home/${name}${number++}`, 'x', { ca: cert }));
@@ -86,5 +89,5 @@ test('root binds, and the nodes run as another account with TLS files that only 
   // The files are checked every five seconds, now without success.
   await until('six seconds have passed', () => performance.now() - startedMs > 6000);
   await check('c');
-  assert.equal(await svc.stop(), 0, 'and it can end its work in the data folder');
+  assert.equal(await svc.stop(), 0, 'the other account can finish the work in the data folder');
 });

@@ -29,7 +29,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   const bad = await reload();
   assert.equal(bad.code, 1);
   assert.match(bad.stderr, /the port is in use/);
-  assert.deepEqual([...(await versions())], ['2'], 'no node has the new one');
+  assert.deepEqual([...(await versions())], ['2'], 'no node has the new configuration');
   await svc.configure({ services: { web: home, second: { type: 'http', port: 0, name: 'Second' } } });
   assert.equal((await reload()).code, 0);
   assert.deepEqual([...(await versions())], ['3']);
@@ -37,7 +37,7 @@ test('a reload reaches all nodes or none; sessions and addresses stay', async (t
   assert.deepEqual(
     started.map(({ component, server }) => `${component.uuid} ${server.name}`).toSorted(),
     ['second test-1', 'second test-2', 'web test-1', 'web test-2'],
-    'each node reports its own, with its name',
+    'each node reports its own services, with the name of the node',
   );
   const second = new Client(`http://127.0.0.1:${started.find(({ component }) => component.uuid === 'second')?.data.port}`);
   await svc.everywhere(2, () => second.get('/home/', { headers: { accept: 'application/json' } }));
@@ -70,7 +70,7 @@ test('--workers without Redis is refused with the line to write; invalid numbers
   assert.equal((await run(t, ['validate', '--workers', '2'], { cwd })).code, 0);
 });
 
-test('nodes of one machine share host keys and accounts file; machines do not', async (t) => {
+test('for validate, nodes of one machine share host keys and the accounts file, and nodes of several machines do not', async (t) => {
   const cwd = temporaryFolder(t);
   const validated = async (isChangeable: boolean, ...args: string[]) => {
     await writeConfig(cwd, {
