@@ -43,7 +43,7 @@ test('three nodes on one machine, and a rolling restart without a failed request
     [`MONITOR${number}`, String(ports.get(`910${number}`))],
   ]);
   const env = { ...process.env, ...Object.fromEntries(numbered), NO_COLOR: '1', PATH: `${tools}:${process.env.PATH}` };
-  // In a separate process group, which ends with the test with all that was started in it.
+  // The shell has its own process group, so that all that it starts ends with the test.
   const shell = spawn('bash', ['--norc'], { cwd, env, detached: true });
   group = shell;
   shell.stdin.write('exec 2>&1\n');
@@ -69,7 +69,7 @@ test('the second tour, from init to a tested configuration, prints what its page
   runTour(t, 'docs/integrate/tour.md'),
 );
 
-test('the second tour works when it is pasted at once, and both uploads have their events', { timeout: 90_000 }, async (t) => {
+test('the second tour works if it is pasted as a whole, and both uploads have their events', { timeout: 90_000 }, async (t) => {
   const cwd = await pasteTour(t, 'docs/integrate/tour.md');
   if (cwd === undefined) return;
   const told = readFileSync(join(cwd, 'received.ndjson'), 'utf8').match(/"id":"\d+"/g);

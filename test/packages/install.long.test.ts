@@ -17,7 +17,7 @@ function buildPackage(folder: string): string {
   return join(folder, readdirSync(folder).find((name) => name.endsWith('.deb')) as string);
 }
 
-/** Makes the same package with a later version and one more line in its configuration. */
+/** Makes the same package with a later version. */
 function laterVersion(folder: string, name: string): void {
   const content = join(folder, 'content');
   execFileSync('dpkg-deb', ['-R', name, content]);
@@ -46,7 +46,7 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   await t.test('the image, as far as it works without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
   succeeds(copy, `dpkg -i ${mounted}`);
   await t.test('accounts and rights', () => installed(copy));
-  await t.test('it serves, with its own account', () => serves(copy));
+  await t.test('svc serves, with its own account', () => serves(copy));
   await t.test('the unit', () => unit(copy));
   laterVersion(folder, built);
   succeeds(copy, "echo '# mine' >> /etc/svc/svc.config.yaml; chmod 0600 /etc/svc/svc.config.yaml; chown svc /etc/svc/svc.config.yaml");
@@ -59,7 +59,11 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   const removed = 'dpkg -r svc; if command -v svc; then exit 1; fi; ls /etc/svc; cat /var/lib/svc/files/alice/kept';
   assert.match(succeeds(copy, removed), /svc\.config\.yaml\nmine$/);
   succeeds(copy, 'dpkg --purge svc');
-  assert.match(copy.run('getent passwd svc').stdout, /:\/usr\/sbin\/nologin$/m, 'nobody else gets its number');
+  assert.match(
+    copy.run('getent passwd svc').stdout,
+    /:\/usr\/sbin\/nologin$/m,
+    'the account stays, so that no other account gets its number',
+  );
   assert.deepEqual(
     copy.changed().filter((name) => !ofTools.test(name)),
     [],
@@ -148,7 +152,11 @@ function serves(copy: MachineCopy): void {
 function unit(copy: MachineCopy): void {
   const verified = copy.run('systemd-analyze verify /usr/lib/systemd/system/svc.service');
   assert.equal(verified.stderr.includes('svc.service:'), false, verified.stderr);
-  assert.doesNotMatch(copy.run('cat /usr/lib/systemd/system/svc.service').stdout, /cache/i, 'the binary has its own');
+  assert.doesNotMatch(
+    copy.run('cat /usr/lib/systemd/system/svc.service').stdout,
+    /cache/i,
+    'the unit names no cache of compiled code, because the binary contains the compiled code',
+  );
   const { stdout } = copy.run('systemd-analyze security --offline=true /usr/lib/systemd/system/svc.service');
   const exposure = Number(/exposure level for svc\.service: ([\d.]+)/.exec(stdout)?.[1]);
   assert.ok(exposure > 0 && exposure <= 2, stdout);

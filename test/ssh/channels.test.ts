@@ -34,7 +34,7 @@ test('thousands of channels and requests on them are answered within the limits,
   }
   await answers.settled();
   assert.deepEqual([answers.granted, answers.denied], [0, 900]);
-  // A channel can have one of them (RFC 4254 §6.5); the others are refused.
+  // A channel can have one subsystem, command or shell (RFC 4254 §6.5); the others are refused.
   for (let count = 0; count < 300; count++) {
     protocol.subsystem(first, 'sftp', true);
     protocol.exec(first, 'ls', true);
@@ -73,8 +73,8 @@ test('an unused channel is closed from both sides, each time it is opened, and i
   const left = await tryLogins(t, server.sshPort, [alice]);
   protocolOf(left.client).session(0, largest, largest);
   left.client?.end();
-  assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'a client that leaves with channels unused ends nothing else');
-  assert.equal(await server.stop(), true, 'nor do they keep the service from stopping');
+  assert.ok((await tryLogins(t, server.sshPort, [alice])).client, 'a client that leaves unused channels behind ends no other connection');
+  assert.equal(await server.stop(), true, 'unused channels do not keep the service from stopping');
 });
 
 test('SFTP on several channels of one connection: handles of one do not exist in another', async (t) => {

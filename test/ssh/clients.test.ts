@@ -38,7 +38,7 @@ async function uploads(server: SshTestServer): Promise<unknown[]> {
   return (await server.events()).filter(({ id }) => id === '30068').map(({ data }) => data.path);
 }
 
-test('OpenSSH sftp: all its commands', async (t) => {
+test('OpenSSH sftp: transfers of trees, a resumed upload, listings and changes', async (t) => {
   if (!hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -70,7 +70,7 @@ test('OpenSSH sftp: all its commands', async (t) => {
   assert.equal(readFileSync(join(server.home, 'made/resumed'), 'utf8'), large);
 });
 
-test('scp: upload, over an old file, download', async (t) => {
+test('scp: uploads, also over an old file, and a download; the older protocol is refused', async (t) => {
   if (!hasProgram(t, 'scp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);
@@ -136,7 +136,7 @@ test('lftp: mirror up and down', async (t) => {
   assert.equal(digestTree(join(server.home, 'up')).a, undefined);
 });
 
-test('rclone and lftp, the latter with temporary names, treat a held upload as done, and it keeps its time', async (t) => {
+test('rclone and lftp, the latter with temporary names, treat a held upload as done, and the released file has its time', async (t) => {
   if (!hasProgram(t, 'rclone') || !hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
   const inspector = await startInspector(t);
   inspector.decide = () => ({ status: 202 });
@@ -148,7 +148,7 @@ test('rclone and lftp, the latter with temporary names, treat a held upload as d
   const connect = `set sftp:connect-program "${sshCommand(server).concat('-a', '-x').join(' ')}"; set xfer:use-temp-file yes`;
   await succeeds(server, 'lftp', ['-c', `${connect}; open sftp://alice:@127.0.0.1; put up/large -o lftp`]);
   assert.deepEqual((await heldOf(server)).map(({ path }) => path).sort(), ['/lftp', '/rclone']);
-  assert.deepEqual(inspector.requests.map(({ facts }) => facts.file.path).sort(), ['/lftp', '/rclone'], 'each is asked about once');
+  assert.deepEqual(inspector.requests.map(({ facts }) => facts.file.path).sort(), ['/lftp', '/rclone'], 'each file is inspected once');
   assert.deepEqual(visible(server.home), []);
   const ids = (await heldOf(server)).map(({ id }) => id);
   assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', ...ids)).code, 0);
@@ -186,7 +186,7 @@ test('psftp: upload, download, rename, remove', async (t) => {
   assert.deepEqual(digestTree(server.home), {});
 });
 
-test('the client of Dropbear carries sftp', async (t) => {
+test('sftp of OpenSSH works through the client of Dropbear', async (t) => {
   if (!hasProgram(t, 'dbclient') || !hasProgram(t, 'sftp')) return;
   const server = await startSsh(t);
   const planted = plantLocal(server.clientFolder);

@@ -78,7 +78,7 @@ test('the number of replies that wait for the end of a key exchange is limited',
   assert.match(String(closed?.data.details), /while keys were exchanged/);
 });
 
-test('one account cannot use up all files that may be open: as many remain for the others', () => {
+test('one account cannot use up all files that may be open: it has at most as many as are free for others', () => {
   const shares = new HandleShares(8);
   const taken = (account: string) => {
     const places = [];
@@ -92,7 +92,7 @@ test('one account cannot use up all files that may be open: as many remain for t
   assert.equal(taken('carol').length, 1);
   first[0]?.();
   first[0]?.();
-  assert.equal(shares.take('alice'), undefined, 'she has three, and two remain');
+  assert.equal(shares.take('alice'), undefined, 'alice has three files, and only two are free');
   for (const free of [...first.slice(1), ...second]) free();
   assert.equal(taken('dave').length, 4);
 });

@@ -66,7 +66,7 @@ test('hashing an endless file is abandoned when the connection is lost', async (
   await served;
 });
 
-test('not every part of an upload with gaps is remembered', () => {
+test('only a limited number of the parts of an upload with gaps is remembered', () => {
   const extents = new Extents();
   for (let at = 0; at < 10; at++) extents.add(at * 2, at * 2 + 1);
   extents.forgetLast(3);

@@ -83,7 +83,7 @@ test('every SFTP request that creates a file is in the table', () => {
 });
 
 for (const [door, send] of Object.entries(doors)) {
-  test(`${door}: accepted, refused, held and failed`, async (t) => {
+  test(`${door}: a file is accepted, refused, or held after a verdict or a failure`, async (t) => {
     const opened = await session(t);
     assert.equal(await send(opened, 'fine', 'fine'), ok);
     assert.equal(readFileSync(join(opened.home, 'd/fine'), 'utf8'), 'fine');
@@ -101,14 +101,14 @@ for (const [door, send] of Object.entries(doors)) {
   });
 }
 
-test('with answer: refuse CLOSE and RENAME fail for a held file', async (t) => {
+test('with `answer: refuse`, CLOSE and RENAME fail for a held file', async (t) => {
   const opened = await session(t, { answer: 'refuse' });
   for (const send of Object.values(doors)) assert.equal(await send(opened, 'held', 'odd'), failure);
   assert.equal((await opened.environment.held.list()).length, 1);
   assert.deepEqual(visible(join(opened.home, 'd')), []);
 });
 
-test('with public_error the status contains the message of the inspection', async (t) => {
+test('with public_error, the status contains the message of the inspection', async (t) => {
   const told = await session(t, { publicError: true });
   const reply = await put(told.client, 'd/name', 'bad');
   assert.deepEqual([reply.code, reply.message], [failure, 'Not this file.']);
@@ -188,12 +188,12 @@ test('an account sees its held upload under its name, can set times, and can ren
   assert.equal(await sizeAt(client, 'd/x.filepart'), 3);
   const times = { accessedS: 1_600_000_000, modifiedS: 1_500_000_000 };
   assert.equal(await client.status(packetTypes.setstat, (fields) => fields.text('d/x.filepart').attributes({ times })), ok);
-  assert.equal(await client.rename('d/x.filepart', 'elsewhere'), failure, 'it stays in its folder');
+  assert.equal(await client.rename('d/x.filepart', 'elsewhere'), failure, 'a held upload stays in its folder');
   assert.equal(await client.rename('d/x.filepart', 'd/x'), ok);
   assert.equal(await sizeAt(client, 'd/x.filepart'), nothing);
   assert.equal(await sizeAt(client, 'd/x'), 3);
   await assert.rejects(client.open('d/x', read), { status: nothing });
-  assert.equal(inspector.requests.length, 1, 'it was judged under that name');
+  assert.equal(inspector.requests.length, 1, 'the file was already inspected under its final name');
   const [item] = await environment.held.list();
   assert.deepEqual([item?.path, item?.held.state], ['/d/x', 'held']);
   assert.deepEqual(visible(join(home, 'd')), []);
@@ -207,18 +207,18 @@ test('a held upload that gets a name without a verdict is inspected again, even 
   assert.equal((await put(client, 'd/x.json.filepart', 'odd')).code, ok);
   inspector.decide = ({ facts: { file } }) => (file.name === 'y.json' ? { status: 204 } : undefined);
   assert.equal(await client.rename('d/x.json.filepart', 'd/y.json'), ok);
-  await until('it is accepted', async () => visible(join(home, 'd')).length === 1 && (await environment.held.list()).length === 0);
+  await until('the file is accepted', async () => visible(join(home, 'd')).length === 1 && (await environment.held.list()).length === 0);
 
   const late = await session(t, { withinS: 0.05 });
   assert.equal((await put(late.client, 'd/x.filepart', 'wait')).code, ok);
   assert.equal(await late.client.rename('d/x.filepart', 'd/y'), ok);
   late.inspector.decide = ({ facts: { file } }) => (file.name === 'y' ? { status: 422 } : undefined);
   late.inspector.answerWaiting(204);
-  await until('it is refused', async () => (await late.environment.held.list()).length === 0);
+  await until('the file is refused', async () => (await late.environment.held.list()).length === 0);
   assert.deepEqual(visible(join(late.home, 'd')), []);
 });
 
-test('renaming a held upload onto a taken name has the rules of files', async (t) => {
+test('renaming a held upload onto a taken name follows the rules for files', async (t) => {
   const { client, home, environment } = await session(t);
   writeFileSync(join(home, 'd/x'), 'old');
   assert.equal((await put(client, 'd/x.part', 'odd')).code, ok);
@@ -236,7 +236,7 @@ test('renaming a held upload onto a taken name has the rules of files', async (t
   await assert.rejects(environment.held.release(String(next?.id), { administrator: 'olga' }), { code: 'destination-exists' });
 });
 
-test('with answer: refuse a held file is invisible', async (t) => {
+test('with `answer: refuse`, a held file is invisible', async (t) => {
   const { client } = await session(t, { answer: 'refuse' });
   assert.equal((await put(client, 'd/x.filepart', 'odd')).code, failure);
   assert.equal(await sizeAt(client, 'd/x.filepart'), nothing);

@@ -137,7 +137,7 @@ function promised<T>(call: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => call((error, result) => (error ? reject(error) : resolve(result))));
 }
 
-test('ssh2: transfers in pieces, writing anywhere, both renames', async (t) => {
+test('ssh2: transfers in pieces, writing anywhere, RENAME and posix-rename', async (t) => {
   const server = await startSsh(t);
   const local = (name: string) => join(server.clientFolder, name);
   plantLocal(server.clientFolder);

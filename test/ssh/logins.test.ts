@@ -139,7 +139,7 @@ test('the callout gets keys only after a valid signature, as the base64 blob, fr
   const { type, username, content, creator } = callout.asked[0]?.credentials ?? {};
   const [, blob] = publicKey(server.key).split(' ');
   assert.deepEqual([type, username, content, creator], ['ssh-key', 'carol', blob, { uuid: 'sftp', type: 'ssh' }]);
-  assert.equal(callout.asked.length, 1, 'one for each key');
+  assert.equal(callout.asked.length, 1, 'one request for the key');
   answer = { status: 403, body: JSON.stringify({ message: 'The account has expired.' }) };
   const { output } = await server.openssh('ssh', ['carol@127.0.0.1', 'ls'], { options: one('password') });
   assert.match(output, /The account has expired\.\r?\n[\s\S]*Permission denied/);

@@ -67,15 +67,21 @@ test('new permissions and limits apply to the next request; open handles stay; a
   assert.equal(status, 204);
   await Promise.all([before.ended, after.ended]);
   await assert.rejects(loginSftp(t, server.sshPort), 'the old password');
-  await until('they are reported', async () => (await server.events()).filter(({ id }) => id === '30015').length >= 3);
+  await until(
+    'the ends of the connections are reported',
+    async () => (await server.events()).filter(({ id }) => id === '30015').length >= 3,
+  );
 });
 
 const outs: [why: string, config: (server: SshTestServer) => Promise<TestConfig>][] = [
   ['its account is disabled', async () => ({ account: { enabled: false } })],
   ['its group is disabled', async () => ({ group: { enabled: false } })],
-  ['the password is another', async () => ({ account: { password: await cheapHash('another that is long enough') } })],
-  ['its group requires a key by now', async () => ({ group: { required_credentials: 'ssh-key' } })],
-  ['the service asks no method that knows it', async () => ({ authentications: { local: { type: 'application', enabled: false } } })],
+  ['the password was changed', async () => ({ account: { password: await cheapHash('another that is long enough') } })],
+  ['its group now requires a key', async () => ({ group: { required_credentials: 'ssh-key' } })],
+  [
+    'the service asks no method that knows the account',
+    async () => ({ authentications: { local: { type: 'application', enabled: false } } }),
+  ],
 ];
 
 for (const [why, config] of outs) {
@@ -119,7 +125,7 @@ test('a change of the accounts file ends connections without a reload, and witho
   const password = await cheapHash(testPassword);
   const path = join(server.folder, 'data', 'accounts.yaml');
   writeFileSync(path, `bob: {password: "${password}"}\n`);
-  await until('it is read', async () => (await server.get('/home/', { user: `bob:${testPassword}` })).status === 200);
+  await until('the accounts file is read', async () => (await server.get('/home/', { user: `bob:${testPassword}` })).status === 200);
   const [bob, alice] = [await loginSftp(t, server.sshPort, { username: 'bob' }), await loginSftp(t, server.sshPort)];
   writeFileSync(`${path}.new`, `bob: {password: "${password}", enabled: false}\n`);
   renameSync(`${path}.new`, path);
