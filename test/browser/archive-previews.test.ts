@@ -40,7 +40,7 @@ browserTest('an archive is listed; its texts can be previewed and its files save
   await assertAccessible(page, 'a member');
   await page.keyboard.press('Enter');
   await stage.locator('li').first().waitFor();
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'inner/read.md', 'back where it was');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'inner/read.md', 'the focus is back on the member');
 
   await stage.getByRole('button', { name: 'big.txt', exact: true }).click();
   await stage.getByText('Only the first 1,000 lines are shown.').waitFor();

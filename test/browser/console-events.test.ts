@@ -59,7 +59,7 @@ async function shows(page: Page, uuid: string | undefined): Promise<void> {
     });
 }
 
-browserTest('below the live events, the page loads the events that it had removed: each event is shown once', async (t) => {
+browserTest('rows that the page removed because of newer events are loaded again on demand; each event is shown once', async (t) => {
   const opened = await openEvents(t);
   if (!opened) return;
   const { page, server, console } = opened;
@@ -72,7 +72,7 @@ browserTest('below the live events, the page loads the events that it had remove
   assert.ok(all.length > 700);
   const more = page.getByRole('button', { name: 'Show more' });
   // After the first press, more rows are loaded when the end comes into view.
-  await until('all is shown', async () => {
+  await until('all events are shown', async () => {
     await more.evaluateAll((buttons) => {
       for (const button of buttons as { click?(): void }[]) button.click?.();
     });

@@ -62,7 +62,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   assert.deepEqual(
     await history.locator('.badge').allTextContents(),
     ['in time', 'in time'],
-    'the history leaves them out; it has the next and the last due time',
+    'the history has only the last and the next due time',
   );
 
   const viewer = await openBrowser(t, { expectedErrors: /401/, timezoneId: 'UTC' });
@@ -71,7 +71,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   assert.equal(await viewer.locator('main tbody button:not([aria-expanded])').count(), 0);
 });
 
-browserTest('an expectation that fails again and again is one row, whose due times unfold, and which one reason excuses', async (t) => {
+browserTest('an expectation that fails again and again has one row, which unfolds its due times; one reason excuses all', async (t) => {
   const { server, console } = await startConsole(t, {
     expectations: {
       feed: { name: 'Feed', schedule: '*/10 0 * * *', path: '/feed*', account: 'alice' },
@@ -127,5 +127,5 @@ browserTest('the number of missing files on the overview leads to the board', as
   await signIn(page, console.url, '#overview');
   await page.getByRole('link', { name: '2 expectations with missing files' }).click();
   await page.getByRole('heading', { level: 1, name: 'Due files' }).waitFor();
-  await until('its rows', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
+  await until('the row of the expectation is shown', async () => (await page.getByRole('link', { name: 'bills' }).count()) > 0);
 });

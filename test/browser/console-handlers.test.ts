@@ -33,7 +33,7 @@ browserTest('the request of a delivery is copied as a curl command with masked s
     },
   });
   await server.put("/home/it's.txt", 'x');
-  await until('its delivery is recorded', async () => {
+  await until('the delivery is recorded', async () => {
     const { deliveries } = (await console.get('/api/deliveries', asOperator)).json<{ deliveries: unknown[] }>();
     return deliveries.length > 0;
   });

@@ -35,7 +35,7 @@ browserTest('a reviewer sees who uploaded and the verdicts, downloads, releases 
   await row('good').getByRole('button', { name: 'Release' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Release' }).click();
   await page.getByText('The file was released.').waitFor();
-  await until('the file', () => visible(server.home).join() === 'good');
+  await until('the released file is visible', () => visible(server.home).join() === 'good');
   await row('wrong').getByRole('button', { name: 'Discard' }).click();
   await page.getByLabel('Reason, for the events').fill('Not ours.');
   await page.locator('dialog').getByRole('button', { name: 'Discard' }).click();
@@ -46,7 +46,7 @@ browserTest('a reviewer sees who uploaded and the verdicts, downloads, releases 
   await row('third').waitFor();
   inspector.decide = () => ({ status: 422 });
   await row('third').getByRole('button', { name: 'Inspect again' }).click();
-  await until('the end', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
+  await until('the refused upload has ended', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
   const viewer = await openBrowser(t, { expectedErrors: /401/ });
   inspector.decide = undefined;
   await server.put('/home/fourth', 'odd');

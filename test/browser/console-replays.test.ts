@@ -12,7 +12,7 @@ browserTest(
     const crm = { type: 'http', name: 'CRM', target: '40017', url: receiver.url, fail_after_errors: 0, concurrency: 1 };
     const { server, console } = await startConsole(t, { event_handlers: { crm } });
     for (let index = 0; index < files; index++) await server.put(`/home/${index}.txt`, 'x');
-    await until('all were tried', async () => {
+    await until('all events were sent', async () => {
       const { deliveries } = (await console.get('/api/deliveries?limit=100', asOperator)).json<{ deliveries: unknown[] }>();
       return deliveries.length === files;
     });
@@ -34,7 +34,7 @@ browserTest(
     await page.getByText('24 more of this kind').waitFor();
     assert.deepEqual(await page.locator('.results .group').count(), 1);
     assert.match(await page.locator('.results .group p').first().innerText(), /as it was sent × 25 CRM/);
-    // It is listed after a reload, too.
+    // After a reload of the page, the dry run can still be sent.
     await page.reload();
     const send = page.getByRole('button', { name: 'Send 25 requests to 1 handler' });
     await send.waitFor();

@@ -135,7 +135,7 @@ browserTest('a queued replay can be cancelled on its page', async (t) => {
   await server.put('/home/a.txt', 'x');
   const deliveries = async () =>
     (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { id: string }[] }>().deliveries.map(({ id }) => id);
-  await until('it is delivered', async () => (await deliveries()).length === 1);
+  await until('the event is delivered', async () => (await deliveries()).length === 1);
   const body = { deliveries: await deliveries() };
   const begin = async () => (await console.post('/api/replays', body, asOperator)).json<{ id: string }>().id;
   const ids = [await begin(), await begin(), await begin()];

@@ -112,7 +112,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText(/^Moved \S/).waitFor();
   assert.ok(existsSync(join(server.home, 'Folder/renamed.txt')));
-  // The rows have been replaced.
+  // Then the rows have been replaced.
   await page.getByRole('link', { name: 'renamed.txt' }).waitFor({ state: 'detached' });
 
   await page.getByLabel('Select beta.txt').check();
@@ -147,7 +147,7 @@ test('Firefox: folders and files of any kind have a visible icon', async (t) => 
   }
 });
 
-test('Firefox: everything without a mouse', async (t) => {
+test('Firefox: all actions work without a mouse', async (t) => {
   const server = await startServer(t);
   const page = await openFirefox(t);
   if (page) await workByKeyboard(page, server);
@@ -162,7 +162,7 @@ test('Firefox: a large upload resumes by itself after a cut, and in the next pag
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 });
   await choose(page, path);
-  await until('it continues', () => proxy.offsets.length === 2);
+  await until('the upload continues', () => proxy.offsets.length === 2);
   const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');
   await offer.getByText(/^[\d.]+ MB of 12 MB$/).waitFor();

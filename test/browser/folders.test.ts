@@ -62,7 +62,7 @@ browserTest('a folder is shown without a page load, and Back restores it as it w
   await page.waitForURL('**/home/Reports%20%231%3F/');
   await page.getByRole('link', { name: 'Files', exact: true }).first().click();
   await page.waitForURL('**/home/');
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'the number of a link starts again');
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a folder that a link opens has no filter');
   await page.goBack();
   await page.goBack();
   await page.getByText('1 match').waitFor();
@@ -74,7 +74,7 @@ browserTest('a folder is shown without a page load, and Back restores it as it w
   await page.getByRole('button', { name: 'Folders first' }).click();
   await page.waitForURL('**/home/?sort=size&order=desc&folders=mixed');
   assert.equal(await page.locator('th.size').getAttribute('aria-sort'), 'descending');
-  assert.ok(await isMarked(page), 'one page all the while');
+  assert.ok(await isMarked(page), 'the page was never loaded again');
 
   const [opened] = await Promise.all([
     page.context().waitForEvent('page'),
@@ -204,7 +204,7 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-browserTest('files are copied, folders are not; rows are dragged to a folder and to the parent folder', async (t) => {
+browserTest('files and folders are copied, also to a new folder; rows are dragged to a folder and to the parent folder', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   mkdirSync(join(server.home, 'Folder'));

@@ -90,12 +90,12 @@ browserTest('at most six pictures and films are loaded at a time', async (t) => 
   await until('six are asked for', () => asked() === 6);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   for (let answered = 0; answered < 12; answered++) {
-    await until('one is running', () => held.length > answered);
+    await until('the next one is asked for', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
     const route = held[answered];
     // A film is first requested by HEAD. This request is aborted, so that the film is not loaded.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });
-  assert.equal(asked(), 12, 'all had their turn');
+  assert.equal(asked(), 12, 'all twelve were loaded');
 });

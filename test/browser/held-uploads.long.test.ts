@@ -3,7 +3,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { heldOf, inspecting } from '../support/inspecting.ts';
 import { until } from '../support/receiver.ts';
 
-browserTest('a resumable upload that is held says so, too', async (t) => {
+browserTest('the row of a resumable upload says that it is held', async (t) => {
   const server = await inspecting(t, { answer_within: 60 });
   server.inspector.decide = () => ({ status: 202 });
   const page = await openFolder(t, server, {}, '/home/d/');
@@ -29,6 +29,6 @@ browserTest('the page of held uploads is found in the menu and works with and wi
     if (javaScriptEnabled) await assertAccessible(page, 'the question');
     await (javaScriptEnabled ? page.getByRole('dialog') : page).getByRole('button', { name: 'Withdraw', exact: true }).click();
     await page.getByText('One upload was withdrawn.').waitFor();
-    await until('one is left', async () => (await heldOf(server)).map(({ path }) => path).join() === '/d/kept');
+    await until('one held upload is left', async () => (await heldOf(server)).map(({ path }) => path).join() === '/d/kept');
   }
 });

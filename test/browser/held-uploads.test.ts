@@ -14,7 +14,7 @@ browserTest(
     const line = (name: string) => page.locator('.queue li', { hasText: name });
     await field.setInputFiles([file('slow.txt', 'wait')]);
     await line('slow.txt').getByText('being checked').waitFor();
-    await until('the question', () => server.inspector.requests.length === 1);
+    await until('the inspection is asked', () => server.inspector.requests.length === 1);
     server.inspector.answerWaiting(202);
     await line('slow.txt').getByText('held for review').waitFor();
     await page.getByText('One file is held for review.').waitFor({ state: 'attached' });

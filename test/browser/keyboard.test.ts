@@ -5,7 +5,7 @@ import { browserTest, openBrowser } from '../support/browser.ts';
 import { signInByKeyboard, workByKeyboard } from '../support/by-keyboard.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
+browserTest('all works without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
   const server = await startServer(t);
   const page = await openBrowser(t, { expectedErrors: /409/ });
   if (page) await workByKeyboard(page, server);
@@ -34,5 +34,5 @@ browserTest('the focused element is visible, even where a bar could cover it', a
   await page.keyboard.press('?');
   const heading = page.getByRole('dialog').getByRole('heading', { name: 'Keyboard' });
   await heading.and(page.locator(':focus')).waitFor();
-  assert.ok(((await heading.boundingBox())?.y ?? -1) >= 0, 'a text is read from its beginning');
+  assert.ok(((await heading.boundingBox())?.y ?? -1) >= 0, 'the dialog is shown from its heading on');
 });

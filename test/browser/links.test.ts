@@ -63,7 +63,11 @@ browserTest('a supplier drops three files, one of them large, and reads the rece
   await page.getByRole('link', { name: 'Receipt' }).click();
   await page.getByRole('heading', { name: 'Receipt' }).waitFor();
   await assertAccessible(page, 'a receipt');
-  assert.equal(await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth), false, 'checksums have their lines');
+  assert.equal(
+    await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth),
+    false,
+    'checksums do not widen the page',
+  );
   const text = await page.locator('main').innerText();
   for (const { buffer } of files) assert.ok(text.includes(createHash('sha256').update(buffer).digest('hex')));
   assert.ok(text.includes('order (2).csv') && text.includes('got a number') && !text.includes('somebody'));

@@ -24,7 +24,7 @@ browserTest('new folder and rename: impossible names are refused; the new item i
   await dialog.getByLabel('Name of the new folder').fill('Zebra');
   await page.keyboard.press('Enter');
   await page.locator('a:focus', { hasText: 'Zebra' }).waitFor();
-  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'a filter does not hide it');
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'the filter is cleared, so it does not hide the new folder');
 
   await page.keyboard.press('End');
   assert.equal(await focused(), 'IMG_59.bin', 'as people sort');
@@ -82,7 +82,7 @@ browserTest(
     await page.getByLabel('Filter by name').fill('nobody');
     await page.clock.runFor(1000);
     await page.getByText('No name here contains this text.').waitFor();
-    assert.equal(await page.locator('#list').isVisible(), false, 'no bare head');
+    assert.equal(await page.locator('#list').isVisible(), false, 'the table without rows is hidden');
     const [clear, search] = await Promise.all(
       ['Clear the filter', 'Search in sub-folders'].map((name) => page.getByRole('button', { name }).boundingBox()),
     );
@@ -91,7 +91,7 @@ browserTest(
     await page.getByRole('link', { name: 'f1.bin' }).waitFor();
 
     const first = page.getByRole('button', { name: 'Folders first' });
-    assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the state, not the action');
+    assert.equal(await first.getAttribute('aria-pressed'), 'true', 'the button shows the state, not the action');
     await first.click();
     await page.waitForURL('**/?sort=name&order=asc&folders=mixed');
     assert.equal(await first.getAttribute('aria-pressed'), 'false');

@@ -6,7 +6,7 @@ import { browserTest, loginByForm, openBrowser, openFolder } from '../support/br
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('filter, keyboard and deletion', async (t) => {
+browserTest('rows are filtered, selected by keyboard, and deleted after a question; a new folder is created', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['alpha.bin', 'beta.bin', 'Übersicht.bin']) writeFileSync(join(server.home, name), 'x');
@@ -39,7 +39,7 @@ browserTest('filter, keyboard and deletion', async (t) => {
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('heading', { name: /^Delete “/ }).waitFor();
   await page.keyboard.press('Escape');
-  assert.ok(existsSync(join(server.home, 'beta.bin')), 'Escape is no');
+  assert.ok(existsSync(join(server.home, 'beta.bin')), 'Escape deletes nothing');
   await page.getByLabel('Select alpha.bin').check();
   await page.getByLabel('Select Folder').check();
   await page.keyboard.press('Delete');
@@ -68,7 +68,7 @@ browserTest('filter, keyboard and deletion', async (t) => {
   await page.waitForURL('**/home/Fresh/');
 });
 
-browserTest('ranges with Shift, select all; rows that a filter hides are not selected', async (t) => {
+browserTest('Shift selects a range, and a check box all rows; rows that a filter hides are not selected', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
   const page = await openFolder(t, server);
@@ -81,7 +81,7 @@ browserTest('ranges with Shift, select all; rows that a filter hides are not sel
   await page.getByText('1 selected').waitFor();
 });
 
-browserTest('archives and triggers for the selection', async (t) => {
+browserTest('a selection is downloaded as an archive, and sent to a trigger', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server);

@@ -112,7 +112,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(1));
-  // All rows have arrived.
+  // When all are selected, all rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${all} selected`).waitFor();
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), String(all + 1));
@@ -133,7 +133,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   assert.ok(places.includes(`152${nameAt(150)}`), `${places}`);
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(2));
-  assert.ok((await inSight()).includes(nameAt(2)), 'a key leads back to it');
+  assert.ok((await inSight()).includes(nameAt(2)), 'a key leads back to the focused row');
 
   await page.getByLabel('Filter by name').fill('file-59');
   await page.getByText('11 matches').waitFor();

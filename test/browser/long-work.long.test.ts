@@ -57,7 +57,7 @@ browserTest(
     moving.go();
     await page.getByText(`Moved ${many} items`).waitFor();
     assert.equal(moving.held.length, 1, 'one request for all');
-    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the beginning counts');
+    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'items are moved to the folder that was shown at the start');
     assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
 
     makeFiles(server, 'd');
@@ -68,7 +68,7 @@ browserTest(
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.locator('progress').waitFor();
     for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-    assert.ok(await dialog.isVisible(), 'the running upload is not hidden');
+    assert.ok(await dialog.isVisible(), 'the dialog stays while the work runs');
     deleting.go();
     await page.getByText(`Deleted ${many} items`).waitFor();
     await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
@@ -132,7 +132,7 @@ browserTest('a drag and its undo show progress and Stop if they take longer than
   await dialog.getByText(`0 of ${many}`).waitFor();
   await assertAccessible(page, 'while it runs');
   for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
-  assert.ok(await dialog.isVisible(), 'the running upload is not hidden');
+  assert.ok(await dialog.isVisible(), 'the dialog stays while the work runs');
   dragging.go();
   await page.getByText(`Moved ${many} items`).waitFor();
   await dialog.waitFor({ state: 'detached' });
@@ -146,10 +146,10 @@ browserTest('a drag and its undo show progress and Stop if they take longer than
   await page.getByText(`Stopped: ${many} items were left unchanged.`).waitFor();
   await dialog.waitFor({ state: 'detached' });
   undoing.go();
-  assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was done');
+  assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was moved back');
 });
 
-browserTest('failures are reported in a short message', async (t) => {
+browserTest('many failures are reported in one short message', async (t) => {
   const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
   const server = await startServer(t, { account: { permissions: rules } });
   const page = await openBrowser(t);

@@ -63,7 +63,7 @@ browserTest('the menu by keyboard: it opens, the arrow keys move in it, it close
   await page.keyboard.press('Enter');
   await menu.waitFor();
   await page.keyboard.press('Tab');
-  assert.equal(await focused(), 'System', 'Tab leads into it');
+  assert.equal(await focused(), 'System', 'Tab leads into the menu');
   await page.keyboard.press('ArrowUp');
   assert.equal(await focused(), 'Sign out', 'arrows go round');
   await page.keyboard.press('Home');
@@ -168,8 +168,8 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
   assert.ok((await widthOf()) > 150);
   await filter.fill('letter');
   await page.getByRole('link', { name: 'letter.bin' }).focus();
-  assert.ok((await widthOf()) > 150, 'the filtered event stays visible');
-  assert.equal(await newFolder.isVisible(), false, 'the covered items cannot be reached');
+  assert.ok((await widthOf()) > 150, 'the filter stays wide');
+  assert.equal(await newFolder.isVisible(), false, 'the button below the filter is hidden');
   await page.locator('#tools').getByRole('button', { name: 'Clear search' }).click();
   await opener.and(page.locator(':focus')).waitFor();
   assert.equal(await filter.inputValue(), '');
@@ -178,7 +178,11 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
   await filter.fill('letter');
   await filter.press('Enter');
   await page.getByRole('heading', { name: 'Search for' }).and(page.locator(':focus')).waitFor();
-  assert.equal(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'reading begins there');
+  assert.equal(
+    await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'),
+    'none',
+    'the heading has no focus ring',
+  );
 });
 
 browserTest('on a phone a preview fills the window, and its text nearly all of it', async (t) => {
@@ -194,7 +198,7 @@ browserTest('on a phone a preview fills the window, and its text nearly all of i
   const message = page.locator('.stage').getByText('it is not a ZIP archive');
   await message.waitFor();
   const padding = await page.evaluate<string>(`getComputedStyle(document.querySelector('.stage [role=alert]')).paddingLeft`);
-  assert.ok(Number.parseFloat(padding) >= 16, 'it keeps a distance from the edge');
+  assert.ok(Number.parseFloat(padding) >= 16, 'the message keeps a distance from the edge');
 });
 
 browserTest('in the grid long names take three lines; an expanded archive has a row like others', async (t) => {

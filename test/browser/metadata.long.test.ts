@@ -35,7 +35,7 @@ browserTest('without scripts the form has a field for each metadata value', asyn
 browserTest('with scripts a dialog asks for the metadata of each batch of files', async (t) => {
   const server = await startServer(t, { service });
   const page = await openFolder(t, server, { viewport });
-  assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is requested before files exist');
+  assert.equal(await page.locator('#metadata').isVisible(), false, 'no metadata is requested before files are chosen');
   const choose = (...names: string[]) =>
     page
       .locator('#tools input[type=file]:not([name])')
@@ -85,7 +85,7 @@ browserTest('if the header is optional, required values are required only once a
   assert.equal((await server.events()).findLast((event) => event.id === '40017')?.data.metadata, undefined);
 });
 
-browserTest('a service without metadata asks for none', async (t) => {
+browserTest('without metadata_fields, the page asks for no metadata', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   assert.equal(await page.locator('#metadata').count(), 0);

@@ -27,7 +27,7 @@ const contents = (home: string, folder: string) =>
     .filter((name) => !name.startsWith('.svc-'))
     .map((name) => [name, readFileSync(join(home, folder, name), 'utf8')]);
 
-test('files created with retain, over any interface, cannot be changed, moved or deleted; the event has the end of the time', async (t) => {
+test('files created with retain, over any interface, cannot be changed, moved or deleted; refusals name the end of the time', async (t) => {
   const server = await startRetaining(t);
   for (const [index, door] of Object.keys(httpDoors)
     .filter((name) => name !== 'MOVE')
@@ -69,7 +69,7 @@ test('files created with retain, over any interface, cannot be changed, moved or
   assert.doesNotMatch((await server.get('/home/d/', { headers: { accept: 'application/json' } })).text, /\.svc-/);
 });
 
-test('retain survives its option: a file stays retained after a reload without the option, and after a restart', async (t) => {
+test('a file stays retained until its time ends, even after a reload without the option, and after a restart', async (t) => {
   const data = temporaryFolder(t);
   const clock = new ManualClock();
   const folder = temporaryFolder(t);
@@ -90,7 +90,7 @@ test('retain survives its option: a file stays retained after a reload without t
   assert.equal(second.isUsed, false);
 });
 
-test('a record does not concern another file, even with the same inode number, and a malformed record has no effect', async (t) => {
+test('a record of retention does not apply to another file, even with the same inode number; a malformed one has no effect', async (t) => {
   const folder = temporaryFolder(t);
   const retention = new Retention(temporaryFolder(t), new ManualClock());
   retention.configure(1);

@@ -5,7 +5,7 @@ import { takeSendBuffers } from '../../src/lib/send-buffers.ts';
 test('a thousand clients that read slowly use at most 200 MiB of buffers, and later clients get large buffers again', () => {
   const held = Array.from({ length: 1000 }, () => takeSendBuffers(false));
   const sizes = held.map(({ pair }) => pair[0].length + pair[1].length);
-  assert.ok((sizes[0] ?? 0) > 2 * 1024 * 1024, 'the first read in large pieces');
+  assert.ok((sizes[0] ?? 0) > 2 * 1024 * 1024, 'the first clients get large buffers');
   const sumMiB = sizes.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20;
   assert.ok(sumMiB <= 200, `${sumMiB} MiB`);
   for (const [index, buffers] of held.entries()) buffers.release(index % 2 === 0);
@@ -14,7 +14,7 @@ test('a thousand clients that read slowly use at most 200 MiB of buffers, and la
   for (const buffers of next) buffers.release(true);
 });
 
-test('the buffers of a download are only reused after their last use', () => {
+test('buffers are reused only if they were released as unused', () => {
   const first = takeSendBuffers(false);
   first.release(false);
   const second = takeSendBuffers(false);

@@ -52,7 +52,7 @@ const bad: [string, string, RegExp][] = [
   ['ending', 'ending', /the certificate CN=localhost expired on .*; clients refuse it/],
 ];
 
-test('renewed files that cannot be used are not used; this is reported once, and a good pair is used', async (t) => {
+test('invalid renewed files are not used, which is reported once for each; a valid pair is used', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -66,7 +66,7 @@ test('renewed files that cannot be used are not used; this is reported once, and
       assert.deepEqual(await shown(), [raw('first')], `${certificate} with the key ${key}`);
     }
     const told = await refusals(server);
-    assert.equal(told.length, index + 1, `${certificate} with the key ${key} is told once`);
+    assert.equal(told.length, index + 1, `${certificate} with the key ${key} is reported once`);
     assert.match(told.at(-1) ?? '', reason);
   }
   assert.equal(server.log.filter((line) => line.includes('the previous ones stay in use')).length, bad.length);
@@ -106,7 +106,7 @@ test('a fault that the pair in use also has does not prevent a renewal', async (
   assert.deepEqual(await refusals(server), []);
 });
 
-test('a reload uses no invalid renewed files, and valid ones at once', async (t) => {
+test('a reload does not use invalid renewed files, and uses valid ones immediately', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -151,7 +151,7 @@ test('a file without client authorities does not replace the authorities in use'
   }
 });
 
-test('a console keeps its pair as well', async (t) => {
+test('a console also keeps its pair if the renewed one is invalid, and uses a valid one', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();

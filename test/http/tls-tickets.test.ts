@@ -75,7 +75,7 @@ async function askOn(socket: TLSSocket, request: string): Promise<number> {
   return Number(reply.toString('latin1', 9, 12));
 }
 
-test('existing connections end with the authority of their client certificate', async (t) => {
+test('when the authority of their client certificate is replaced, existing connections end or lose the login', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { path, https, alice, account } = makeCertificates(temporaryFolder(t));
   const options = { web: { ...https, tls_client_ca_path: path('ca.crt') } };
@@ -103,7 +103,7 @@ test('existing connections end with the authority of their client certificate', 
   const changed = { web: { ...options.web, tls_client_ca_path: path('other.crt') } };
   await server.service.reload(await testConfig(server.folder, { services: changed, account }));
   await Promise.all([idleEnds, http2Ends]);
-  assert.equal(await askOn(busy, '2'), 201, 'accepted before');
+  assert.equal(await askOn(busy, '2'), 201, 'the request that had begun is accepted');
   assert.equal(await askOn(busy, get), 401);
 });
 

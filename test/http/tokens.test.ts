@@ -57,7 +57,7 @@ test('a token works as bearer, over Basic and in the login form; it is shown onc
   assert.ok(file.includes(made.id) && !file.includes(made.token));
 });
 
-test('a token reaches only its paths: by links, dots, case, listings, searches, archives, copies, moves, locks and uploads', async (t) => {
+test('a token cannot leave its paths by links, dots, case, listings, searches, archives, copies, moves, locks or the trash', async (t) => {
   const server = await startServer(t, { service: { webdav_compatibility: true }, group: { trash: { days: 1 } } });
   makeFolders(server);
   for (const [link, target] of [
@@ -70,7 +70,7 @@ test('a token reaches only its paths: by links, dots, case, listings, searches, 
   const { as } = await makeToken(server, { path: '/in' });
   const header = (more: Record<string, string>) => ({ ...as, headers: { ...as.headers, ...more } });
   assert.deepEqual(await namesOf(server, '/home/in/', as), ['a.txt', 'deep', 'deeper']);
-  assert.deepEqual(await namesOf(server, '/home/', as), ['in'], 'the path to it shows nothing else');
+  assert.deepEqual(await namesOf(server, '/home/', as), ['in'], 'the folders above its path show nothing else');
   assert.equal((await server.get('/home/in/deeper/c.txt', as)).text, 'in/deep/c.txt');
   const outside = [
     '/home/out/secret.txt',
@@ -115,7 +115,7 @@ test('a token reaches only its paths: by links, dots, case, listings, searches, 
   assert.deepEqual(
     new Set(whole.map(({ path }) => path)),
     new Set(['/in/a.txt', '/in/secret.txt', '/out/secret.txt']),
-    'it is in the trash of the account',
+    'items that the token deleted are in the trash of the account',
   );
 });
 
@@ -137,7 +137,11 @@ test('a token never has more permissions than its account has now', async (t) =>
   assert.equal((await server.get('/home/out/secret.txt', as)).status, 403, 'the rules of the account replace its general rights');
   assert.equal((await server.put('/home/out/new.txt', 'x', as)).status, 201);
   assert.equal((await server.put('/home/in/new.txt', 'x', as)).status, 403);
-  assert.equal((await server.get('/home/in/', { ...as, headers: { ...as.headers, ...json } })).status, 403, 'it does not list');
+  assert.equal(
+    (await server.get('/home/in/', { ...as, headers: { ...as.headers, ...json } })).status,
+    403,
+    'the token has no right to list',
+  );
   const change = { current_password: testPassword, new_password: 'Another-1' };
   const session = await server.login('alice', (await makeToken(server)).token);
   const bySession = { user: null, headers: { authorization: `session ${session}`, 'content-type': 'application/json' } };
@@ -242,7 +246,7 @@ test('an anonymous client cannot create tokens, even with all permissions', asyn
   assert.equal((await server.get('/home/__svc__/tokens', { user: null, headers: json })).status, 403);
 });
 
-test('a revoked token ends at once, with its sessions and tokens; only its holder is told why', async (t) => {
+test('a revoked token ends immediately, with its sessions and the tokens made with it; only its holder is told why', async (t) => {
   const server = await startServer(t);
   makeFolders(server);
   const parent = await makeToken(server, { path: '/in' });
@@ -250,7 +254,7 @@ test('a revoked token ends at once, with its sessions and tokens; only its holde
   const wider = await askForToken(server, { path: '/out' }, parent.as);
   assert.equal(wider.status, 422, wider.text);
   const heir = (await askForToken(server, {}, parent.as)).json<{ path: string }>();
-  assert.equal(heir.path, '/in', 'it has no more than the token that made it');
+  assert.equal(heir.path, '/in', 'a token that another token made has the path of that one');
   assert.equal((await server.get('/home/in/deep/c.txt', child.as)).status, 200);
   assert.equal(
     (await server.send('DELETE', `/home/__svc__/tokens/${parent.id}`, child.as)).status,
@@ -279,7 +283,7 @@ test('a revoked token ends at once, with its sessions and tokens; only its holde
   assert.ok(events.some(({ id, data }) => id === '40086' && data.token === parent.id && data.reason === 'revoked'));
 });
 
-test('a token is valid at its addresses and services, from its start; a rotated one until the end of the overlap', async (t) => {
+test('a token is valid only at its addresses and services, after its start; a rotated one ends without an overlap', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, other: { type: 'http', port: 0 } } });
   const elsewhere = await makeToken(server, { addresses: ['192.0.2.0/24'] });
   assert.match((await server.get('/home/', elsewhere.as)).text, /not valid from this address/);
@@ -306,7 +310,7 @@ test('a token is valid at its addresses and services, from its start; a rotated 
   assert.equal((await rotate(second.id, {})).status, 404);
 });
 
-test('failed tokens count for the address, never for an account; text in the form of a token is sent to no method', async (t) => {
+test('guessed tokens ban the address that sends them; a mistyped token and other text do not count', async (t) => {
   const server = await startServer(t, { server: { security_policy: { ban_after_failures: 3 } } });
   const { token, as } = await makeToken(server);
   const mistyped = `${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`;

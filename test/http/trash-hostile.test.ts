@@ -13,7 +13,7 @@ function restore(server: TestServer, id: string, body?: object) {
   return server.send('POST', `/home/__svc__/trash/${id}/restore`, body ? { headers: asJson, body: JSON.stringify(body) } : {});
 }
 
-test('the trash is in no listing, archive or search, cannot be addressed, and belongs to one account', async (t) => {
+test('the trash is in no listing, archive or search, and cannot be read, changed or moved to', async (t) => {
   const server = await startServer(t, {
     group: { trash },
     accounts: { bob: { password: '$scrypt$ln=1,r=8,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' } },
@@ -66,7 +66,7 @@ test('paths that leave the home folder, reserved names and malformed bodies rest
   assert.equal((await restore(server, item.id, { paths: '/b' })).status, 400);
   assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, { body: 'path=/b' })).status, 415);
   const bad = { headers: { ...asJson, origin: 'http://elsewhere.example' } };
-  assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status, 400, 'pages of others');
+  assert.equal((await server.send('POST', `/home/__svc__/trash/${item.id}/restore`, bad)).status, 400, 'a request of another origin');
   for (const id of ['.', '..', '%2e%2e', 'x', `${item.id}.json`, item.id.toUpperCase(), `${item.id}%00`, '..%2f..%2fa']) {
     const { status } = await server.send('DELETE', `/home/__svc__/trash/${id}`);
     assert.ok([400, 403, 404].includes(status), `${id} ${status}`);
@@ -118,7 +118,7 @@ test('a deleted link is restored as a link, and a trash that was replaced by a l
   assert.deepEqual([readdirSync(outside), readFileSync(join(server.home, 'real/file'), 'utf8')], [[], 'kept']);
 });
 
-test('permissions: those of the deletion, writing where an item is restored, deleting to remove it for good', async (t) => {
+test('restoring needs the right to write at the new place, and removal for good the right to delete at the old one', async (t) => {
   const rules = (...general: string[]) => [
     general,
     ['/shut/*', 'allow-list'],
@@ -138,14 +138,18 @@ test('permissions: those of the deletion, writing where an item is restored, del
   const id = (path: string) => byPath[path] ?? assert.fail(path);
   assert.equal((await restore(server, id('/a'), { path: '/shut/a' })).status, 403, 'no right to write there');
   assert.equal((await restore(server, id('/tree'))).status, 403, 'a member may not come back');
-  assert.equal((await server.send('DELETE', `/home/__svc__/trash/${id('/drop/b')}`)).status, 403, 'it may replace but not delete there');
+  assert.equal(
+    (await server.send('DELETE', `/home/__svc__/trash/${id('/drop/b')}`)).status,
+    403,
+    'the account may replace but not delete there',
+  );
   rmSync(join(server.home, 'drop/b'));
   assert.equal((await restore(server, id('/drop/b'))).status, 201);
   assert.equal(readFileSync(join(server.home, 'drop/b'), 'utf8'), 'drop/b');
   assert.equal((await restore(server, id('/gone/c'), { path: '/shut/x/c' })).status, 403);
   assert.equal((await server.put('/home/drop/b', 'newest')).status, 201);
   const rest = await server.send('DELETE', '/home/__svc__/trash');
-  assert.equal(rest.status, 422, 'items that it may not remove stay');
+  assert.equal(rest.status, 422, 'items that the account may not remove stay');
   assert.deepEqual(paths(await trashOf(server)), ['/drop/b']);
 });
 
@@ -159,7 +163,7 @@ test('a retained file does not go to the trash, neither itself, nor with its fol
   assert.deepEqual([await trashOf(server), readFileSync(join(server.home, 'folder/a'), 'utf8')], [[], 'kept']);
 });
 
-test('a missing folder is created again only with the permission for it', async (t) => {
+test('a restoration creates a missing folder only with the permission to create folders', async (t) => {
   const permissions = [['allow-read', 'allow-list', 'allow-write', 'allow-delete-file', 'allow-delete-folder']];
   const server = await startServer(t, { group: { trash, permissions } });
   mkdirSync(join(server.home, 'folder'));

@@ -73,7 +73,7 @@ test('the page of the trash restores and removes without scripts, and asks befor
   ]);
   assert.equal(question.status, 200);
   assert.match(question.text, /Delete “c” for good\?/);
-  assert.equal((await trashOf(server)).length, 1, 'it only asks');
+  assert.equal((await trashOf(server)).length, 1, 'the question removes nothing');
   const fields = [...question.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(
     ([, name = '', value = '']): [string, string] => [name, value],
   );

@@ -59,7 +59,7 @@ test('items deleted and replaced over REST and WebDAV can be restored unchanged,
   assert.equal((await restore(server, folder.id)).status, 201);
   assert.equal(readFileSync(join(server.home, 'folder/deep/x'), 'utf8'), 'deep content');
   assert.deepEqual(await trashOf(server), []);
-  assert.equal((await restore(server, folder.id)).status, 404, 'it no longer exists');
+  assert.equal((await restore(server, folder.id)).status, 404, 'a restored item is no longer in the trash');
   assert.deepEqual(await told(server), [
     [40017, '/a.txt', undefined],
     [40017, '/a.txt', true],
@@ -135,7 +135,7 @@ test('MOVE, COPY, forms, folder commands and resumable uploads keep the items th
   );
 });
 
-test('restore as a folder command: one ID each, and an item that cannot be restored has its own error', async (t) => {
+test('the folder command "restore" takes IDs of items; an item that cannot be restored has its own error', async (t) => {
   const server = await startServer(t, { group: { trash } });
   for (const name of ['a', 'b']) {
     writeFileSync(join(server.home, name), name);
@@ -155,7 +155,7 @@ test('restore as a folder command: one ID each, and an item that cannot be resto
   assert.deepEqual(paths(await trashOf(server)), ['/a']);
 });
 
-test('DELETE removes one or all for good; without a trash nothing is kept, and the former trash stays accessible', async (t) => {
+test('DELETE removes one or all items of the trash for good; without a trash nothing is kept', async (t) => {
   const server = await startServer(t, { groups: { keeping: { home_folder_path: '', trash } }, account: { trash: { days: 0 } } });
   writeFileSync(join(server.home, 'gone'), 'x');
   assert.equal((await server.send('DELETE', '/home/gone')).status, 204);
@@ -174,7 +174,7 @@ test('DELETE removes one or all for good; without a trash nothing is kept, and t
   assert.equal((await kept.send('DELETE', '/home/__svc__/trash')).status, 204);
   assert.deepEqual(await trashOf(kept), []);
   const folder = join(kept.home, '.svc-trash');
-  assert.deepEqual(readdirSync(join(folder, readdirSync(folder)[0] ?? '')), [], 'nothing of it is on disk');
+  assert.deepEqual(readdirSync(join(folder, readdirSync(folder)[0] ?? '')), [], 'no item of the trash is on disk');
   assert.deepEqual((await told(kept)).slice(-3), [
     [40102, '/b', 'person'],
     [40102, '/c', 'person'],
@@ -189,7 +189,7 @@ test('the quota counts the trash; the oldest items make room, unless the file wo
     assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
   }
   assert.equal((await server.put('/home/large', Buffer.alloc(1001))).status, 507);
-  assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old'], 'nothing is sent for it');
+  assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old'], 'no item is removed for a file that would not fit');
   assert.equal((await server.put('/home/fits', Buffer.alloc(250))).status, 201);
   assert.deepEqual(paths(await trashOf(server)), ['/young', '/middle', '/old']);
   assert.equal((await server.put('/home/more', Buffer.alloc(300))).status, 201);

@@ -18,7 +18,7 @@ const badBodies: Record<string, string | Buffer> = {
   'an external entity':
     '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><propfind xmlns="DAV:"><prop><x>&e;</x></prop></propfind>',
   'exploding entities': bomb,
-  'an entity of nobody': '<propfind xmlns="DAV:"><prop>&nbsp;</prop></propfind>',
+  'an undeclared entity': '<propfind xmlns="DAV:"><prop>&nbsp;</prop></propfind>',
   'the wrong namespace': '<propfind xmlns="http://example.com/"><allprop/></propfind>',
   'no namespace': '<propfind><allprop/></propfind>',
   'an undeclared prefix': '<D:propfind><D:allprop/></D:propfind>',
@@ -27,7 +27,7 @@ const badBodies: Record<string, string | Buffer> = {
   'a wrong root': '<propertyupdate xmlns="DAV:"><allprop/></propertyupdate>',
   'nothing asked': '<propfind xmlns="DAV:"/>',
   'two things asked': '<propfind xmlns="DAV:"><allprop/><propname/></propfind>',
-  'a name that is none': '<propfind xmlns="DAV:"><prop><a:b:c xmlns:a="x"/></prop></propfind>',
+  'a name with two colons': '<propfind xmlns="DAV:"><prop><a:b:c xmlns:a="x"/></prop></propfind>',
   'too many properties': `<propfind xmlns="DAV:"><prop>${Array.from({ length: 251 }, (_, index) => `<p${index}/>`).join('')}</prop></propfind>`,
   'too deep': `<propfind xmlns="DAV:"><prop>${'<a>'.repeat(500)}${'</a>'.repeat(500)}</prop></propfind>`,
   'not UTF-8': Buffer.from('<propfind xmlns="DAV:"><prop><\xff/></prop></propfind>', 'latin1'),
@@ -37,7 +37,7 @@ const badBodies: Record<string, string | Buffer> = {
   'NUL bytes': '<propfind xmlns="DAV:">\0<allprop/></propfind>',
 };
 
-test('malformed PROPFIND bodies: 400, event 40019, no file read, and the server continues', async (t) => {
+test('malformed PROPFIND bodies get 400 and event 40019; no file is read, and the server continues', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   for (const [what, body] of Object.entries(badBodies)) {
@@ -55,7 +55,7 @@ test('malformed PROPFIND bodies: 400, event 40019, no file read, and the server 
   assert.equal((await propfind(server, '/home/', '1')).responses.length, 2);
 });
 
-test('PROPFIND bodies that are unusual but valid', async (t) => {
+test('PROPFIND bodies that are unusual but valid are answered', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'x');
   const plain = '<propfind xmlns="DAV:"><prop><getcontentlength/></prop></propfind>';
@@ -74,7 +74,7 @@ test('PROPFIND bodies that are unusual but valid', async (t) => {
   }
 });
 
-test('bodies over 1 MiB: 413 and event 40019, announced or not', async (t) => {
+test('bodies over 1 MiB get 413 and event 40019, whether or not their length is announced', async (t) => {
   const server = await startServer(t);
   const body = `<propfind xmlns="DAV:"><allprop/><!-- ${'x'.repeat(1024 * 1024)} --></propfind>`;
   assert.equal((await server.send('PROPFIND', '/home/', { body })).status, 413);
@@ -84,7 +84,7 @@ test('bodies over 1 MiB: 413 and event 40019, announced or not', async (t) => {
   assert.deepEqual(await server.eventIds(), [40019, 40019, 40007]);
 });
 
-test('MKCOL: 201, 405, 409, 415', async (t) => {
+test('MKCOL creates a folder with 201; taken names get 405, missing parents 409, and requests with a body 415', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'f'), '');
   const table: [string, string | undefined, number][] = [
@@ -166,7 +166,7 @@ test('If: lists, negation and tags of other resources have the effect of RFC 491
   assert.equal(await put(`<${host}/home/a> ([${a}])`), 201);
   assert.equal(await put(`</home/a> ([${b}])`), 412);
   assert.equal(await put(`</home/a> ([${b}]) ([${a}])`), 201, 'one list is enough');
-  assert.equal(await put(`</home/a> ([${a}] [${b}])`), 412, 'all of a list');
+  assert.equal(await put(`</home/a> ([${a}] [${b}])`), 412, 'all conditions of a list must hold');
   assert.equal(await put(`</home/a> ([${a}] Not [${b}])`), 201);
   assert.equal(await put(`</home/a> ([${b}]) </home/b> ([${b}])`), 201);
   assert.equal(await put(`([${a}])`), 412, 'nothing is there yet');

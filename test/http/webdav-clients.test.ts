@@ -10,7 +10,7 @@ import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** 1 GiB, except on developers' machines, where the disk may be small. */
+/** Size of the large file: 64 MiB. */
 const bigBytes = 2 ** 26;
 
 const awkward = [
@@ -89,7 +89,7 @@ test('rclone: copy, check, sync, move and purge of 60 files, times kept', { time
   writeFileSync(join(local, 'sub/file 0.txt'), 'changed content');
   const again = await run('sync', '-v', local, 'svc:there');
   assert.match(again.output, /file 0\.txt: Copied/);
-  assert.equal(again.output.match(/: Copied/g)?.length, 1, 'only changed parts are sent again');
+  assert.equal(again.output.match(/: Copied/g)?.length, 1, 'only the changed file is sent again');
   await run('check', local, 'svc:there');
 
   await run('move', 'svc:there/sub', 'svc:moved');
@@ -102,7 +102,7 @@ test('rclone: copy, check, sync, move and purge of 60 files, times kept', { time
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('cadaver: a session of its commands', { timeout: 60_000 }, async (t) => {
+test('cadaver: its commands work in one session', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'cadaver')) return;
   const server = await startServer(t);
   const cwd = temporaryFolder(t);
@@ -146,7 +146,7 @@ test('curl: PROPFIND, MKCOL, MOVE and COPY by hand', async (t) => {
   assert.equal(readFileSync(join(cwd, 'body'), 'utf8').match(/<D:response>/g)?.length, 3);
 });
 
-test('the npm package webdav: its whole common interface', async (t) => {
+test('the npm package webdav: its usual functions work', async (t) => {
   const server = await startServer(t);
   const { createClient } = await import('webdav');
   const client = createClient(`${server.url}/home`, { username: 'alice', password: testPassword });

@@ -194,7 +194,7 @@ const cases: Case[] = [
   { name: 'MOVE to a temporary name', method: 'MOVE', target: 'a', to: '.svc-0123456789abcdef01234567.part', status: 403, events: [40056] },
 ];
 
-test('COPY and MOVE: status, headers, the tree afterwards, events', async (t) => {
+test('COPY and MOVE have the expected status, headers, tree and events in each case', async (t) => {
   for (const { name, method, target, to, headers, status, change, events } of cases) {
     await t.test(name, async (sub) => {
       const server = await startServer(sub);
@@ -216,7 +216,7 @@ test('COPY and MOVE: status, headers, the tree afterwards, events', async (t) =>
   }
 });
 
-test('events have source and destination', async (t) => {
+test('the event of a MOVE has source and destination', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   await server.send('MOVE', '/home/d/x', { headers: { destination: '/home/d/new' } });

@@ -99,7 +99,7 @@ test('litmus: a strict class 1 server fails only the tests that the specificatio
   assert.ok(!(await server.eventIds()).includes(40003), 'no internal error');
 });
 
-test('litmus with webdav_compatibility: it does not identify as Finder, so there are no locks', { timeout: 120_000 }, async (t) => {
+test('litmus with webdav_compatibility: it does not identify as Finder, so it is offered no locks', { timeout: 120_000 }, async (t) => {
   if (!hasProgram(t, 'litmus')) return;
   const server = await startServer(t, { service: { webdav_compatibility: true } });
   const result = await litmus(t, server.url);

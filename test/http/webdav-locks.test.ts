@@ -33,7 +33,7 @@ function tokenOf(reply: TestReply): string {
   return token;
 }
 
-test('without the option there is no sign of locks for any client', async (t) => {
+test('without webdav_compatibility, no client finds a sign of locks', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), '');
   for (const agent of agents) {
@@ -49,7 +49,7 @@ test('without the option there is no sign of locks for any client', async (t) =>
   }
 });
 
-test('with it, class 2 is offered only to the programs that need it', async (t) => {
+test('with webdav_compatibility, class 2 is offered only to the programs that need it', async (t) => {
   const server = await startServer(t, on);
   writeFileSync(join(server.home, 'a'), '');
   for (const agent of agents) {
@@ -65,7 +65,7 @@ test('with it, class 2 is offered only to the programs that need it', async (t) 
   }
 });
 
-test('with it, MKCOL accepts a URL without a slash, and PROPPATCH answers 207 with a 403 for each property', async (t) => {
+test('with webdav_compatibility, MKCOL accepts URLs without a slash, and PROPPATCH answers 207 with a 403 for each property', async (t) => {
   const server = await startServer(t, on);
   assert.equal((await server.send('MKCOL', '/home/n')).status, 201);
   assert.deepEqual(readdirSync(server.home), ['n']);
@@ -83,7 +83,7 @@ test('with it, MKCOL accepts a URL without a slash, and PROPPATCH answers 207 wi
   assert.ok((await server.eventIds()).includes(40066));
 });
 
-test('with it, DELETE and MOVE accept the URL of a folder without its slash; without it, they are redirected', async (t) => {
+test('with webdav_compatibility, DELETE and MOVE accept the URL of a folder without its slash; otherwise they redirect it', async (t) => {
   for (const [config, move, remove] of [
     [{}, 307, 307],
     [on, 201, 204],
@@ -120,7 +120,7 @@ test('a lock is granted, shown, refreshed and ended', async (t) => {
   assert.equal((await server.put('/home/a', 'free')).status, 201);
 });
 
-test('LOCK requests that are refused', async (t) => {
+test('invalid or forbidden LOCK requests are refused, and leave no lock', async (t) => {
   const server = await startServer(t, { ...on, group: { permissions: [['allow-full-control'], ['/ro*', 'allow-read', 'allow-list']] } });
   writeFileSync(join(server.home, 'a'), '');
   writeFileSync(join(server.home, 'ro'), '');
@@ -147,7 +147,7 @@ test('LOCK of a free name creates an empty file that is locked', async (t) => {
   assert.equal((await server.put('/home/new', 'x', { headers: { if: `(<${tokenOf(reply)}>)` } })).status, 201);
 });
 
-test('a lock binds every method of every client, and its token works only for its own account', async (t) => {
+test('a lock applies to every method of every client, and its token works only for its own account', async (t) => {
   const both = await startServer(t, { ...on, accounts: { bob: { password: await cheapHash(testPassword) } } });
   const { home } = both;
   for (const name of ['d', 'd/sub']) mkdirSync(join(home, name), { recursive: true });

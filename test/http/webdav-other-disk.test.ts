@@ -74,7 +74,7 @@ test('COPY to another file system', async (t) => {
   assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'A');
 });
 
-test('a full disk at the destination leaves both ends whole and no debris', async (t) => {
+test('a full disk at the destination leaves both ends whole, and no temporary file', async (t) => {
   const disk = smallDisk(t, 2000);
   if (!disk) return;
   // With this option, files may replace folders.
@@ -108,7 +108,7 @@ test('a full disk at the destination leaves both ends whole and no debris', asyn
   }
 });
 
-test('a member that cannot be copied keeps the folder at its place', async (t) => {
+test('a folder stays at its place if one of its members cannot be copied', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk);
@@ -140,7 +140,7 @@ test('a source that changes while it is copied is kept whole', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['d']);
 });
 
-test('quota: a move within the account needs no free space in it', async (t) => {
+test('a move to another file system within the account needs no free quota', async (t) => {
   const disk = otherDisk(t);
   if (!disk) return;
   const server = await withVirtual(t, disk, { quota_size: 1000 });

@@ -123,7 +123,7 @@ test('a folder without its slash is answered directly, with its URL', async (t) 
   assert.equal((await server.send('PROPFIND', '/home/__svc__/')).status, 403);
 });
 
-test('quota properties: only on request, and those of the quota if there is one', async (t) => {
+test('quota properties are sent only on request, and have the values of the quota if there is one', async (t) => {
   const body = propBody('quota-available-bytes', 'quota-used-bytes');
   const free = await startServer(t);
   writeFileSync(join(free.home, 'a'), 'x'.repeat(1000));
@@ -204,7 +204,7 @@ test('only permitted members are listed: no links that lead out, no temporary fi
   assert.deepEqual(virtual.responses.map((response) => response.href).toSorted(), ['/home/p/', '/home/p/q/']);
 });
 
-test('permissions: list shows members, read only the resource itself, traverse only folders, none 403', async (t) => {
+test('allow-list shows members, allow-read only the resource itself, allow-traverse only folders; others get 403', async (t) => {
   const outcomes = async (keywords: string[]) => {
     const server = await startServer(t, { group: { permissions: [keywords] } });
     mkdirSync(join(server.home, 'd/sub'), { recursive: true });

@@ -60,7 +60,7 @@ for (const [name, { program, start }] of Object.entries(tlsProxies))
     assert.ok((await client.get('/home/large', { ca })).body.equals(large));
   });
 
-test('behind nginx: HTTP/2 to the public name', { timeout: 60_000 }, async (t) => {
+test('behind nginx, requests to the public name work over HTTP/2', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'nginx') || !hasProgram(t, 'openssl') || !hasProgram(t, 'curl')) return;
   const server = await startServer(t, { service: { accepted_origins: [`https://${publicHost}`] } });
   const { url } = await startNginx(t, server.url);
@@ -76,7 +76,7 @@ test('behind nginx: HTTP/2 to the public name', { timeout: 60_000 }, async (t) =
   assert.match((await curl('-X', 'PROPFIND', '-H', 'Depth: 1', `${base}/`)).output, /<D:href>\/home\/g<\/D:href>/);
 });
 
-test('without a proxy: a forwarded host is ignored unless a proxy is configured', async (t) => {
+test('a forwarded host is used only if client_forwarded_header is configured', async (t) => {
   for (const [options, status] of [
     [{}, 502],
     [{ client_forwarded_header: 'X-Forwarded-For' }, 201],

@@ -36,7 +36,7 @@ test('virtual folders are not moved or replaced, and a real folder with two path
   assert.equal(readFileSync(join(home, 'plain/g'), 'utf8'), 'G');
 });
 
-test('permissions at both ends', async (t) => {
+test('COPY and MOVE need permissions at the source and at the destination', async (t) => {
   const all = [
     'allow-read',
     'allow-list',
@@ -175,7 +175,7 @@ test('a copy has the current time unless one is sent; quota and size limits appl
   assert.deepEqual(tree(server.home), { a: '0123456789', b: '0123456789', big: 'x'.repeat(13) });
 });
 
-test('links: a link is moved itself; a copy has its content; two names of one file become one', async (t) => {
+test('MOVE moves a symbolic link itself, and COPY its content; a MOVE between two hard links of a file leaves one', async (t) => {
   const server = await startServer(t);
   plant(server, smallTree);
   symlinkSync('a', join(server.home, 'link'));

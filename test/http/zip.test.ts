@@ -42,7 +42,7 @@ test('a folder becomes a ZIP with full paths and exact length, without links', a
   assert.equal(head.headers['content-length'], reply.headers['content-length']);
 });
 
-test('no member name leads out of the folder where Windows unpacks it', async (t) => {
+test('no member name leads out of the folder where Windows unpacks the archive', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const server = await startServer(t);
   const top = join(server.home, 'C:top');
@@ -101,7 +101,7 @@ test('no member name leads out of the folder where Windows unpacks it', async (t
   assert.ok(Object.values(others).every((name) => name.startsWith('C_top (2)/')));
 });
 
-test('unreadable members are left out', async (t) => {
+test('members that the account may not read are left out of an archive', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const server = await startServer(t, {
     group: {
@@ -183,7 +183,7 @@ test('files with sizes around every limit of reading are archived byte by byte',
     const { pair } = takeSendBuffers(false);
     assert.ok(pair[0].length < 100_000, 'clients beyond the first have small buffers');
     const another = await server.get('/home/d/', { headers: { accept: 'application/zip' } });
-    assert.ok(another.body.equals(reply.body), 'the same in small buffers');
+    assert.ok(another.body.equals(reply.body), 'the archive is the same with small buffers');
   } finally {
     for (const buffers of held) buffers.release(true);
   }
@@ -194,7 +194,7 @@ for (const [what, swap] of [
   ['a shorter file', (path: string) => writeFileSync(path, 'short')],
   ['nothing', () => {}],
 ] as const) {
-  test(`a small file that becomes ${what} during the archive cuts it, and nothing else is sent`, async (t) => {
+  test(`if a small file becomes ${what} while the archive is sent, the archive is cut, and no other content is sent`, async (t) => {
     const server = await startServer(t);
     const outside = join(server.folder, 'outside');
     writeFileSync(outside, 'not for you '.repeat(1000));
