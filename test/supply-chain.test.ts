@@ -96,7 +96,7 @@ test('a release is verified as described on the installation page; changed files
   signedBy('release-key');
   rmSync(join(cwd, 'SHA256SUMS.sig'));
   keygen('-Y', 'sign', '-f', 'release-key', '-n', 'file', 'SHA256SUMS');
-  assert.notEqual((await verify()).code, 0, 'signed for something else');
+  assert.notEqual((await verify()).code, 0, 'a signature for another purpose');
 });
 
 test('provenance and VEX: what was built, from which sources, and which vulnerabilities concern it', () => {
@@ -110,7 +110,7 @@ test('provenance and VEX: what was built, from which sources, and which vulnerab
     platform: 'linux-x64',
   };
   const statement = JSON.parse(provenanceOf(build));
-  assert.equal(provenanceOf(build), provenanceOf(build), 'the same bytes: it has no time');
+  assert.equal(provenanceOf(build), provenanceOf(build), 'the statement has no time, so its bytes are the same');
   assert.deepEqual([statement._type, statement.predicateType], ['https://in-toto.io/Statement/v1', 'https://slsa.dev/provenance/v1']);
   assert.deepEqual(statement.subject, [{ name: 'svc.mjs', digest: { sha256: 'a'.repeat(64) } }]);
   const { externalParameters, resolvedDependencies } = statement.predicate.buildDefinition;

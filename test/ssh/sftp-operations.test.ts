@@ -22,7 +22,7 @@ test('a file is read, with its events', async (t) => {
       [30067, '/a b', '/a b', 'read', 5],
     ],
   );
-  assert.equal(await client.close(handle), failure, 'the handle is gone');
+  assert.equal(await client.close(handle), failure, 'the handle is closed');
 });
 
 test('a file is uploaded: it appears at CLOSE, whole, with one event', async (t) => {
@@ -86,7 +86,7 @@ test('partial uploads are kept if configured, up to the first gap', async (t) =>
   assert.equal(events.at(-1)?.data.kept_as, '/f.filepart');
 });
 
-test('a client’s own temporary name: kept when lost, resumed, reported under the final name', async (t) => {
+test('an upload under a client’s temporary name is kept, resumed, and reported under its final name', async (t) => {
   const first = testSession(t);
   const handle = await first.client.open('f.filepart', write | create | truncate);
   await first.client.write(handle, 0, 'begin');
@@ -110,7 +110,7 @@ test('a client’s own temporary name: kept when lost, resumed, reported under t
   );
 });
 
-test('OPEN: flags', async (t) => {
+test('OPEN: each flag has its effect, or is refused where it does not fit', async (t) => {
   const { client, home } = testSession(t);
   writeFileSync(join(home, 'old'), 'old content');
   const refused = async (path: string, flags: number, status: number) =>
@@ -135,7 +135,7 @@ test('OPEN: flags', async (t) => {
   assert.equal(readFileSync(join(home, 'old'), 'utf8'), '');
 });
 
-test('the session of an upload sees it, others do not', async (t) => {
+test('the session of an upload sees its content, other sessions see the old file', async (t) => {
   const own = testSession(t);
   const other = testSession(t, {}, {}, own);
   writeFileSync(join(own.home, 'f'), 'old');
@@ -155,7 +155,7 @@ test('the session of an upload sees it, others do not', async (t) => {
   assert.equal(own.events.filter(({ id }) => id === 30068).length, 1);
 });
 
-test('a request for a path whose CLOSE still syncs waits', async (t) => {
+test('requests for a path wait until the CLOSE of its upload has ended', async (t) => {
   const { client, home } = testSession(t);
   const handle = await client.open('f', write | create | truncate);
   const [written, closed, attributes, renamed, listed] = await Promise.all([
@@ -181,7 +181,7 @@ test('an upload is renamed and removed while it runs', async (t) => {
   assert.equal(readFileSync(join(home, 'd/b'), 'utf8'), 'one two');
   const again = await client.open('d/b', write | create | truncate);
   assert.equal(await client.rename('d/b', 'c'), ok);
-  assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'one two', 'the old file is moved with it');
+  assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'one two', 'the old file is renamed with the upload');
   await client.write(again, 0, 'three');
   assert.equal(await client.close(again), ok);
   assert.equal(readFileSync(join(home, 'c'), 'utf8'), 'three');
@@ -334,7 +334,11 @@ test('permissions are checked before the disk is read', async (t) => {
   await client.write(handle, 0, 'secret');
   await assert.rejects(client.read(handle, 0, 10), /Permission denied/);
   const times = { accessedS: 1, modifiedS: 2 };
-  assert.equal(await client.status(packetTypes.fsetstat, (fields) => fields.bytes(handle).attributes({ times })), ok, 'write is enough');
+  assert.equal(
+    await client.status(packetTypes.fsetstat, (fields) => fields.bytes(handle).attributes({ times })),
+    ok,
+    'allow-write is enough',
+  );
   await client.close(handle);
   await assert.rejects(client.opendir('in/x'));
   assert.equal(statSync(join(home, 'in/h')).mtimeMs, 2000);

@@ -42,7 +42,7 @@ test('no unencrypted packet is accepted as one of the client: not before its KEX
   assert.ok((await tryLogins(t, server.sshPort, [{ type: 'password', username: 'alice', password: testPassword }])).client);
 });
 
-test('during a later key exchange, IGNORE and DEBUG are accepted, which clients send to keep a connection alive', async (t) => {
+test('during a later key exchange, IGNORE, DEBUG and UNIMPLEMENTED are accepted', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [{ type: 'password', username: 'alice', password: testPassword }]);
   const isLost = new Promise<boolean>((resolve) => client?.on('close', () => resolve(true)));

@@ -77,6 +77,6 @@ test('a client without strict key exchange loses at most the list of signatures,
   ]);
   assert.deepEqual(plain, { isIn: true, hasSignatures: true });
   assert.deepEqual(ofServer, { isIn: true, hasSignatures: false });
-  assert.equal(ofClient.isIn, false, 'without its first request nobody gets in');
+  assert.equal(ofClient.isIn, false, 'without its first request, the client does not get in');
   for (const { isIn } of withGcm) assert.equal(isIn, false);
 });

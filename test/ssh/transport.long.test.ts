@@ -107,7 +107,7 @@ test('connections without a login are limited, in total and for each address', a
   const fourth = await rawConnection(t, server.sshPort);
   assert.equal(await fourth.closed, '');
   first[0]?.socket.destroy();
-  await until('one more is admitted', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
+  await until('another connection is admitted', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
   const refused = (await server.events()).filter(({ id }) => id === '30051');
   assert.match(String(refused[0]?.data.details), /of this address/);
   const few = await startSsh(t, { maximum_unauthenticated_connections: 1 });
@@ -124,7 +124,7 @@ test('the connections of an account are limited', async (t) => {
   await until('a slot is free again', async () => (await tryLogins(t, server.sshPort, [alice])).client !== undefined);
 });
 
-test('sessions are listed, and ending one ends the connection; idle ones end', async (t) => {
+test('sessions are listed; removing a session ends its connection; idle connections end', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   const ended = new Promise((resolve) => client?.on('close', () => resolve(undefined)));
@@ -162,7 +162,7 @@ test('the address of a client behind a proxy is that of the PROXY protocol', asy
   assert.equal(await without.closed, '', 'a trusted proxy must send the client address');
 });
 
-test('when it stops, the service ends idle connections even if their clients leave closing a channel to it', async (t) => {
+test('a service that stops ends idle connections, even if their clients never answer CHANNEL_CLOSE', async (t) => {
   const server = await startSsh(t);
   const { client } = await tryLogins(t, server.sshPort, [alice]);
   // Once a channel has SFTP, the client of ssh2 never answers CHANNEL_CLOSE.

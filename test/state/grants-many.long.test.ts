@@ -20,7 +20,7 @@ async function timed(step: () => unknown): Promise<number> {
   return performance.now() - startedMs;
 }
 
-test('100,000 tokens are read in seconds, found at once, use bounded memory, and their file is compacted', {
+test('100,000 tokens are read in seconds, found quickly, use bounded memory, and their file is compacted', {
   timeout: 180_000,
 }, async (t) => {
   const folder = temporaryFolder(t);
@@ -29,7 +29,7 @@ test('100,000 tokens are read in seconds, found at once, use bounded memory, and
     tokenOf(`account${index % 1000}`, { paths: ['/in/orders' as VirtualPath], permissions: ['allow-read', 'allow-write'] }),
   );
   writeFileSync(path, grants.map((grant) => `${JSON.stringify(grant)}\n`).join(''));
-  // Each was used twice, and half of them are revoked.
+  // Each token was used twice, and half of them are revoked.
   for (let start = 0; start < count; start += 10_000) {
     const lines = grants
       .slice(start, start + 10_000)

@@ -17,7 +17,7 @@ async function begin(t: TestContext): Promise<SentinelGroup | undefined> {
 
 const policy = () => ({ ban_after_failures: 1, ban_seconds: 60, ban_window_seconds: 60 });
 
-test('the primary is killed, and the replica lacks its last changes: logouts, bans and events are repeated to it', async (t) => {
+test('the primary is killed, and the replica lacks its last changes: logouts, bans and events are repeated to the replica', async (t) => {
   const group = await begin(t);
   if (!group) return;
   const { primary, replica } = group;
@@ -39,17 +39,17 @@ test('the primary is killed, and the replica lacks its last changes: logouts, ba
   await primary.kill();
   replica.resume();
   for (const text of row(10, 15)) await log.appendDurable(testEvent(text));
-  await until('another serves', () => link.isReady && other.isReady);
+  await until('the replica serves', () => link.isReady && other.isReady);
   assert.match(await replica.command('INFO replication'), /role:master/);
   assert.ok(await sessions.find(stays));
-  assert.equal(await sessions.find(ends), undefined, 'a node that did not see the logout');
+  assert.equal(await sessions.find(ends), undefined, 'a node that did not make the logout knows it');
   const fresh = await linkTo(t, group.url);
-  assert.ok(await new RedisBans(fresh, systemClock, policy).isRefused('192.0.2.1'), 'a node that did not know it');
-  await until('the events are drained', async () => (await log.spooled()).events === 0);
+  assert.ok(await new RedisBans(fresh, systemClock, policy).isRefused('192.0.2.1'), 'a new node knows the ban');
+  await until('all events are forwarded', async () => (await log.spooled()).events === 0);
   assert.deepEqual(await journalTexts(log), row(0, 15));
   await primary.restart();
   for (let look = 0; look < 20; look++) {
-    assert.ok(await sessions.find(stays), 'the old one still acts as the primary, but nobody uses it');
+    assert.ok(await sessions.find(stays), 'the old primary is not used, even while it still acts as one');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await log.close();
@@ -68,7 +68,7 @@ test('a manual failover is followed; Sentinels that are dead, silent, or do not 
   const id = await sessions.create(loginOf('alice'));
   const [first, second, third] = sentinels as [TestRedis, TestRedis, TestRedis];
   assert.match(await second.command('SENTINEL FAILOVER ours'), /OK/);
-  await until('it is noticed', () => !link.isReady);
+  await until('the failover is noticed', () => !link.isReady);
   await until('the replica serves', () => link.isReady);
   assert.match(await replica.command('INFO replication'), /role:master/);
   assert.ok(await sessions.find(id));
@@ -105,7 +105,7 @@ test('TLS, an ACL user for Redis and a password for Sentinel work', async (t) =>
   const sessions = sessionsOn(t, link);
   const id = await sessions.create(loginOf('alice'));
   await group.primary.kill();
-  await until('another serves', async () => link.isReady && (await sessions.find(id).catch(() => undefined)) !== undefined);
+  await until('the replica serves', async () => link.isReady && (await sessions.find(id).catch(() => undefined)) !== undefined);
   const stranger = await linkTo(t, url, { caPem: cert });
   assert.match(String(stranger.check()), /NOAUTH/);
 });

@@ -45,7 +45,7 @@ test('two nodes share locks: of many concurrent requests exactly one gets the lo
   assert.deepEqual(await stores[0]?.within('/'), []);
 });
 
-test('a reader of Redis gets no private key, and a writer changes no certificate; one of two nodes orders', async (t) => {
+test('a reader of Redis gets no private key, and a writer changes no certificate; one of two nodes is the leader', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -56,7 +56,7 @@ test('a reader of Redis gets no private key, and a writer changes no certificate
   const sealed = String(await link.call(['GET', link.key('certificates', 'certificate web')]));
   assert.equal(Buffer.from(sealed, 'base64').includes('PRIVATE'), false);
   await link.call(['SET', link.key('certificates', 'certificate console'), sealed]);
-  assert.equal(await two.get('certificate console'), undefined, 'it is bound to its name');
+  assert.equal(await two.get('certificate console'), undefined, 'a sealed certificate is bound to its name');
   const bytes = Buffer.from(sealed, 'base64');
   bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
   for (const text of [bytes.toString('base64'), '', 'x', 'PRIVATE KEY']) {
@@ -67,7 +67,7 @@ test('a reader of Redis gets no private key, and a writer changes no certificate
   await assert.rejects(new RedisCertificates(link, '').put('x', 'y', 1000), /server\.state\.secret, which is not set/);
 });
 
-test('two nodes share sessions, bans and suspensions; one of them reports a time-out', async (t) => {
+test('two nodes share sessions, bans and suspensions; each time-out is reported by only one of them', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const links = [opened.link, await linkTo(t, opened.redis.url)] as const;
@@ -90,12 +90,12 @@ test('two nodes share sessions, bans and suspensions; one of them reports a time
   const second = await here.create(loginOf('alice'));
   assert.ok(await there.find(second));
   assert.equal(await there.endAll('alice'), 1);
-  assert.equal(await here.find(second), undefined, 'a password change ends them everywhere');
+  assert.equal(await here.find(second), undefined, 'endAll at one node ends the sessions of all nodes');
   lifetimes.idleMs = 100;
   for (let index = 0; index < 20; index++) await here.create(loginOf(`user${index}`));
-  await until('all are reported', () => told.length >= 20);
+  await until('all time-outs are reported', () => told.length >= 20);
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  assert.equal(new Set(told).size, told.length, 'each once');
+  assert.equal(new Set(told).size, told.length, 'each time-out is reported once');
   const [bans, otherBans] = links.map((link) => new RedisBans(link, systemClock, policy)) as [RedisBans, RedisBans];
   await attempt(bans, guess(), 'failed');
   await attempt(otherBans, guess(), 'failed');
@@ -126,7 +126,7 @@ test('installations with different prefixes are separate; every key expires; no 
   }
 });
 
-test('while Redis is absent, logins are refused and commands fail at once; afterwards all works again', async (t) => {
+test('while Redis is absent, sessions and bans are unavailable without delay; a session outlives the restart', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -135,21 +135,21 @@ test('while Redis is absent, logins are refused and commands fail at once; after
   const id = await sessions.create(loginOf('alice'));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.kill();
-  await until('it is noticed', () => !link.isReady);
+  await until('the loss is noticed', () => !link.isReady);
   const startedMs = performance.now();
   for (let index = 0; index < 100; index++) {
     await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
     await assert.rejects(bans.isRefused('192.0.2.1'), { code: 'unavailable' });
     await assert.rejects(bans.begin(guess(), 1000, true), { code: 'unavailable' });
   }
-  assert.ok(performance.now() - startedMs < 2000, 'nobody waits for a time-out, which is two seconds');
+  assert.ok(performance.now() - startedMs < 2000, 'no request waits for the time-out, which is two seconds');
   assert.match(String(link.check()), /away/);
   await redis.restart();
-  await until('it is back', () => link.isReady);
+  await until('Redis is back', () => link.isReady);
   assert.ok(await sessions.find(id), 'a session outlives the restart');
 });
 
-test('a paused Redis delays a request by two seconds at most, and is used again when it continues', async (t) => {
+test('a paused Redis delays only the first request, and is used again when it continues', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -161,9 +161,9 @@ test('a paused Redis delays a request by two seconds at most, and is used again 
   const firstMs = performance.now() - startedMs;
   assert.ok(firstMs < 5000);
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
-  assert.ok(performance.now() - startedMs - firstMs < firstMs / 2, 'the second is refused at once');
+  assert.ok(performance.now() - startedMs - firstMs < firstMs / 2, 'the second request is refused sooner');
   redis.resume();
-  await until('it is back', () => link.isReady);
+  await until('Redis is back', () => link.isReady);
   assert.ok(await sessions.find(id));
 });
 
@@ -176,14 +176,14 @@ test('after Redis was emptied, no session returns, and a ban that a node knows i
   const id = await sessions.create(loginOf('alice'));
   for (let index = 0; index < 2; index++) await attempt(bans, guess(), 'failed');
   await redis.command('FLUSHALL');
-  await until('it is noticed', () => !link.isReady);
-  await until('it is back', () => link.isReady);
+  await until('the loss of the data is noticed', () => !link.isReady);
+  await until('Redis is back', () => link.isReady);
   assert.equal(await sessions.find(id), undefined);
   const other = new RedisBans(await linkTo(t, redis.url), systemClock, policy);
-  assert.ok(await other.isRefused('192.0.2.1'), 'a node that did not know it');
+  assert.ok(await other.isRefused('192.0.2.1'), 'another node knows the ban');
 });
 
-test('an emptied Redis lets nobody in, even before a node has noticed', async (t) => {
+test('an emptied Redis admits no banned address, even before a node has noticed', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const { redis, link } = opened;
@@ -230,8 +230,8 @@ test('a logout that a killed Redis lost is repeated before any login is accepted
   await redis.command(`ZADD {svc}:logins:web:sessions ${score} ${session.key}`);
   const fields = (before as string[]).map((text) => (text === '' ? '""' : `'${text}'`)).join(' ');
   await redis.command(`HSET {svc}:logins:web:session:${session.key} ${fields}`);
-  await until('both are back', () => link.isReady && other.isReady);
-  assert.equal(await there.find(id), undefined, 'a node that did not see the logout');
+  await until('both nodes are back', () => link.isReady && other.isReady);
+  assert.equal(await there.find(id), undefined, 'the session has ended at the other node, too');
   assert.equal(await sessions.find(id), undefined);
 });
 
@@ -245,15 +245,15 @@ test('sessions that a password change could not end while Redis was absent end b
   await redis.kill();
   await assert.rejects(sessions.endAll('alice', session), { code: 'unavailable' });
   await redis.restart();
-  await until('both are back', async () => {
+  await until('both nodes are back', async () => {
     const answer = await there.find(ends).catch(() => 'away');
-    if (answer !== 'away') assert.equal(answer, undefined, 'a node that did not see the change');
+    if (answer !== 'away') assert.equal(answer, undefined, 'the session has ended at the other node');
     return answer === undefined && link.isReady;
   });
   assert.ok(await sessions.find(stays));
 });
 
-test('a node that starts on an unused Redis waits for nodes that know more', async (t) => {
+test('the first node on an unused Redis waits for nodes that know more, the second one does not', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t, [], { isFresh: true });
   const startedMs = performance.now();
@@ -262,7 +262,7 @@ test('a node that starts on an unused Redis waits for nodes that know more', asy
   assert.ok(performance.now() - startedMs >= 2000);
   const second = performance.now();
   await linkTo(t, redis.url, { settleMs: 60_000 });
-  assert.ok(performance.now() - second < 30_000, 'a configuration in use is applied at once');
+  assert.ok(performance.now() - second < 30_000, 'a Redis in use needs no wait');
 });
 
 test('a cut network is noticed although the other side sends nothing, and used again after its repair', async (t) => {
@@ -275,7 +275,7 @@ test('a cut network is noticed although the other side sends nothing, and used a
   proxy.cut();
   await assert.rejects(Promise.resolve(sessions.find(id)), { code: 'unavailable' });
   proxy.mend();
-  await until('it is back', () => link.isReady);
+  await until('Redis is back', () => link.isReady);
   assert.ok(await sessions.find(id));
 });
 
@@ -317,7 +317,7 @@ async function grantNode(t: TestContext, redis: TestRedis) {
   return { link, store };
 }
 
-test('a grant that one node revokes ends on the others at once, and they are told within a second', async (t) => {
+test('a grant that one node revokes has ended at the others, and they are informed within a second', async (t) => {
   const opened = await open(t);
   if (!opened) return;
   const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
@@ -344,7 +344,11 @@ test('after Redis was emptied, no grant is lost and none that was revoked is val
   await third.store.find(kept.hash);
   await revoker.link.close();
   await opened.redis.command('FLUSHALL');
-  await assert.rejects(maker.store.find(revoked.hash) as Promise<unknown>, { code: 'unavailable' }, 'its data is not taken as complete');
+  await assert.rejects(
+    maker.store.find(revoked.hash) as Promise<unknown>,
+    { code: 'unavailable' },
+    'the emptied Redis is not taken as complete',
+  );
   await until('both nodes are back', () => maker.link.isReady && third.link.isReady);
   for (const { store } of [maker, third, await grantNode(t, opened.redis)]) {
     assert.equal((await store.find(revoked.hash))?.end?.by, 'root');
@@ -361,14 +365,14 @@ test('while Redis is absent no grant is found; revocations made meanwhile are in
   await here.store.add(other, 10);
   await there.store.find(grant.hash);
   await opened.redis.kill();
-  await until('both nodes notice', () => !here.link.isReady && !there.link.isReady);
+  await until('both nodes notice the loss', () => !here.link.isReady && !there.link.isReady);
   const away = { code: 'unavailable' };
   await assert.rejects(there.store.find(grant.hash) as Promise<unknown>, away);
   await assert.rejects(here.store.add(tokenOf('alice'), 10), away);
   await assert.rejects(here.store.end([grant.id], 'revoked', 'alice'), away);
-  assert.equal(here.store.get(grant.id)?.end?.reason, 'revoked', 'here it has ended in any case');
+  assert.equal(here.store.get(grant.id)?.end?.reason, 'revoked', 'at the node that revoked it, the grant has ended');
   await opened.redis.restart();
   await until('both nodes are back', () => here.link.isReady && there.link.isReady);
-  await until('the end is known', async () => (await there.store.find(grant.hash))?.end !== undefined);
+  await until('the other node knows the end', async () => (await there.store.find(grant.hash))?.end !== undefined);
   assert.equal((await there.store.find(other.hash))?.end, undefined);
 });

@@ -65,7 +65,7 @@ test('limits@openssh.com returns the limits, and they are exact', async (t) => {
   assert.deepEqual([packet, reading, writing, handles], [256 * 1024, 255 * 1024, 255 * 1024, 3]);
   const handle = await client.open('f', read | write | create);
   assert.equal(await client.write(handle, 0, Buffer.alloc(writing as number, 'x')), ok);
-  assert.equal((await client.read(handle, 0, 2 ** 32 - 1))?.length, reading, 'a READ of more gets as much');
+  assert.equal((await client.read(handle, 0, 2 ** 32 - 1))?.length, reading, 'a longer READ gets this number of bytes');
   const more = [await client.open('g', write | create), await client.opendir('/')];
   await assert.rejects(client.open('f', read), /Too many files and folders are open/);
   assert.equal(await client.close(more[1] as Buffer), ok);
@@ -96,7 +96,7 @@ test('lsetstat@openssh.com: times and mode, with the permission only; owners are
   );
 });
 
-test('fsync@openssh.com: of open files; it fails if data was not written', async (t) => {
+test('fsync@openssh.com works on open files, and fails if data was not written', async (t) => {
   const session = extensionSession(t, {}, { file_write_size: 10 });
   const { client, home, code } = session;
   writeFileSync(join(home, 'old'), 'old');
@@ -171,12 +171,12 @@ test('copy-data: any parts to any place; an early end is an error, and handles k
   assert.equal(await copy({ from, to }), ok);
   assert.equal(await copy({ from, offset: 2, length: 3, to, toOffset: 12 }), ok);
   assert.equal(await textOf(client, to), '0123456789\0\x00234');
-  assert.equal(await copy({ from, offset: 8, length: 5, to }), eof, 'two bytes had been received');
+  assert.equal(await copy({ from, offset: 8, length: 5, to }), eof, 'two bytes were copied before the end');
   assert.equal(await textOf(client, to), '8923456789\0\x00234');
   assert.deepEqual([await copy({ from, offset: 10, to }), await copy({ from, offset: 11, length: 1, to })], [ok, eof]);
-  assert.equal(await copy({ from, offset: Number.MAX_SAFE_INTEGER, to }), ok, 'nothing is there');
-  assert.equal(await copy({ from: to, to }), failure, 'to itself');
-  assert.equal(await copy({ from: to, to: from }), permissionDenied, 'that is open to read');
+  assert.equal(await copy({ from, offset: Number.MAX_SAFE_INTEGER, to }), ok, 'no data lies beyond the end');
+  assert.equal(await copy({ from: to, to }), failure, 'a copy onto itself is refused');
+  assert.equal(await copy({ from: to, to: from }), permissionDenied, 'the target is only open for reading');
   const folder = await client.opendir('/');
   assert.deepEqual([await copy({ from: folder, to }), await copy({ from, to: folder })], [failure, failure]);
   for (const handle of foreignHandles)
@@ -192,7 +192,7 @@ test('copy-data: any parts to any place; an early end is an error, and handles k
   assert.equal(await client.stat('far'), noSuchFile);
 });
 
-test('copy-data needs only the permission to read', async (t) => {
+test('copy-data needs the permission to read the source, not only to write', async (t) => {
   const { client, code } = extensionSession(t, {}, { permissions: { general: ['allow-write'], rules: [] } });
   const [from, to] = [await client.open('a', read | write | create), await client.open('b', write | create)];
   await client.write(from, 0, 'secret');

@@ -39,7 +39,7 @@ async function writeTooMuch(client: RawSftp, handle: Buffer, from = 0): Promise<
   return replies.find((reply) => reply.kind !== 'status' || reply.code !== ok);
 }
 
-test('a full disk of files: WRITE and CLOSE fail with the reason, the old file is whole, nothing is left', async (t) => {
+test('a full disk of files: WRITE and CLOSE fail with the reason, the old file is whole, no temporary file is left', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, { copy_on_resume_limit: 100_000 }, { group: { home_folder_path: disk } });
@@ -49,7 +49,7 @@ test('a full disk of files: WRITE and CLOSE fail with the reason, the old file i
     const handle = await sftp.open('a', flags);
     assert.deepEqual(await writeTooMuch(sftp, handle), isFull);
     assert.equal(await sftp.write(handle, 0, 'x'), statusCodes.failure, 'the first failure stays');
-    assert.equal(((await sftp.stat('a')) as { sizeBytes: number }).sizeBytes > 3, true, 'others are answered meanwhile');
+    assert.equal(((await sftp.stat('a')) as { sizeBytes: number }).sizeBytes > 3, true, 'other requests are answered meanwhile');
     assert.deepEqual(await closing(sftp, handle), isFull);
     assert.deepEqual(readdirSync(disk), ['a']);
     assert.equal(readFileSync(join(disk, 'a'), 'utf8'), 'old');
@@ -82,7 +82,7 @@ test('a full disk of files: WRITE and CLOSE fail with the reason, the old file i
   assert.deepEqual(readdirSync(disk).sort(), ['a', 'b', 'base']);
 });
 
-test('a full disk of the journal: no change without its event, reads work, and it recovers', async (t) => {
+test('a full disk of the journal: no change without its event, reads work, and the service recovers', async (t) => {
   const disk = smallDisk(t, 4000);
   if (!disk) return;
   const server = await startSsh(t, {}, { server: { data_folder_path: join(disk, 'data') } });
@@ -106,7 +106,7 @@ test('a full disk of the journal: no change without its event, reads work, and i
   const reason = await refusal();
   assert.ok(reason.kind === 'status' && reason.code === statusCodes.failure);
   assert.match(reason.message ?? '', /cannot be recorded|journal|full/i);
-  assert.deepEqual(await closing(sftp, begun), reason, 'an upload that was begun before');
+  assert.deepEqual(await closing(sftp, begun), reason, 'an upload that was begun before fails, too');
   const codes = [
     await sftp.status(packetTypes.mkdir, (fields) => fields.text('made').attributes({})),
     await sftp.onPath(packetTypes.rmdir, 'd'),

@@ -98,7 +98,7 @@ test('an upload that is resumed after an abort becomes whole, with one event', a
   );
 });
 
-test('a file is truncated, renamed and removed during the upload', async (t) => {
+test('a file can be truncated, renamed and removed during an upload in place', async (t) => {
   const { client, home, ino, path, text, events } = inPlaceSession(t);
   const handle = await client.open('large', write);
   assert.equal(await client.status(packetTypes.fsetstat, (fields) => fields.bytes(handle).attributes({ sizeBytes: 4 })), ok);
@@ -136,7 +136,7 @@ test('limits of files and of the account also apply in place, and to the rest of
   assert.equal(text('large'), old);
   for (const name of ['second', 'third']) await client.put(name, 'x'.repeat(30));
   const again = await client.open('large', write);
-  assert.equal(await client.write(again, old.length, 'x'.repeat(12)), failure, 'the quota');
+  assert.equal(await client.write(again, old.length, 'x'.repeat(12)), failure, 'the quota is exceeded');
   assert.equal(await client.close(again), failure);
   assert.equal(text('large'), old);
   const fits = await client.open('large', write);

@@ -12,7 +12,7 @@ import { startSsh } from '../../support/ssh.ts';
 const { write, create, truncate } = openFlags;
 const content = Buffer.alloc(200_000, 'new ');
 
-test('CLOSE racing the end of the connection: the old file or the new one, and the one event that says which', async (t) => {
+test('CLOSE racing the end of the connection leaves the old file or the new one, and one event that says which', async (t) => {
   const shared = testFiles(t);
   const { home, events } = shared;
   const outcomes = new Set<number>();
@@ -35,10 +35,10 @@ test('CLOSE racing the end of the connection: the old file or the new one, and t
     assert.ok(readFileSync(path).equals(end === 30068 ? content : Buffer.from('old')), `round ${round}: ${end}`);
     outcomes.add(end);
   }
-  assert.deepEqual([...outcomes].sort(), [30042, 30068], 'both were met');
+  assert.deepEqual([...outcomes].sort(), [30042, 30068], 'both outcomes occurred');
 });
 
-test('CLOSE racing the end of a real connection, many concurrently', async (t) => {
+test('CLOSE racing the end of many real connections leaves the old file or the new one, as the events say', async (t) => {
   const server = await startSsh(t, { maximum_unauthenticated_connections_per_address: 100 });
   const names = Array.from({ length: 12 }, (_, index) => `f${index}`);
   for (const name of names) writeFileSync(join(server.home, name), 'old');
@@ -53,7 +53,7 @@ test('CLOSE racing the end of a real connection, many concurrently', async (t) =
     }),
   );
   const ends = async () => (await server.events()).filter(({ id }) => id === '30042' || id === '30068');
-  await until('all have ended', async () => (await ends()).length === names.length);
+  await until('all uploads have ended', async () => (await ends()).length === names.length);
   for (const { id, data } of await ends()) {
     const found = readFileSync(join(server.home, String(data.path)));
     assert.ok(found.equals(id === '30068' ? content : Buffer.from('old')), `${data.path}: ${id}`);

@@ -22,7 +22,7 @@ test('WRITE, FSETSTAT of size and times, and CLOSE that arrive together: the fil
   assert.equal(statSync(join(home, 'f')).mtimeMs, times.modifiedS * 1000);
 });
 
-test('the same with SETSTAT of the path, and a RENAME and a STAT of the new name before the CLOSE', async (t) => {
+test('WRITE, SETSTAT, RENAME, STAT and CLOSE that arrive together: the renamed file has the times', async (t) => {
   const { client, home } = testSession(t);
   const handle = await client.open('f', write | create | truncate);
   const replies = await Promise.all([

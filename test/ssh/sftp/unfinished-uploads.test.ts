@@ -20,7 +20,7 @@ test('RMDIR of a folder that contains only unfinished HTTP uploads removes it, a
   const { id } = await environment.uploads.add(orderOf(contentPath), 7);
   writeFileSync(join(folder, 'other'), '');
   assert.equal(await client.onPath(packetTypes.rmdir, '/in'), failure);
-  assert.ok(existsSync(contentPath), 'it goes with its folder alone');
+  assert.ok(existsSync(contentPath), 'the unfinished upload is removed only together with its folder');
   rmSync(join(folder, 'other'));
   assert.equal(await client.onPath(packetTypes.rmdir, '/in'), ok);
   assert.deepEqual(readdirSync(home), []);
@@ -31,7 +31,7 @@ test('RMDIR of a folder that contains only unfinished HTTP uploads removes it, a
   );
 });
 
-test('RMDIR of a folder with a file that is being written: it is not empty', async (t) => {
+test('RMDIR of a folder with a file that is being written is refused', async (t) => {
   const { client, home } = testSession(t);
   mkdirSync(join(home, 'in'));
   const handle = await client.open('/in/a', writeNew);
@@ -61,7 +61,7 @@ test('files that are being written count as unfinished uploads of their account,
   for (let index = 0; index < 10; index++) await environment.uploads.add(orderOf(join(session.home, keptName())), 1);
 });
 
-test('an upload whose folder is deleted by another client fails at once; one whose folder was moved moves with it', async (t) => {
+test('an upload whose folder is deleted by another client fails; an upload whose folder was moved moves with it', async (t) => {
   const { client, home, files, events } = testSession(t);
   for (const name of ['gone', 'old']) mkdirSync(join(home, name));
   const lost = await client.open('/gone/a', writeNew);
