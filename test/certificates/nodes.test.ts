@@ -48,7 +48,7 @@ test('a node answers the challenge of an order that another node made, and uses 
   );
 });
 
-test('a reload moves the port for challenges, or changes nothing if the new port is in use; metrics include the days left', async (t) => {
+test('a reload changes the port for challenges, or nothing if the new port is in use; metrics contain the days left', async (t) => {
   const [http, next, taken] = [await freePort(), await freePort(), await freePort()];
   const blocker = createServer().listen(taken, '127.0.0.1');
   t.after(() => blocker.close());
@@ -71,7 +71,7 @@ test('a reload moves the port for challenges, or changes nothing if the new port
     const { headers } = await new Client(`http://127.0.0.1:${of}`).get('/x', { user: null, headers: { host: 'files.example.com' } });
     return headers.location;
   };
-  assert.equal(await redirect(http), `https://files.example.com:${port}/x`, 'the first service that has the name');
+  assert.equal(await redirect(http), `https://files.example.com:${port}/x`, 'to the first service that has the name');
   const monitor = new Client(listening().find(({ uuid }) => uuid === 'eyes')?.url ?? '');
   const { text } = await monitor.get('/metrics', { user: null });
   for (const service of ['web', 'desk']) {

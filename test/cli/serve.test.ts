@@ -29,7 +29,7 @@ test('without a configuration: creates ./files, prints a password once on stderr
   assert.equal(readFileSync(join(folder, 'svc-data/journal/events-00000001.ndjson'), 'utf8').includes(password), false);
 });
 
-test('--user, SVC_PASSWORD, --root; several servers in one folder', async (t) => {
+test('--user, SVC_PASSWORD and --root apply; several servers can be started in one folder', async (t) => {
   const folder = temporaryFolder(t);
   const one = start(t, ['serve', '--port', '0', '--root', 'r', '--user', 'bob:pass:word'], { cwd: folder });
   const two = start(t, ['serve', '--port', '0', '--root', 'r'], { cwd: folder, env: { SVC_PASSWORD: 'from env' } });
@@ -146,7 +146,7 @@ test('SIGHUP reloads: sessions survive, an invalid configuration is refused, an 
 
 test('requests for folders and files without permission on disk get 403 or 422, without real paths', async (t) => {
   if (process.getuid?.() !== 0) {
-    console.log(`skipped: ${t.name}: needs root to start the server as somebody else`);
+    console.log(`skipped: ${t.name}: needs root to start the server as another user`);
     if (process.env.CI === 'true') assert.fail('under CI nothing may be skipped');
     t.skip('needs root to start the server as somebody else');
     return;

@@ -171,7 +171,7 @@ test('a cut upload on a listener that a reload replaced has its end in the journ
   writeFileSync(join(home, 'planted-slow'), '');
   await move();
   running.child.kill('SIGHUP');
-  await until('the listener has moved', async () => (await events()).some(({ id }) => id === '20012'));
+  await until('the listener is replaced', async () => (await events()).some(({ id }) => id === '20012'));
   running.child.kill('SIGTERM');
   assert.equal((await running.ended).code, 143);
   const told = (await events()).map(({ id }) => id).filter((id) => ['40021', '40018', '40022'].includes(id));

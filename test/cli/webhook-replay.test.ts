@@ -265,7 +265,7 @@ test('an event without a UUID gets one derived from its content', async (t) => {
     .slice(2)
     .map(({ uuid }) => uuid);
   assert.match(uuids[0] ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  assert.deepEqual([uuids[1], uuids[2]], [uuids[0], uuids[0]], 'however the event is written');
+  assert.deepEqual([uuids[1], uuids[2]], [uuids[0], uuids[0]], 'different notations of an event give the same UUID');
   assert.notEqual(uuids[3], uuids[0]);
   assert.equal(uuids[4], b?.uuid);
   assert.deepEqual(uuids.slice(5), uuids.slice(0, 5));
@@ -333,7 +333,7 @@ test('Ctrl-C ends a replay with exit code 130 and a summary', async (t) => {
   assert.match(end.stdout, /^0 events in 0 requests/);
 });
 
-test('--failed with a URL, with a file, and for events that were never sent', async (t) => {
+test('--failed sends failed and never sent events, also to a URL or from a file; --exact repeats a recorded request', async (t) => {
   const receiver = await startReceiver(t, { script: [{}, { status: 500 }] });
   const other = await startReceiver(t);
   const cwd = project(t, crm(receiver.url).replace('fail_after_errors: 0', 'fail_after_errors: 1'));
@@ -356,7 +356,7 @@ test('--failed with a URL, with a file, and for events that were never sent', as
   assert.match(exact.stdout, /^1 event in 1 request: 1 delivered/, 'the recorded request is sent again');
 });
 
-test('no secrets, no control characters, one clear line: URLs with credentials or commas, hostile files, a folder without records', async (t) => {
+test('unusable URLs give one line without secrets; hostile files print no control characters; missing records are no error', async (t) => {
   const receiver = await startReceiver(t, { otherwise: { status: 500, reason: 'No' } });
   const cwd = project(t, crm(receiver.url));
   await upload(t, cwd, '1');

@@ -241,7 +241,7 @@ export function eventLogContract(name: string, openOrSkip: (t: TestContext) => P
       { segment: 0, offset: 0 },
       { segment: 0, offset: 999_999_999_999_999 },
     ];
-    for (const before of positions) assert.deepEqual((await search({}, before)).events, [], 'before the first');
+    for (const before of positions) assert.deepEqual((await search({}, before)).events, [], 'no event is before the first');
     assert.equal((await search({}, { segment: 999_999_999_999_999, offset: 5 })).events.length, 30);
     const [, second, third] = (await search({})).events;
     assert.deepEqual((await search({}, second?.position, 1)).events[0]?.raw, third?.raw);

@@ -56,11 +56,11 @@ export function lockStoreContract(
   contract('locks exclude each other, even those of the same account', async ({ store }) => {
     const isTaken = async (path: string, isDeep = false) => 'taken' in (await store.take(request(path, isDeep)));
     assert.equal(await isTaken('/a/b'), true);
-    assert.equal(await isTaken('/a/b'), false, 'the same path');
-    assert.equal(await isTaken('/a', true), false, 'a deep lock above a lock');
-    assert.equal(await isTaken('/a'), true, 'a flat lock above a lock');
+    assert.equal(await isTaken('/a/b'), false, 'a second lock of the same path is refused');
+    assert.equal(await isTaken('/a', true), false, 'a deep lock above a lock is refused');
+    assert.equal(await isTaken('/a'), true, 'a flat lock above a lock is granted');
     assert.equal(await isTaken('/c', true), true);
-    assert.equal(await isTaken('/c/d/e'), false, 'below a deep lock');
+    assert.equal(await isTaken('/c/d/e'), false, 'a lock below a deep lock is refused');
     const result = await store.take(request('/c/d'));
     assert.equal('conflict' in result && result.conflict.path, '/c');
   });

@@ -233,7 +233,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     });
     while (told.length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.deepEqual(told.toSorted(), [1, 2]);
-    assert.deepEqual(order, [], 'nobody has it before it is released');
+    assert.deepEqual(order, [], 'no other request holds the upload before it is released');
     assert.equal(first.isWanted, true);
     first.release();
     assert.deepEqual(await Promise.all(waiting), [true, false]);

@@ -33,7 +33,7 @@ export async function assertImported(t: TestContext, draft: Draft, from: string,
   const sections = readPlainYaml(config) as Omit<Written, 'notes'>;
   for (const { what, instead } of notes) assert.ok(what !== '' && instead !== '', `${what} / ${instead}`);
   for (const { password } of Object.values(sections.accounts ?? {}) as { password?: string }[])
-    if (password) assert.equal(JSON.stringify(notes).includes(password), false, 'the list has no secrets');
+    if (password) assert.equal(JSON.stringify(notes).includes(password), false, 'notes contain no passwords');
   if (isTested && draft.accounts.size > 0) {
     const cwd = temporaryFolder(t);
     writeFileSync(join(cwd, 'svc.config.yaml'), config);
