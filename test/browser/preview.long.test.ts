@@ -116,7 +116,7 @@ browserTest(
     await content.getByText('content of b.py').waitFor();
     await page.keyboard.press('Escape');
     await content.waitFor({ state: 'detached' });
-    assert.equal(page.url(), `${server.url}/home/code/`, 'closing it is a step back');
+    assert.equal(page.url(), `${server.url}/home/code/`, 'closing the preview goes back');
     await page.goto(`${server.url}/home/code/?preview=gone.js`);
     await page.waitForURL(`${server.url}/home/code/`);
     await page.goto(`${server.url}/home/code/?preview=a.js`);

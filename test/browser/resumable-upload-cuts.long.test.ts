@@ -9,13 +9,13 @@ browserTest('a large upload resumes by itself after cuts, an absent server and a
   const { path, content } = largeFile(server, 'large.bin');
   proxy.troubles.push({ cutAfterBytes: 2_000_000 }, { holdAfterBytes: 3_000_000 }, { swallowsReply: true });
   await choose(page, path);
-  await until('it continues', () => proxy.offsets.length === 2);
+  await until('the upload continues', () => proxy.offsets.length === 2);
   await proxy.goDown();
   await lineOf(page, 'large.bin').getByText('waiting for the connection').waitFor();
   await proxy.comeBack();
   await lineOf(page, 'large.bin', 'done').waitFor();
   await page.getByRole('link', { name: 'large.bin' }).waitFor();
-  assert.equal(proxy.troubles.length, 0, 'all of them happened');
+  assert.equal(proxy.troubles.length, 0, 'all planned troubles happened');
   assert.ok(
     proxy.offsets.slice(3).every((offset) => offset === content.length),
     'complete parts are not sent again',
@@ -36,9 +36,9 @@ browserTest('a paused upload resumes at its offset, in the page or in the next o
   await page.getByRole('button', { name: 'Pause: large.bin' }).click();
   await line.getByText('paused').waitFor();
   await assertAccessible(page, 'a paused upload');
-  assert.equal(await page.getByRole('button', { name: 'Close' }).isVisible(), false, 'it has not ended');
+  assert.equal(await page.getByRole('button', { name: 'Close' }).isVisible(), false, 'the panel of a paused upload cannot be closed');
   await page.getByRole('button', { name: 'Continue: large.bin' }).click();
-  await until('it continues', () => proxy.offsets.length === 2);
+  await until('the upload continues', () => proxy.offsets.length === 2);
 
   const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');

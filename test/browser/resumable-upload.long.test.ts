@@ -22,7 +22,7 @@ async function holdUpload({ server, proxy, page }: UploadSetting, name = 'large.
   const file = largeFile(server, name);
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await choose(page, file.path);
-  await until('content comes', () => proxy.offsets.length === 1);
+  await until('content arrives', () => proxy.offsets.length === 1);
   return file;
 }
 
@@ -49,7 +49,7 @@ browserTest('two concurrent large uploads resume at their offsets after cuts, lo
   await proxy.comeBack();
   await page.getByText('2 files were uploaded.').waitFor({ state: 'attached' });
   assert.equal(proxy.troubles.length, 0);
-  assert.equal(proxy.offsets.filter((offset) => offset === 0).length, 2, 'each began once');
+  assert.equal(proxy.offsets.filter((offset) => offset === 0).length, 2, 'each upload began once');
   for (const { name, content } of files) await assertUploaded(server, name, content);
 });
 
@@ -112,7 +112,7 @@ browserTest('a cancelled upload and a discarded offer to resume are cancelled at
   await until('the service has noticed', () => isOver(1));
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await page.getByRole('button', { name: 'Try again: large.bin' }).click();
-  await until('it starts again', () => proxy.offsets.length === 2);
+  await until('the upload starts again', () => proxy.offsets.length === 2);
   const next = await reopen(setting);
   await next.getByRole('button', { name: 'Discard: large.bin' }).click();
   await until('the service has noticed', () => isOver(2));
@@ -131,7 +131,7 @@ browserTest('a file that changed on the disk is not mixed with its earlier conte
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   // A dropped file is the file itself; one chosen by a test is a copy.
   await drop(page, [path]);
-  await until('content comes', () => proxy.offsets.length === 1);
+  await until('content arrives', () => proxy.offsets.length === 1);
   await proxy.goDown();
   writeFileSync(path, Buffer.alloc(12_000_000, 'x'));
   await proxy.comeBack();
@@ -149,7 +149,7 @@ browserTest('a folder is dropped again after the page was closed: complete files
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await drop(setting.page, [folder]);
   await lineOf(setting.page, 'a.bin', 'done').waitFor();
-  await until('content comes', () => proxy.offsets.length === 1);
+  await until('content arrives', () => proxy.offsets.length === 1);
   const next = await reopen(setting);
   await next.locator('.unfinished li').getByText('tree/deep/large.bin').waitFor();
   await drop(next, [folder]);
@@ -168,7 +168,7 @@ browserTest('a taken name is reported before content is sent; the chosen other n
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await choose(page, path);
   await page.getByRole('dialog').getByRole('button', { name: 'Keep both' }).click();
-  await until('content comes', () => proxy.offsets.length === 1);
+  await until('content arrives', () => proxy.offsets.length === 1);
   const next = await reopen(setting);
   await choose(next, path);
   await lineOf(next, 'large (2).bin', 'done').waitFor();

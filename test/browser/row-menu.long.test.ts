@@ -71,7 +71,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
-  // All rows have been replaced.
+  // Then all rows have been replaced.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();

@@ -34,7 +34,7 @@ browserTest('results in several folders are deleted together, and one Undo resto
   await bar.getByText('2 selected').waitFor();
   await assertAccessible(page, 'selected results');
   assert.ok(await bar.getByRole('button', { name: 'Download as ZIP' }).isHidden(), 'one archive has members of one folder');
-  assert.ok(await bar.getByRole('button', { name: 'Show in its folder' }).isHidden(), 'for one result');
+  assert.ok(await bar.getByRole('button', { name: 'Show in its folder' }).isHidden(), 'this action is for one result');
   await bar.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were found.').waitFor();
   await bar.waitFor({ state: 'hidden' });
@@ -45,7 +45,7 @@ browserTest('results in several folders are deleted together, and one Undo resto
   assert.deepEqual(files.map(exists), [true, true, true, true]);
 });
 
-browserTest('results in several folders are moved to one folder, except one that is already there; Undo', async (t) => {
+browserTest('results in several folders are moved to one folder, except one that is already there; Undo moves them back', async (t) => {
   const { page, exists, select, bar, dialog } = await found(t, [...files, 'to/report 5.bin']);
   await select('report 1.bin', 'report 3.bin', 'report 5.bin');
   await bar.getByRole('button', { name: 'Move' }).click();

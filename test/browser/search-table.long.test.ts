@@ -70,7 +70,7 @@ browserTest('results without scripts are the same table', async (t) => {
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['report', 'report']);
 });
 
-browserTest('results have the tools and actions of a folder, and show the effects', async (t) => {
+browserTest('results have the tools and actions of a folder, and show the effects of these', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 }, links: { enabled: true } } });
   mkdirSync(join(server.home, 'in/deep'), { recursive: true });
   mkdirSync(join(server.home, 'to'));

@@ -67,7 +67,7 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
     await page.getByRole('searchbox').fill('x');
     await page.keyboard.press('Enter');
     // The content security policy forbids scripts in texts, so `waitForFunction` does not work here.
-    await until('it is asked', () => page.evaluate<boolean>('window.feed !== undefined'));
+    await until('the search is requested', () => page.evaluate<boolean>('window.feed !== undefined'));
   };
   await search();
   const line = (name: string) => `${JSON.stringify({ path: `/a b/${name}`, name, is_directory: false, modified: 1, size: 5 })}\n`;
@@ -78,7 +78,7 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
   await give(line('2.txt').slice(20));
   await page.getByRole('link', { name: '2.txt' }).waitFor();
   assert.equal(await page.getByRole('link', { name: '2.txt' }).getAttribute('href'), '/home/a%20b/?preview=2.txt');
-  assert.equal(await page.getByText('were found').count(), 0, 'it continues');
+  assert.equal(await page.getByText('were found').count(), 0, 'the search continues');
   await give('{"truncated":true}\n');
   await page.evaluate('endFeed()');
   await page.getByText('2 items were found.').waitFor();
@@ -134,7 +134,7 @@ browserTest('on phones, the filter shows its number of matches, and its cross cl
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('searchbox').fill('a');
   const found = await page.getByText('2 matches').boundingBox();
-  assert.ok(found && found.height > 10 && found.width > 30, 'it is visible');
+  assert.ok(found && found.height > 10 && found.width > 30, 'the number of matches is visible');
   await assertAccessible(page, 'a filter on a phone');
   await page.getByRole('button', { name: 'Clear search' }).click();
   await page.locator('.search-opener:focus').waitFor();

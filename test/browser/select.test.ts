@@ -33,7 +33,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   await page.getByLabel('Filter by name').fill('b');
   await page.getByText('3 matches').waitFor({ state: 'attached' });
   await press('Control+a');
-  assert.deepEqual(await selected(), [], 'in a field it is the text');
+  assert.deepEqual(await selected(), [], 'in a field, Control+A selects the text');
   await press('ArrowDown', 'Control+a');
   assert.deepEqual(await selected(), ['beta', 'bird', 'bison'], 'hidden rows are not selected');
   await page.getByLabel('Filter by name').fill('');

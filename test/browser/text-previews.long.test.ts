@@ -91,13 +91,13 @@ browserTest(
     });
     await preview(page, 'data.json', async (stage) => {
       await stage.locator('summary').nth(1).waitFor();
-      assert.equal(await stage.getByText('leaf').count(), 0, 'folded');
+      assert.equal(await stage.getByText('leaf').count(), 0, 'JSON is collapsed at first');
       await stage.locator('summary', { hasText: 'id' }).press('Enter');
       await stage.locator('summary', { hasText: '0: ' }).press('Enter');
       await stage.getByText('"leaf"').waitFor();
       await stage.locator('summary', { hasText: 'list' }).press('Enter');
       await stage.getByText('99', { exact: true }).first().waitFor();
-      assert.equal(await stage.getByText('100: ').count(), 0, 'a part of a long list');
+      assert.equal(await stage.getByText('100: ').count(), 0, 'only a part of a long list is shown');
       await stage.getByRole('button', { name: 'Show more' }).press('Enter');
       await stage.getByText('100: ').waitFor();
       assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'keyboard navigation continues there');
@@ -111,12 +111,12 @@ browserTest(
     });
     await preview(page, 'picture.svg', async (stage) => {
       await stage.locator('img').waitFor();
-      await until('it is drawn', async () => (await page.evaluate("document.querySelector('.stage img').naturalWidth")) === 30);
+      await until('the picture is drawn', async () => (await page.evaluate("document.querySelector('.stage img').naturalWidth")) === 30);
     });
     assert.deepEqual(
       asked.filter((url) => !url.replace(/^blob:/, '').startsWith(`${server.url}/`) || url.includes('logout')),
       [],
-      'nothing of other origins, and nothing active',
+      'nothing of other origins, and no logout, is requested',
     );
   },
 );

@@ -34,7 +34,7 @@ browserTest('an account creates a token on its page, copies it, replaces it and 
   await assertAccessible(page, 'a new token');
   await page.getByRole('link', { name: 'To your access tokens' }).click();
   await page.getByText('127.0.0.0/8, ::1').waitFor();
-  assert.ok(!(await page.content()).includes(first), 'it is shown once');
+  assert.ok(!(await page.content()).includes(first), 'the token is shown only once');
   await assertAccessible(page, 'the list of access tokens');
   const [row] = await page.locator('tbody tr').allInnerTexts();
   assert.match(row ?? '', /nightly build[\s\S]*allow-read[\s\S]*created now/);

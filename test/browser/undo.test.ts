@@ -32,7 +32,7 @@ browserTest('a move and a rename are undone by their message and by Ctrl+Z; item
   assert.deepEqual(readdirSync(inHome('Sub')), ['x']);
   await page.getByRole('link', { name: 'a.bin' }).focus();
   await page.keyboard.press('Control+z');
-  assert.deepEqual(readdirSync(inHome('Target')), [], 'once');
+  assert.deepEqual(readdirSync(inHome('Target')), [], 'an undo is done only once');
 
   await move('a.bin', 'b.bin', 'c.bin', 'd.bin');
   writeFileSync(inHome('Target/a.bin'), 'another one');

@@ -10,7 +10,7 @@ import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
 const fileBytes = 9_000_000;
 
-browserTest('a stalled connection, an expired upload and a full quota are each reported, and nothing begins again by itself', async (t) => {
+browserTest('an upload resumes after a stalled connection; an expired one and a full quota are reported, and need a retry', async (t) => {
   const clock = new SteppedClock();
   const config = { group: { quota_size: 25_000_000 }, server: { uploads: { expire_after: 60 } } };
   const server = await startServer(t, config, clock);
@@ -23,7 +23,7 @@ browserTest('a stalled connection, an expired upload and a full quota are each r
     proxy.offsets.splice(0);
     proxy.troubles.push({ holdAfterBytes: 3_000_000 });
     await choose(page, file.path);
-    await until('content comes', () => proxy.offsets.length === 1);
+    await until('content arrives', () => proxy.offsets.length === 1);
     return file;
   };
 
@@ -39,7 +39,7 @@ browserTest('a stalled connection, an expired upload and a full quota are each r
   await until('the received part is kept', async () => (await server.eventIds()).filter((id) => id === 40018).length === 2);
   clock.shift(61_000);
   clock.runPeriodic();
-  await until('it has ended', async () => (await eventsOf(server, 'expired.bin')).includes(40022));
+  await until('the upload has ended', async () => (await eventsOf(server, 'expired.bin')).includes(40022));
   await proxy.comeBack();
   await lineOf(page, 'expired.bin', 'failed').getByText('The upload was not continued in time.').waitFor();
   assert.deepEqual(proxy.offsets, [0]);
@@ -51,7 +51,7 @@ browserTest('a stalled connection, an expired upload and a full quota are each r
 
   const full = await begin('full.bin');
   await proxy.goDown();
-  await until('there is room', async () => (await server.put('/home/filler', Buffer.alloc(10_000_000))).status === 201);
+  await until('the filler is stored', async () => (await server.put('/home/filler', Buffer.alloc(10_000_000))).status === 201);
   await proxy.comeBack();
   await lineOf(page, 'full.bin', 'failed').getByText('The quota of this account is used up.').waitFor();
   assert.ok(

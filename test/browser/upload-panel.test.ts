@@ -77,7 +77,7 @@ browserTest('without a connection an upload waits, and the page does not ask for
   // The module that sends files must be loaded before the connection is cut.
   const isHere =
     "performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('/sending.js') && responseEnd > 0)";
-  await until('the part is here', () => page.evaluate<boolean>(isHere));
+  await until('the module is loaded', () => page.evaluate<boolean>(isHere));
   await page.context().setOffline(true);
   await page.locator('#tools input[type=file]').first().setInputFiles(file('a.txt'));
   await page.locator('.queue li.running').getByText('waiting for the connection').waitFor();

@@ -119,7 +119,7 @@ browserTest('a running upload can be cancelled, leaves nothing behind and can be
   assert.equal(readFileSync(join(server.home, 'big.bin')).length, 2_000_000);
 });
 
-browserTest('if the session ends during an upload, the page asks for the password and continues', async (t) => {
+browserTest('if the session has ended, an upload asks for the password in the page, and continues', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_/ });
   const cookies = await page.context().cookies();

@@ -25,7 +25,7 @@ async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
 }
 
 browserTest(
-  'pictures by keys, buttons and swipes: each has a URL, neighbours are prefetched, deletion continues with the next',
+  'keys, buttons and swipes change the picture; each has a URL, neighbours are prefetched, deletion shows the next one',
   async (t) => {
     const server = await startServer(t);
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
@@ -42,7 +42,7 @@ browserTest(
       Promise.all([dialog.getByRole('img', { name, exact: true }).waitFor(), dialog.getByText(place, { exact: true }).waitFor()]);
     await page.getByRole('link', { name: 'p2.png' }).click();
     await shows('p2.png', '2 of 5');
-    await until('neighbours are there', () => asked.size === 3);
+    await until('the neighbours are requested', () => asked.size === 3);
     assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'one on each side, and no more');
     await page.keyboard.press('ArrowRight');
     await shows('p3.png', '3 of 5');
@@ -153,7 +153,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await covers();
 });
 
-browserTest('names with markup, files that are not pictures, deleted or large ones, and drawings with scripts', async (t) => {
+browserTest('names with markup are shown as text, no script runs, and missing, huge or broken pictures are reported', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'bad'));
   const put = (name: string, content: Buffer | string) => writeFileSync(join(server.home, 'bad', name), content);
