@@ -21,10 +21,10 @@ const values = (...each: number[]): Round[] => each.map((value) => ({ value }));
 test('servers are compared by the rounds that both have', () => {
   assert.equal(ratio(values(20, 40, 90), values(10, 10, 10)), 4);
   assert.equal(ratio(values(20, 40, 90), values(10)), 2, 'the other server has only one round');
-  assert.equal(ratio([{ fault: 'reset' }, ...values(30)], values(10, 10)), 3, 'one of mine failed');
-  assert.equal(ratio(values(20, 30), [{ fault: 'reset' }, { value: 10 }]), 3, 'one of theirs failed');
+  assert.equal(ratio([{ fault: 'reset' }, ...values(30)], values(10, 10)), 3, 'a failed round of the first server is left out');
+  assert.equal(ratio(values(20, 30), [{ fault: 'reset' }, { value: 10 }]), 3, 'a failed round of the second server is left out');
   assert.equal(ratio(values(20), []), undefined);
-  assert.equal(ratio(values(20), values(10), 'cpuUs'), undefined, 'it was not measured');
+  assert.equal(ratio(values(20), values(10), 'cpuUs'), undefined, 'the value was not measured');
 });
 
 test('the table shows a dash for an absent server, and the number of failures for a server that failed', () => {

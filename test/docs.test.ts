@@ -161,7 +161,7 @@ test('lines of the documentation are at most 120 characters wide', () => {
   assert.deepEqual([...pages, ...design, ...spec, 'CONTRIBUTING.md', 'CHANGELOG.md'].flatMap(wideLines), []);
 });
 
-test('the README stays small and leads to every page; CONTRIBUTING leads to those about the design', () => {
+test('the README stays small and leads to every page; CONTRIBUTING leads to the pages about the design', () => {
   const readme = read('README.md');
   assert.ok(Buffer.byteLength(readme) <= 12_000, 'README.md');
   assert.ok(Buffer.byteLength(read('CONTRIBUTING.md')) <= 6_000, 'CONTRIBUTING.md');

@@ -198,7 +198,7 @@ test('the webhook inbox accepts real events once each, and refuses forged, old, 
   assert.deepEqual(await send([fresh()], { at: Date.now() / 1000 + 400 }), refused, 'from the future');
   assert.deepEqual(await send([fresh()], { id: '' }), refused, 'without an ID');
   assert.equal((await fetch(url, { method: 'POST', body: '{"events":[]}' })).status, 401, 'unsigned');
-  assert.deepEqual(await send([fresh(), { id: '40017' }]), [400, 'no events'], 'all or none');
+  assert.deepEqual(await send([fresh(), { id: '40017' }]), [400, 'no events'], 'one invalid event refuses the whole request');
   // The connection may end before the whole body is sent.
   await fetch(url, { method: 'POST', body: Buffer.alloc(9_999_999) }).catch(() => undefined);
   await until('the large request is refused', () => /^413 too large$/m.test(printed()));
@@ -243,7 +243,7 @@ for (const [name, command] of Object.entries({ 'client.py': 'python3', 'client.m
     assert.ok(readFileSync(join(server.home, 'my folder/a b.bin')).equals(content));
     assert.equal(offsets.length, 2, `${offsets}`);
     assert.ok(Number(offsets[1]) > 0, 'the upload was resumed, not begun again');
-    assert.ok((await server.eventIds()).includes(40037), 'logged out');
+    assert.ok((await server.eventIds()).includes(40037), 'the program logs out');
     assert.equal((await run('wrong-password')).code, 1);
     assert.match((await run(testPassword, 'http://files.example.com')).output, /the password travels by https only/);
   });

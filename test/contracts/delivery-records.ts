@@ -90,7 +90,7 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
     assert.equal(again?.deliveries[0]?.record.time, delivery(next - 1).time);
   });
 
-  contract('filters, alone and together', async ({ records, add }) => {
+  contract('filters work alone and together', async ({ records, add }) => {
     const made = numbers(60).map((index) => delivery(index));
     await add('deliveries', made);
     await add('replays', [delivery(100)]);

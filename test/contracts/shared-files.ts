@@ -138,7 +138,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
         );
         await change();
         const { status, text } = await reading;
-        if (status === 200) assert.ok(/^a*$/.test(text) || text === 'b'.repeat(size), 'one content');
+        if (status === 200) assert.ok(/^a*$/.test(text) || text === 'b'.repeat(size), 'the old or the new content');
         else assert.ok(status === 404 || status === 0, String(status));
       }
       assert.deepEqual(await there.names('/home/'), []);
@@ -178,7 +178,7 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
       writeFileSync(fresh, 'x');
       const [, there] = await start(t, folder);
       assert.deepEqual(await there.names('/home/'), []);
-      assert.ok(existsSync(fresh), 'another node may be writing it');
+      assert.ok(existsSync(fresh), 'a new temporary file stays, because another node may be writing it');
     },
   );
 

@@ -183,7 +183,7 @@ test('incomplete requests, garbage and endless heads are ended soon and do no ha
     'GET /sessions HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
     Buffer.from('16030100ff', 'hex'),
   ].map((text) => say(t, folder, text));
-  assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'others are answered meanwhile');
+  assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'other requests are answered meanwhile');
   await until('all connections have ended', () => hostile.every(({ isOver }) => isOver()));
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3, 'a request that was not finished removed nothing');
 });

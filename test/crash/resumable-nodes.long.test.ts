@@ -64,7 +64,7 @@ test(`nodes that sleep beyond their leases, or are killed, during resumable uplo
   // An upload whose URL was lost with its node is empty and waits for its expiry.
   for (const name of readdirSync(join(folder, 'home'))) {
     assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
-    assert.equal(statSync(join(folder, 'home', name)).size, 0, 'nobody had begun to send');
+    assert.equal(statSync(join(folder, 'home', name)).size, 0, 'no client had begun to send content');
   }
   console.log(`${uploads.length} uploads, ${rounds} rounds`);
 });

@@ -70,6 +70,6 @@ test(`kill -9 of server and clients at any moment of resumable uploads, ${rounds
   // An upload whose URL was lost with its server or client is empty and waits for its expiry.
   const left = readdirSync(join(folder, 'home'));
   for (const name of left) assert.match(name, /^\.svc-[0-9a-f]+\.kept$/);
-  for (const name of left) assert.equal(statSync(join(folder, 'home', name)).size, 0, 'nobody had begun to send');
+  for (const name of left) assert.equal(statSync(join(folder, 'home', name)).size, 0, 'no client had begun to send content');
   console.log(`${uploads.length} uploads, ${rounds} kills`);
 });

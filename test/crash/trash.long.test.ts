@@ -15,7 +15,7 @@ const rounds = Number(process.env.SVC_CRASH_ROUNDS ?? 4);
 function contents(folder: string, isInTrash = false): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(({ name }) => {
     const path = join(folder, name);
-    assert.doesNotMatch(name, /\.part$/, 'nothing is left behind');
+    assert.doesNotMatch(name, /\.part$/, 'no temporary file is left behind');
     if (statSync(path).isDirectory()) return contents(path, isInTrash || name === '.svc-trash');
     return isInTrash && name.endsWith('.json') ? [] : [readFileSync(path, 'utf8')];
   });

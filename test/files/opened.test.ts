@@ -80,6 +80,6 @@ test('a link cannot lead from a subset of the roots to the others, and a file ca
     );
   assert.deepEqual(reached(whole), Array(7).fill(true));
   assert.deepEqual(reached(part('/shared').roots), [true, true, true, false, false, false, false]);
-  assert.deepEqual(part('/shared').accountRoots.paths, whole.paths, 'quotas count everything');
+  assert.deepEqual(part('/shared').accountRoots.paths, whole.paths, 'quotas also count files outside the part');
   assert.deepEqual(reached(part('/shared/own').roots), [false, true, true, false, false, false, false]);
 });

@@ -47,7 +47,7 @@ test('journal: after any damage at its end, every whole event before it can be r
       const earlier = Array.from({ length: segments - 1 }, (_, index) => `s${index + 1}`);
       assert.deepEqual(texts.slice(0, earlier.length + whole), [...earlier, ...events.slice(0, whole).map((event) => event.data.text)]);
       assert.equal(texts.at(-1), 'after');
-      assert.ok(texts.length <= earlier.length + whole + 2, 'nothing is invented');
+      assert.ok(texts.length <= earlier.length + whole + 2, 'no other events appear');
       rmSync(folder, { recursive: true });
     },
     { share: 0.1 },

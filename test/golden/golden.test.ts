@@ -70,6 +70,6 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.http')))
           );
       }
     }
-    assert.deepEqual(await server.names('/home/'), [], 'the sequence cleans up after itself');
+    assert.deepEqual(await server.names('/home/'), [], 'the sequence leaves no files');
   });
 }

@@ -87,7 +87,7 @@ test('callers during a run share the next run, which begins after their calls', 
   assert.deepEqual(begun, ['a']);
   ends[0]?.();
   await first;
-  assert.deepEqual(begun, ['a', 'b'], 'one run for three');
+  assert.deepEqual(begun, ['a', 'b'], 'the three calls that waited share one run');
   assert.equal(runs.isRunning, true);
   ends[1]?.();
   await others;

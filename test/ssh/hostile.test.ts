@@ -50,7 +50,10 @@ test('CLOSE of a handle waits for a copy from or to it, because its number can s
     assert.equal(await copied, 0);
     await Promise.all(others.map((other) => client.close(other)));
     await client.close(closesTarget ? source : target);
-    assert.ok(readFileSync(join(home, `target-${closesTarget}`)).equals(readFileSync(join(home, 'source'))), 'something else was copied');
+    assert.ok(
+      readFileSync(join(home, `target-${closesTarget}`)).equals(readFileSync(join(home, 'source'))),
+      'the copy has the content of the source',
+    );
   }
 });
 
