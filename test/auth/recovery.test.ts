@@ -55,7 +55,7 @@ test('a callout method that failed its test at the start is tested again every m
   status = 401;
   clock.advance(60_000);
   await until('the method runs', () => method.state === 'running');
-  assert.deepEqual([asked, clock.timers], [3, 0], 'no test is due after the method runs');
+  assert.deepEqual([asked, clock.timers], [3, 0], 'once the method runs, no test is due');
   assert.deepEqual(
     drafts.map((draft) => draft.id),
     [20157, 20156],

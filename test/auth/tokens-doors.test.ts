@@ -63,7 +63,7 @@ test('a running download with a token is cut when the token is revoked or expire
   await until('the download with the expired token is cut', failed(second.id));
   assert.equal(await two(), false);
   assert.match((await server.get('/home/large', second.as)).text, /The token has expired/);
-  await until('the expiry is reported', async () =>
+  await until('an event reports the expiry', async () =>
     (await server.events()).some(({ id, data }) => id === '40082' && data.token === second.id && data.reason === 'expired'),
   );
 });

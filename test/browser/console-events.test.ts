@@ -121,7 +121,7 @@ browserTest('if events come too fast for a live tail, a row says how many were l
   assert.deepEqual(await rows(page), [newest.uuid, `note: ${between.length} events are not shown here`, oldest.uuid, ...before]);
   await page.locator('main tbody tr.note').getByRole('link').click();
   await page.getByRole('heading', { name: 'Found' }).waitFor();
-  await until('all are found', async () => {
+  await until('all left-out events are shown', async () => {
     const found = await rows(page);
     return between.every((uuid) => found.includes(uuid));
   });
@@ -137,7 +137,7 @@ async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<
   const asked: Route[] = [];
   await page.route('**/api/events/live*', (route) => void asked.push(route));
   return async (...messages) => {
-    await until('the tail is asked for', () => asked.length > 0);
+    await until('the page requests the tail', () => asked.length > 0);
     const body = ['retry: 1', ...messages].map((message) => `${message}\n\n`).join('');
     await (asked.shift() as Route).fulfill({ contentType: 'text/event-stream', body });
   };

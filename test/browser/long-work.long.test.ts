@@ -56,7 +56,7 @@ browserTest(
     await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
     moving.go();
     await page.getByText(`Moved ${many} items`).waitFor();
-    assert.equal(moving.held.length, 1, 'one request for all');
+    assert.equal(moving.held.length, 1, 'one request moves all items');
     assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'items are moved to the folder that was shown at the start');
     assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
 
@@ -102,7 +102,7 @@ browserTest('Stop ends the work in the service, too; the page reports what was d
   const isNear = (count: number) => count === left || count === left - 1;
   await until('the list equals the folder', async () => isNear((await rows()) - 1));
   const onDisk = readdirSync(server.home).length - 1;
-  assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} are left, ${left} are said to be`);
+  assert.ok(onDisk > 0 && isNear(onDisk), `${onDisk} items are left, but the page reports ${left}`);
 
   await page.getByLabel('Filter by name').fill('m2999');
   await page.getByLabel('Select m2999.bin').check();

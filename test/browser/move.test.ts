@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('a file and a folder are renamed; a taken name in between is refused', async (t) => {
+browserTest('a file and a folder are renamed, but not to a name that is taken', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder/inner'), { recursive: true });
   for (const name of ['a.bin', 'taken.bin']) writeFileSync(join(server.home, name), name);
@@ -28,13 +28,13 @@ browserTest('a file and a folder are renamed; a taken name in between is refused
   await dialog.getByLabel('New name').fill('Renamed');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Renamed' }).waitFor();
-  assert.ok(existsSync(join(server.home, 'Renamed/inner')), 'with its content');
+  assert.ok(existsSync(join(server.home, 'Renamed/inner')), 'the renamed folder keeps its content');
   assert.deepEqual(readdirSync(server.home).sort(), ['Renamed', 'taken.bin', 'ä b %2F #?.bin']);
   const ids = await server.eventIds();
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
 });
 
-browserTest('items are moved down into folders and up again; those whose name is taken stay and are named', async (t) => {
+browserTest('items are moved down into folders and up again; an item whose name is taken there stays, and is reported', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
   mkdirSync(join(server.home, 'Folder'));
@@ -49,7 +49,7 @@ browserTest('items are moved down into folders and up again; those whose name is
   const here = dialog.getByRole('button', { name: 'Move here' });
   assert.ok(await here.isDisabled());
   await dialog.getByRole('searchbox').focus();
-  assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'no folder into itself');
+  assert.equal(await dialog.getByRole('button', { name: 'Folder', exact: true }).count(), 0, 'a folder cannot be moved into itself');
   await dialog.getByRole('button', { name: 'Target' }).click();
   await dialog.getByRole('button', { name: 'Deep' }).click();
   await dialog.locator('.place-here', { hasText: 'Target/Deep' }).waitFor();
@@ -104,7 +104,7 @@ browserTest('without the right to rename, renaming and moving are not offered', 
   for (const name of ['Rename', 'Move']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
 });
 
-browserTest('a selection made right after a move stays, and so does the focus', async (t) => {
+browserTest('a selection and a focus set right after a move stay when the new rows arrive', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
@@ -118,7 +118,7 @@ browserTest('a selection made right after a move stays, and so does the focus', 
   const isSelected = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  // The page requests its new rows.
+  // Hold back the new rows until the selection is made.
   await page.route(`${server.url}/home/`, async (route) => {
     if (route.request().method() === 'GET') await isSelected;
     await route.continue();

@@ -24,7 +24,7 @@ browserTest('a large upload resumes by itself after cuts, an absent server and a
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('a paused upload resumes at its offset, in the page or in the next one after the file was chosen again', async (t) => {
+browserTest('a paused upload resumes at its offset: in the same page, or in a new page once the file is chosen again', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');
@@ -43,7 +43,7 @@ browserTest('a paused upload resumes at its offset, in the page or in the next o
   const next = await reopen({ page, proxy });
   const offer = next.locator('.unfinished li');
   await offer.getByText(/^[\d.]+ MB of 12 MB$/).waitFor();
-  await assertAccessible(next, 'an offer to go on');
+  await assertAccessible(next, 'an offer to resume an upload');
   await offer.locator('input[type=file]').setInputFiles(other.path);
   await next.getByText('This is another file. The unfinished one is large.bin, 12 MB').waitFor();
   await offer.locator('input[type=file]').setInputFiles(path);

@@ -43,7 +43,7 @@ browserTest('two concurrent large uploads resume at their offsets after cuts, lo
     { holdAfterBytes: 2_000_000 },
   );
   await choose(page, ...files.map(({ path }) => path));
-  await until('one is held', () => proxy.offsets.length >= 5);
+  await until('the fifth request has begun', () => proxy.offsets.length >= 5);
   await proxy.goDown();
   await page.locator('.queue li', { hasText: 'waiting for the connection' }).first().waitFor();
   await proxy.comeBack();
@@ -53,14 +53,14 @@ browserTest('two concurrent large uploads resume at their offsets after cuts, lo
   for (const { name, content } of files) await assertUploaded(server, name, content);
 });
 
-browserTest('all uploads are paused and continued together; small ones that have not begun wait, too', async (t) => {
+browserTest('all uploads are paused and continued together, including a small one that has not begun', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   const large = ['a.bin', 'b.bin', 'c.bin'].map((name) => ({ name, ...largeFile(server, name) }));
   const small = largeFile(server, 'small.bin', 1000);
   for (const _ of large) proxy.troubles.push({ holdAfterBytes: 1_000_000 });
   await choose(page, ...large.map(({ path }) => path), small.path);
-  await until('three are running', () => proxy.offsets.length === 3);
+  await until('three uploads are running', () => proxy.offsets.length === 3);
   await page.getByRole('button', { name: 'Pause all' }).click();
   await page.locator('.queue li.paused').nth(3).waitFor();
   await page.getByRole('button', { name: 'Continue all' }).click();
@@ -102,20 +102,20 @@ browserTest('an upload that the service no longer knows begins again, and the pa
   assert.deepEqual(await eventsOf(server, 'large.bin'), [40021, 40069, 40022, 40021, 40017]);
 });
 
-browserTest('a cancelled upload and a discarded offer to resume are cancelled at the service, too', async (t) => {
+browserTest('the service ends an upload that is cancelled in the page, and one whose offer to resume is discarded', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   await holdUpload(setting);
   await page.getByRole('button', { name: 'Cancel: large.bin' }).click();
   await lineOf(page, 'large.bin', 'cancelled').waitFor();
   const isOver = async (count: number) => (await eventsOf(server, 'large.bin')).filter((id) => id === 40022).length === count;
-  await until('the service has noticed', () => isOver(1));
+  await until('the service has ended the cancelled upload', () => isOver(1));
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
   await page.getByRole('button', { name: 'Try again: large.bin' }).click();
   await until('the upload starts again', () => proxy.offsets.length === 2);
   const next = await reopen(setting);
   await next.getByRole('button', { name: 'Discard: large.bin' }).click();
-  await until('the service has noticed', () => isOver(2));
+  await until('the service has ended the discarded upload', () => isOver(2));
   assert.equal(await next.locator('.unfinished').count(), 0);
   assert.deepEqual(proxy.offsets, [0, 0]);
   assert.deepEqual(readdirSync(server.home), []);
@@ -124,7 +124,7 @@ browserTest('a cancelled upload and a discarded offer to resume are cancelled at
   assert.equal(await next.locator('.unfinished').count(), 0);
 });
 
-browserTest('a file that changed on the disk is not mixed with its earlier content', async (t) => {
+browserTest('if a file changes on the disk during its upload, the upload fails, and nothing is stored', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
@@ -136,7 +136,7 @@ browserTest('a file that changed on the disk is not mixed with its earlier conte
   writeFileSync(path, Buffer.alloc(12_000_000, 'x'));
   await proxy.comeBack();
   await lineOf(page, 'large.bin', 'failed').getByText('the file was changed or deleted on your device').waitFor();
-  await until('the service has noticed', async () => (await eventsOf(server, 'large.bin')).at(-1) === 40022);
+  await until('the service has ended the upload', async () => (await eventsOf(server, 'large.bin')).at(-1) === 40022);
   assert.deepEqual(readdirSync(server.home), []);
 });
 
@@ -177,7 +177,7 @@ browserTest('a taken name is reported before content is sent; the chosen other n
   await assertUploaded(server, 'large (2).bin', content);
 });
 
-browserTest('if a name is taken during its upload, the page asks at the end', async (t) => {
+browserTest('if another upload takes the name of a file during its upload, the page asks at the end whether to overwrite', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -216,7 +216,7 @@ browserTest('requests have the largest size that the service accepts, and metada
   await choose(page, path);
   await page.getByRole('dialog').getByLabel('project (required)').fill('spring');
   await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click();
-  await until('the second part comes', () => proxy.offsets.length === 2);
+  await until('the second request begins', () => proxy.offsets.length === 2);
   const next = await reopen(setting);
   await next.locator('.unfinished input[type=file]').setInputFiles(path);
   await lineOf(next, 'large.bin', 'done').waitFor();
