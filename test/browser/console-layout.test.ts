@@ -3,44 +3,49 @@ import type { Locator } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 
-/** Returns the number of lines that elements take: the number of their different lower edges. */
+/** Returns the different tops of elements, that is, the number of lines that they take. */
 async function lines(elements: Locator): Promise<number> {
   await elements.first().waitFor();
   const boxes = await Promise.all((await elements.all()).map((one) => one.boundingBox()));
   return new Set(boxes.map((box) => box && Math.round(box.y + box.height))).size;
 }
 
-browserTest(
-  'filters, date ranges and rows take one line where there is room; hints in dialogs leave room for the focus ring',
-  async (t) => {
-    const { server, console } = await startConsole(t, {
-      group: { trash: { days: 30 } },
-      expectations: { feed: { every: '1d', path: '/feed*', opens: '2d', grace: '1d' } },
-    });
-    await server.put('/home/a.txt', 'a');
-    await server.send('DELETE', '/home/a.txt');
-    const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
-    await signIn(page, console.url, '#deliveries?outcome=failed');
-    const filters = page.locator('.filter :is(select, input, button:not([hidden]))');
-    assert.equal(await lines(filters), 1, 'deliveries on a desktop');
-    await page.setViewportSize({ width: 768, height: 900 });
-    assert.equal(await lines(filters), 2, 'deliveries on a tablet');
+browserTest('filters, date ranges and rows take one line where there is room; dialogs leave room for focus rings', async (t) => {
+  const { server, console } = await startConsole(t, {
+    group: { trash: { days: 30 } },
+    expectations: { feed: { every: '1d', path: '/feed*', opens: '2d', grace: '1d' } },
+  });
+  await server.put('/home/a.txt', 'a');
+  await server.send('DELETE', '/home/a.txt');
+  const page = await openBrowser(t, { expectedErrors: /401/, locale: 'de-DE' });
+  await signIn(page, console.url, '#deliveries?outcome=failed');
+  const filters = page.locator('.filter :is(select, input, button:not([hidden]))');
+  assert.equal(await lines(filters), 1, 'deliveries on a desktop');
+  await page.setViewportSize({ width: 768, height: 900 });
+  assert.equal(await lines(filters), 2, 'deliveries on a tablet');
 
-    for (const width of [768, 1024]) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.goto(`${console.url}/#events`);
-      assert.equal(await lines(page.locator('.range input[type=datetime-local]')), 1, `${width}`);
-      const row = page.locator('.listed tbody tr').first();
-      await row.waitFor();
-      const [event, message] = [await row.locator('.kind').boundingBox(), await row.locator('.main-column').boundingBox()];
-      assert.ok(event && message && message.width > event.width, `the message has more room than the event at ${width}`);
-      await page.goto(`${console.url}/#accounts`);
-      assert.equal(await lines(page.locator('tr', { hasText: '/a.txt' }).getByRole('button')), 1, `trash at ${width}`);
-    }
+  for (const width of [768, 1024]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${console.url}/#events`);
+    assert.equal(await lines(page.locator('.range input[type=datetime-local]')), 1, `${width}`);
+    const row = page.locator('.listed tbody tr').first();
+    await row.waitFor();
+    const [event, message] = [await row.locator('.kind').boundingBox(), await row.locator('.main-column').boundingBox()];
+    assert.ok(event && message && message.width > event.width, `the message has more room than the event at ${width}`);
+    await page.goto(`${console.url}/#accounts`);
+    assert.equal(await lines(page.locator('tr', { hasText: '/a.txt' }).getByRole('button')), 1, `trash at ${width}`);
+  }
 
-    await page.goto(`${console.url}/#expectations`);
-    await page.getByRole('button', { name: 'Entschuldigen' }).first().click();
-    const [field, hint] = [await page.locator('dialog input').boundingBox(), await page.locator('dialog .hint').boundingBox()];
-    assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'room for the focus ring');
-  },
-);
+  for (const width of [320, 375]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${console.url}/#accounts`);
+    const remove = page.locator('tr', { hasText: '/a.txt' }).getByRole('button', { name: 'Löschen' });
+    await remove.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Abbrechen' }).click();
+  }
+
+  await page.goto(`${console.url}/#expectations`);
+  await page.getByRole('button', { name: 'Entschuldigen' }).first().click();
+  const [field, hint] = [await page.locator('dialog input').boundingBox(), await page.locator('dialog .hint').boundingBox()];
+  assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'room for the focus ring');
+});
