@@ -160,7 +160,7 @@ export async function excuseAll(misses: readonly ToldOccurrence[]): Promise<bool
       isStopped = true;
     },
   });
-  if (count > 0) notice(text('excuseAllDone', { count }));
+  if (count > 0) notice(text('excuseDone'));
   return count > 0;
 }
 
