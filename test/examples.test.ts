@@ -42,7 +42,7 @@ test('the minimal example serves its one account', async (t) => {
   assert.equal((await client.get('/home/a.txt', { user: 'alice:wrong' })).status, 401);
 });
 
-test('the callout example: accepted, next, rejected with its public part', async (t) => {
+test('the callout example accepts logins and tokens, and refuses a locked account with a public response', async (t) => {
   const folder = temporaryFolder(t);
   cpSync(join(examples, 'callout'), folder, { recursive: true });
   allowSecrets(t, /^(endpoint\.mjs|cases\.yaml)$/, "the example's own list of passwords");
@@ -64,7 +64,7 @@ test('the callout example: accepted, next, rejected with its public part', async
   assert.deepEqual(locked.json(), { errors: [{ message: 'This account is locked.', title: 'Unauthorized', response: { locked: true } }] });
 });
 
-test('the webhook examples: signed JSON, SOAP, a chat message, a custom body', async (t) => {
+test('the webhook examples send signed JSON, SOAP, a chat message and a custom body', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const cwd = copyOf(t, 'webhooks');
   const receiver = await program(t, cwd, process.execPath, 'receiver.mjs');

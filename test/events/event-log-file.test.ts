@@ -101,7 +101,7 @@ test('a failed sync is not answered as a success', async (t) => {
   await assert.rejects(log.appendDurable(event()), (error) => error instanceof ServiceError && error.code === 'internal');
 });
 
-test('rotation by size, retention by age, and reading across segments', async (t) => {
+test('files are rotated by size and removed by age, and a reader continues from file to file', async (t) => {
   const folder = temporaryFolder(t);
   const log = open(folder, { maximumFileSizeBytes: 2000 });
   const uuids: string[] = [];

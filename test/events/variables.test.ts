@@ -61,7 +61,7 @@ test('all variables have their value, in upper and lower case', () => {
   assert.equal(eventVariable(event, 'timestamp.cwa_14051'), '2020-06-06 02:21:29', 'the value that the writing server recorded');
 });
 
-test('data: members of objects by name and of lists by index; names with dots; values that are not texts', () => {
+test('variables of data select members of objects by name and of lists by index; a list is rendered as JSON', () => {
   const cases: [string, string | undefined][] = [
     ['data.files.0', 'one'],
     ['data.files.2', undefined],

@@ -61,7 +61,7 @@ test('met, late, missing and waiting follow from the window, the due time and th
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);
 });
 
-test('numbers, sizes and metadata: a file that does not fit is malformed, until the right one arrives', () => {
+test('files of a wrong number, size or metadata are malformed, until the right ones arrive', () => {
   const two = { count: '2..3', grace: '1h' };
   const at = (minute: number): File => ({ at: `2026-01-01T05:${String(minute).padStart(2, '0')}:00Z` });
   const now = { now: '2026-01-01T12:00:00Z' };
@@ -87,7 +87,7 @@ test('numbers, sizes and metadata: a file that does not fit is malformed, until 
   assert.deepEqual(states(orders, [{ ...at(1), metadata: { type: 'order' } }], now), ['met']);
 });
 
-test('accounts, groups, paths, and files over SFTP', () => {
+test('only files of the expected account, group and path count, over HTTP or SFTP', () => {
   const now = { now: '2026-01-01T12:00:00Z' };
   const at = '2026-01-01T05:00:00Z';
   assert.deepEqual(states({ account: 'acme' }, [{ at, account: 'other' }], now), ['missing']);

@@ -62,7 +62,7 @@ test('daylight saving in four zones: a skipped hour becomes its end, a repeated 
   ]);
 });
 
-test('weekdays, holidays, periods by the local time of the zone, schedules that never fire', () => {
+test('due times follow weekdays, holidays and local time; some schedules never fire; invalid ones are refused', () => {
   assert.deepEqual(dueTimes({ cron: '0 6 * * 1-5', zone: 'Europe/Berlin', holidays: ['2026-12-25'] }, '2026-12-24T12:00:00Z', 2), [
     '2026-12-28T06:00:00+01:00',
     '2026-12-29T06:00:00+01:00',
@@ -101,7 +101,7 @@ test('local times and instants: every instant is found again, and due times incr
   );
 });
 
-test('parts of a date in a path, and durations', () => {
+test('the parts of a date in a path are replaced; durations are read or refused', () => {
   const wall = new Date('2026-03-09T06:05:00Z');
   assert.equal(pathOfDay('/in/{yyyy}/{yy}{MM}{dd}-{HH}{mm}-*.csv', wall), '/in/2026/260309-06{mm}-*.csv');
   assert.deepEqual(['30', 45, '10m', '8h', '3d', '1.5h'].map(durationSeconds), [30, 45, 600, 28_800, 259_200, 5400]);

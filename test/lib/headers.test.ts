@@ -41,7 +41,7 @@ test('If: all tokens in the header count as submitted', () => {
 
 const seed = 11;
 
-test('Accept: quality, specificity, order of offers', () => {
+test('Accept: the offer with the highest quality is chosen; specific ranges precede general ones; equal offers keep their order', () => {
   const offers = ['text/html', 'application/json'];
   const cases: [string | undefined, string | undefined][] = [
     [undefined, undefined],
@@ -88,7 +88,7 @@ test('HTTP dates: three forms are read, one is written, others are refused', () 
   );
 });
 
-test('forwarded clients: the first from the right that is not a proxy; ports, IPv6, quotes, nonsense', () => {
+test('the forwarded client is the first address from the right that is no trusted proxy, also with ports, IPv6 and quotes', () => {
   const isTrusted = compileAddressRanges(['10.0.0.0/8']);
   const one = { address: '203.0.113.7', port: 0 };
   const cases: [string, string, unknown][] = [

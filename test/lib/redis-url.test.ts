@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeRedisAddress, parseRedisUrl } from '../../src/lib/redis/redis-url.ts';
 
-test('URLs of one server, of Sentinel and of a cluster', () => {
+test('URLs of one server, of Sentinel and of a cluster are read', () => {
   assert.deepEqual(parseRedisUrl('redis://localhost'), {
     kind: 'single',
     hosts: [{ host: 'localhost', port: 6379 }],

@@ -8,7 +8,7 @@ import { parseTemplate } from '../../src/lib/text-template.ts';
 const values: Record<string, string> = { id: '40017', 'account.name': 'alice', brace: '{id}' };
 const render = (text: string) => parseTemplate(text).render((name) => values[name.toLowerCase()]);
 
-test('variables, unknown ones, literal braces, and braces that open nothing', () => {
+test('variables are replaced, unknown ones by nothing; doubled braces and braces that open no variable are literal', () => {
   const cases: [string, string][] = [
     ['', ''],
     ['no variables', 'no variables'],

@@ -45,9 +45,9 @@ test('the Debian package: lintian, install, serve, upgrade, remove, purge on a m
   const mounted = `/mnt/${basename(built)}`;
   await t.test('the image, as far as it works without a registry', (sub) => image(machineCopy(sub, folder), folder, mounted));
   succeeds(copy, `dpkg -i ${mounted}`);
-  await t.test('accounts and rights', () => installed(copy));
-  await t.test('svc serves, with its own account', () => serves(copy));
-  await t.test('the unit', () => unit(copy));
+  await t.test('the package creates accounts and sets rights', () => installed(copy));
+  await t.test('svc serves with its own account', () => serves(copy));
+  await t.test('the systemd unit is valid and restrictive', () => unit(copy));
   laterVersion(folder, built);
   succeeds(copy, "echo '# mine' >> /etc/svc/svc.config.yaml; chmod 0600 /etc/svc/svc.config.yaml; chown svc /etc/svc/svc.config.yaml");
   succeeds(copy, 'dpkg -i /mnt/later.deb');
