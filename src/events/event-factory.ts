@@ -7,7 +7,7 @@ import { jsonTimestamps } from './timestamps.ts';
 const processUuid = '00000000-0000-4000-8000-000000000001';
 const peerUuid = '00000000-0000-4000-8000-000000000002';
 
-/** Returns the account that events name if they do not concern an account (docs/spec/events.md#special-accounts). */
+/** Returns the account in events that do not concern an account (docs/spec/events.md#special-accounts). */
 export function processAccount(): EventAccount {
   return {
     uuid: processUuid,

@@ -10,7 +10,7 @@ const sshMethods: Readonly<Record<CredentialKind, readonly string[]>> = {
  * Returns whether credentials of a kind can still succeed.
  *
  * @param required the requirements of the service's groups
- * @param first kind of the credential that was already accepted, if two are needed
+ * @param first the kind that was already accepted, if two are needed
  */
 export function isOffered(required: ReadonlySet<RequiredCredentials>, kind: CredentialKind, first?: CredentialKind): boolean {
   return first === undefined ? required.has('any') || required.has('both') || required.has(kind) : kind !== first;
@@ -30,7 +30,7 @@ export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'requ
  * Returns whether the accepted credentials complete a login.
  *
  * @param required the requirement of the account's group
- * @param first kind of the credential that was accepted before, if there was one
+ * @param first the kind that was accepted before, if there was one
  */
 export function sufficiency(
   required: RequiredCredentials,

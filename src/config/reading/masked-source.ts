@@ -73,7 +73,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** Visits a node. @param path names from the section on, without positions in lists */
+  /** Visits a node. @param path the keys that lead to the node, beginning with the section; positions in lists are left out */
   node(node: unknown, path: readonly string[]): void {
     if (isScalar(node)) this.#value(node, path);
     else if (isSeq(node)) for (const item of node.items) this.node(item, path);
@@ -109,7 +109,7 @@ class Walk {
   }
 }
 
-/** Returns the names of options in a path, without section and entry. */
+/** Returns the names of options in a path, without the section and, except in `server`, without the key of the entry (such as a UUID). */
 function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }
@@ -119,7 +119,10 @@ function hidesMembers(path: readonly string[]): boolean {
   return hasSecretName(path) || !optionPath(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
 }
 
-/** Whether the name of an option in the path marks it as a secret. Outside the sections, every name is treated as an option. */
+/**
+ * Whether the name of an option in the path marks it as a secret. If the path does not begin with a section, all its names are checked,
+ * including the first two.
+ */
 function hasSecretName(path: readonly string[]): boolean {
   return isSecret(isInSection(path) ? path : ['', '', ...path]);
 }

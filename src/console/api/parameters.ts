@@ -124,7 +124,7 @@ export class Parameters {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const position = parsePosition(text);
-    if (!position) throw badRequest(`"${name}" must be a position of the journal, as in replies.`);
+    if (!position) throw badRequest(`"${name}" must be a position in the journal, such as 00000001:12345, as replies contain it.`);
     return position;
   }
 

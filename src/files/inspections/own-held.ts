@@ -15,9 +15,9 @@ export interface OwnHeld {
 }
 
 /**
- * Finds the account's own held upload for a path at which nothing exists. Clients need this, because they inspect a file, set its time or
- * rename it right after the upload. With `server.held.answer: refuse`, the client was told that the upload failed, so the result is
- * undefined.
+ * Finds the account's own held upload for a path at which nothing exists. Clients need this, because right after an upload they read the
+ * attributes of the file, set its time or rename it. With `server.held.answer: refuse`, the client was told that the upload failed, so the
+ * result is undefined.
  */
 export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise<OwnHeld | undefined> {
   const { account, environment, mounts } = paths;
@@ -32,8 +32,9 @@ export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise
 }
 
 /**
- * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if it was
- * not inspected under the new name, or if more inspections apply to the new path.
+ * Gives a held upload another name in its folder, for clients that upload under a temporary name. The upload is inspected again if the
+ * inspections were told another name than the new one (for `a.csv.part` they are told `a.csv`), or if more inspections apply to the new
+ * path.
  *
  * @returns the error that tells the client that the file is held; undefined if there is no such upload
  * @throws ServiceError the errors of moving a file
@@ -57,7 +58,7 @@ export async function renameHeld(
   return paths.environment.held.rename(own.upload.id, paths, to, rules.mayReplace === 'nothing');
 }
 
-/** Resolves the links of the folder of a path. Returns undefined if the folder is missing. */
+/** Resolves the symbolic links in the path of a file's folder. Returns undefined if the folder is missing. */
 function realTarget({ mounts }: AccountPaths, realPath: string): string | undefined {
   try {
     const folder = openParent(mounts.roots, realPath);

@@ -243,7 +243,7 @@ function withoutCounters({
  * `grants` has the JSON of each grant by its ID, without counters. `grant-sequence` numbers the changes, and `grant-changes` orders the IDs
  * by the number of their last change. A node reads the grants that changed after the last number that it knows.
  * `grant-counts` has the downloads and visits by ID; `grant-uses` has the time and address of the last use by ID.
- * `grant-visit:<ID> <source>` expires an hour after a visit that was counted.
+ * `grant-visit:<ID> <visitor>` expires an hour after a visit that was counted.
  */
 
 /** KEYS: sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
@@ -277,7 +277,7 @@ for index = 1, #ARGV - 1, 3 do
   if text then
     local grant = cjson.decode(text)
     if ARGV[index + 1] ~= '' and not grant['end'] then
-      -- The encoder of Lua makes an object of an empty list: the text is extended instead.
+      -- The text is extended, not encoded again, because the encoder of Lua would make an object of an empty list.
       put(ARGV[index], string.sub(text, 1, -2) .. ',"end":' .. ARGV[index + 1] .. '}')
       table.insert(ended, ARGV[index])
     elseif ARGV[index + 2] ~= '' and tonumber(ARGV[index + 2]) < grant['expiresMs'] then

@@ -63,7 +63,8 @@ function startOpening(): void {
 }
 
 /**
- * Returns whether the preview of a row covers this list. The preview of a search result covers the folder of the result instead.
+ * Returns whether the preview of a row opens over this list. The link of a search result leads to the folder of the result, and the preview
+ * opens there.
  */
 function opensHere(row: Row): boolean {
   return canPreview(row) && rowLink(row).search === '';

@@ -80,8 +80,8 @@ export interface Ownership {
 }
 
 /**
- * Stores the positions, records, requests and owners of handlers. One implementation uses files for one process, and another one uses Redis
- * for several nodes. Both pass test/contracts/delivery-store.ts.
+ * Stores the positions, delivery records and owners of handlers, and operators' requests to pause or run them. One implementation uses
+ * files for one process, and another one uses Redis for several nodes. Both pass test/contracts/delivery-store.ts.
  */
 export interface DeliveryStore {
   /** Whether other nodes continue the deliveries when this node stops. */
@@ -89,7 +89,7 @@ export interface DeliveryStore {
   /**
    * Declares the handlers before they run. New handlers begin at the current end of the journal.
    *
-   * @param known all handlers of the configuration, including disabled ones, whose positions are kept
+   * @param known all handlers of the configuration, including disabled ones. The positions of all of them are kept
    * @returns a promise that resolves when the start positions of new handlers are stored
    */
   declare(handlers: readonly string[], known: readonly string[]): Promise<void>;

@@ -23,7 +23,10 @@ export function entryIndex(): number {
   return index;
 }
 
-/** Adds a history entry for another page or an open file. Back, or closing the file, returns from it. @param url URL of the page or file */
+/**
+ * Adds a history entry for another page or an open file. The Back button, or closing the file, returns to the previous entry. @param url
+ * URL of the page or file
+ */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
   history.pushState({ index: ++index, ...isLayer }, '', url);
@@ -81,7 +84,7 @@ export function openAskedLayer(): void {
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The only listener for Back, Forward and links within the page. The entries that links within the page add have no state.
+// The only listener for Back, Forward and links within the page. A link within the page adds an entry without a state.
 addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');

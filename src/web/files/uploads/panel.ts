@@ -150,7 +150,7 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   const drawLine = (upload: Upload) => {
     const line = lines.get(upload) ?? addLine(upload);
-    // A file that is kept beside another gets a new name.
+    // The path can change: a file gets a new name if the user keeps both files.
     const path = displayName(uploadPath(upload));
     if (line.title.title !== path) {
       line.title.title = line.progress.ariaLabel = path;
