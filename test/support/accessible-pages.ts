@@ -46,9 +46,11 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('menu of a row');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('dialog').waitFor();
+  await page.getByText('Moved a.txt to the trash').waitFor();
   await look('deletion');
-  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('One change was undone.').waitFor();
+  await page.getByLabel('Select a.txt').check();
   await page.getByRole('link', { name: 'a.txt' }).click();
   await page.locator('dialog pre').waitFor();
   await look('preview');
@@ -84,7 +86,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.getByText('Uploaded').waitFor();
   await look('recent changes');
   await page.goto(`${server.url}/home/__svc__/expectations`);
-  await page.getByText('Last due').waitFor();
+  await page.getByText('Next due:').waitFor();
   await look('due files');
   await page.goto(`${server.url}/home/__svc__/trash`);
   await look('empty trash');
