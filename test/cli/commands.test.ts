@@ -112,7 +112,7 @@ test('schema prints all sections of the configuration, with descriptions of the 
   assert.match(stdout, /Seconds without activity/);
 });
 
-test('help and version; a reader that closes the pipe causes no error', async (t) => {
+test('help and version are printed; a reader that closes the pipe causes no error', async (t) => {
   const folder = temporaryFolder(t);
   const { version } = JSON.parse(readFileSync(join(process.env.SVC_ROOT ?? '.', 'package.json'), 'utf8'));
   const shown = (await start(t, ['--version'], { cwd: folder }).ended).stdout;

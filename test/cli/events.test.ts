@@ -108,7 +108,7 @@ test('no file name reverses the text around it or sends a command to the termina
   assert.match((await run(t, ['events', '--id', '40017'], { cwd })).stdout, /"\/a\\u202egpj\.exe\\u2066\\u200f\\u061c\\u009b31m"/);
 });
 
-test('svc mock webhook: statuses, first failures, Retry-After, headers, body, signature', async (t) => {
+test('svc mock webhook replies as its options say, refuses unsigned requests if it has a secret, and prints events', async (t) => {
   const cwd = temporaryFolder(t);
   const event = {
     id: '40017',

@@ -195,7 +195,7 @@ test('cases of svc test can contain verdicts of inspections', () => {
   assert.deepEqual(sftp && runCase(config, sftp).problems, []);
 });
 
-test('svc explain: exit codes, --json, errors', async (t) => {
+test('svc explain: exit code 0 if allowed, 1 if refused, 2 on a usage error; --json shows the decision', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), configuration);
   const yes = await run(t, ['explain', '--user', 'alice', 'put', '/home/a'], { cwd });

@@ -31,14 +31,14 @@ async function serve(t: TestContext, services: string) {
   return { cwd, write, server, url };
 }
 
-test('reload: changes, no changes, a refusal with its findings, --json', async (t) => {
+test('svc reload lists the changes, or refuses an invalid configuration with its findings, also as JSON', async (t) => {
   const { cwd, write, url } = await serve(t, 'services: {web: {type: http, port: 0}}\n');
   const nothing = await run(t, ['reload'], { cwd });
   assert.deepEqual([nothing.code, nothing.stdout, nothing.stderr], [0, 'reloaded: nothing changed\n', '']);
   write('services: {web: {type: http, port: 0, headers: {X-New: "1"}, public_error: yes}}\n');
   const changed = await run(t, ['reload'], { cwd });
   assert.equal(changed.stdout, 'reloaded: 2 changes\n  services.web.public_error\n  services.web.headers\n');
-  assert.equal((await fetch(`${url}/home/`)).headers.get('x-new'), '1', 'on the same listener');
+  assert.equal((await fetch(`${url}/home/`)).headers.get('x-new'), '1', 'the change applies on the same listener');
   write('services: {web: {type: http, prot: 1}}\n');
   const refused = await run(t, ['reload'], { cwd });
   assert.deepEqual([refused.code, refused.stdout], [1, '']);

@@ -45,7 +45,7 @@ test('validate - reads stdin; if stdin is empty, it says that no service is enab
   assert.deepEqual([empty.code, /no service is enabled/.test(empty.stderr)], [1, true]);
 });
 
-test('an accounts file is checked, too: its weak hashes are one warning, and an unusable file is an error', async (t) => {
+test('validate also checks an accounts file: its weak hashes are one warning, and an unusable file is an error', async (t) => {
   const cwd = temporaryFolder(t);
   const method = 'authentications: {local: {type: application, accounts_file_path: ./accounts.yaml}}';
   writeFileSync(join(cwd, 'c.yaml'), `services: {web: {type: http, authentications: [local]}}\n${method}\n`);

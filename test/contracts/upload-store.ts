@@ -164,7 +164,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.deepEqual(await store.within('/srv'), []);
   });
 
-  contract('finds the uploads below a folder, but not those beside it or those that have ended', async ({ store }) => {
+  contract('uploads below a folder are found, but not those beside it or those that have ended', async ({ store }) => {
     const inside = await store.add(orderOf('/srv/a/.svc-1.kept'), 1);
     const deeper = await store.add(orderOf('/srv/a/b/.svc-2.kept'), 1);
     await store.add(orderOf('/srv/ab/.svc-3.kept'), 1);
@@ -174,7 +174,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal((await store.within('/')).length, 2);
   });
 
-  contract('finds the uploads that will get a name, also after their content was moved', async ({ store }) => {
+  contract('uploads that will get a name are found, also after their content was moved', async ({ store }) => {
     const order = (contentPath: string, path: string, account = 'alice') => ({
       ...orderOf(contentPath, account),
       path: path as VirtualPath,
@@ -306,7 +306,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     },
   );
 
-  contract('a holder that slept too long keeps the upload if nobody else asked for it, but loses it to a query', async (fixture) => {
+  contract('a holder that slept too long keeps the upload, unless a query in another process came meanwhile', async (fixture) => {
     const { store, reopen, lapse } = fixture;
     if (!lapse) return;
     const { id } = await store.add(orderOf('/srv/.svc-1.kept'), 9);

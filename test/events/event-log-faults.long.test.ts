@@ -217,7 +217,7 @@ test('invalid bytes and a half line at the end are not events', async (t) => {
   assert.deepEqual([count, reasons], [1, ['not valid UTF-8']]);
 });
 
-test('the torn end of an earlier file is repaired, too', async (t) => {
+test('the torn end of an earlier file is repaired', async (t) => {
   const folder = temporaryFolder(t);
   const whole = JSON.stringify(testEvent());
   writeFileSync(join(folder, 'events-00000001.ndjson'), `${whole}\n${whole}`);

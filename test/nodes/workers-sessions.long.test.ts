@@ -31,7 +31,7 @@ test('the sessions of three nodes', async (t) => {
     assert.equal(await svc.count(40037), 2);
   });
 
-  await t.test('a reload respects the shared accounts file, too', async () => {
+  await t.test('a reload accepts an accounts file that all nodes share', async () => {
     const reloaded = await run(t, ['reload', '--data-folder', svc.dataFolder], { cwd: svc.folder });
     assert.equal(reloaded.code, 0, reloaded.stderr);
   });

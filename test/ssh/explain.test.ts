@@ -63,7 +63,7 @@ test('an SFTP session gives the result that svc explain predicts, with each perm
   }
 });
 
-test('fixed folders, reserved names and paths that lead upward are explained, too', () => {
+test('svc explain knows fixed folders, reserved names and paths that lead upward', () => {
   const text = JSON.stringify({
     groups: { DEFAULT_GROUP: { home_folder_path: '/home', virtual_folders: [['/a/b', '/srv']] } },
     accounts: { alice: {} },

@@ -294,7 +294,7 @@ test('TLS: a private authority is trusted only if it is configured', async (t) =
   assert.match(String(stranger.check()), /away/);
 });
 
-test('ACL users and passwords; a wrong password is refused', async (t) => {
+test('ACL users and passwords are used; a wrong password is refused', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const redis = await startRedis(t);
   assert.match(await redis.command('ACL SETUSER node on >marker%pw ~{svc}:* +@all'), /OK/);
