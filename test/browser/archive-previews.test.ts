@@ -93,7 +93,7 @@ browserTest('a connection that breaks while a member is read causes a message an
 });
 
 browserTest(
-  'an archive of a million members shows the first ones at once and more on demand; other files are said to be no archive',
+  'an archive of a million members shows the first ones at once and more on demand; a file without archive content is refused',
   async (t) => {
     const server = await startServer(t);
     const count = 1_000_000;

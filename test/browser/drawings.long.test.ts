@@ -1,4 +1,4 @@
 import { browserTest } from '../support/browser.ts';
 import { assertDrawingsBounded } from '../support/drawings.ts';
 
-browserTest('drawings that exceed a browser are refused; those of drawing programs are shown, and load nothing', assertDrawingsBounded);
+browserTest('drawings too heavy for browsers are refused; those of drawing programs are shown, and load nothing', assertDrawingsBounded);

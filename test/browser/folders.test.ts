@@ -131,7 +131,7 @@ browserTest('uploads continue while another folder is shown, and arrive in the f
   assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
 });
 
-browserTest('the last of several presses wins; without a connection or a session the folder stays shown', async (t) => {
+browserTest('the folder clicked last opens; offline the page stays; without a session it asks for the password', async (t) => {
   const server = await startServer(t);
   for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });

@@ -7,7 +7,7 @@ import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('list or grid, with and without scripts; the choice is kept', async (t) => {
+browserTest('list or grid can be chosen with and without scripts, and the grid stays after other pages', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.txt'), 'x');
@@ -61,7 +61,7 @@ browserTest(
     await login(page, server.url);
     await page.getByRole('link', { name: 'Show as a grid' }).click();
     await page.locator('.thumbnail').nth(20).waitFor({ state: 'attached' });
-    assert.ok(most <= 6, `${most} at a time`);
+    assert.ok(most <= 6, `${most} thumbnails at a time`);
     const look = (name: string) =>
       page.evaluate<[number, number, number[]]>(`(() => {
       const canvas = [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('${name}')).querySelector('canvas');
@@ -76,7 +76,7 @@ browserTest(
   },
 );
 
-browserTest('at most six pictures and films are loaded at a time', async (t) => {
+browserTest('at most six pictures and films are requested at a time', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) {
     writeFileSync(join(server.home, `a${index}.png`), plainPng(40, 30, [200, 10, 10]));
@@ -87,15 +87,15 @@ browserTest('at most six pictures and films are loaded at a time', async (t) => 
   const asked = () => new Set(held.map((route) => new URL(route.request().url()).pathname)).size;
   await page.route(/\.(png|mp4)(\?inline)?$/, (route) => void held.push(route));
   await login(page, server.url);
-  await until('six are asked for', () => asked() === 6);
+  await until('six files are requested', () => asked() === 6);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   for (let answered = 0; answered < 12; answered++) {
-    await until('the next one is asked for', () => held.length > answered);
-    assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
+    await until('the next file is requested', () => held.length > answered);
+    assert.ok(asked() - answered <= 6, `${asked()} requested, ${answered} answered`);
     const route = held[answered];
     // A film is first requested by HEAD. This request is aborted, so that the film is not loaded.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });
-  assert.equal(asked(), 12, 'all twelve were loaded');
+  assert.equal(asked(), 12, 'all twelve were requested');
 });

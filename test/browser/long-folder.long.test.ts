@@ -137,7 +137,7 @@ browserTest('a long folder has only the rows near the window and the focused row
 
   await page.getByLabel('Filter by name').fill('file-59');
   await page.getByText('11 matches').waitFor();
-  await until('all of them are visible', async () => (await inSight()).length === 11);
+  await until('all matches are visible', async () => (await inSight()).length === 11);
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), '12');
   await page.getByLabel('Filter by name').fill('');
 

@@ -70,7 +70,7 @@ browserTest('results in several folders are moved to one folder, except one that
   assert.ok(['a/report 1.bin', 'to/report 1.bin', 'b/report 2.bin', 'to/report 2.bin'].every(exists));
 });
 
-browserTest('a refusal in one folder is reported with the names, and the other folders continue', async (t) => {
+browserTest('results that one folder refuses to delete are reported by name; those in other folders are deleted', async (t) => {
   const rules = [['allow-full-control'], ['/b/report*', 'allow-list', 'allow-read']];
   const { page, exists, bar, dialog } = await found(t, files, { account: { permissions: rules } });
   await page.getByLabel('Select all').check();
@@ -151,7 +151,7 @@ browserTest('on phones the selection of results is one row', async (t) => {
   await bar.getByRole('button', { name: 'Move' }).waitFor();
   await bar.getByRole('button', { name: 'More actions' }).waitFor();
   const heights = await bar.locator('button:visible').evaluateAll((buttons) => buttons.map((button) => button.getBoundingClientRect().top));
-  assert.equal(new Set(heights).size, 1, 'one row');
+  assert.equal(new Set(heights).size, 1, 'the buttons are in one row');
   await assertAccessible(page, 'selected results on a phone');
   await bar.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Copy' }).waitFor();

@@ -31,7 +31,7 @@ browserTest('a result leads to its place: a folder, a preview in its folder, a f
   await page.keyboard.press('Enter');
   await page.getByText('4 items were found.').waitFor();
   assert.equal(new URL(page.url()).search, '?search=report');
-  await assertAccessible(page, 'what was found');
+  await assertAccessible(page, 'the results of a search');
   const dialog = page.getByRole('dialog');
   const open = () => page.getByRole('link', { name: 'report <b>.txt' }).click();
   for (const close of [() => page.keyboard.press('Escape'), () => page.goBack()]) {

@@ -80,7 +80,7 @@ browserTest('on a phone the panel is one line, which expands and collapses', asy
   await panel.getByText('2 of 2').waitFor();
   assert.equal(await panel.getByRole('listitem').count(), 0);
   assert.ok(((await panel.boundingBox())?.height ?? 99) < 70);
-  await assertAccessible(page, 'a folded panel');
+  await assertAccessible(page, 'a collapsed panel');
   await panel.getByRole('button', { name: 'Show all uploads' }).click();
   await panel.getByRole('listitem').filter({ hasText: 'b.txt' }).waitFor();
   await panel.getByRole('button', { name: 'Show less' }).click();

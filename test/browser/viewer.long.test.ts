@@ -108,7 +108,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await page.getByRole('link', { name: 'large.png' }).click();
   await page.getByRole('dialog').getByRole('img').waitFor();
   const whole = await boxes(page);
-  assert.ok(whole.picture.height <= whole.stage.height && whole.picture.width <= whole.stage.width, 'all of it is visible at first');
+  assert.ok(whole.picture.height <= whole.stage.height && whole.picture.width <= whole.stage.width, 'the picture is whole at first');
   const width = async () => (await boxes(page)).picture.width;
   const isWhole = async () => assert.deepEqual(await boxes(page), whole);
   const covers = async () => {
@@ -130,7 +130,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
   await isWhole();
   const nearer = page.getByRole('button', { name: 'Zoom in' });
   for (let press = 0; (await nearer.isEnabled()) && press < 20; press++) await nearer.click();
-  assert.ok(!(await nearer.isEnabled()), 'there is a limit');
+  assert.ok(!(await nearer.isEnabled()), 'the zoom has a limit');
   await page.keyboard.press('0');
   await page.mouse.move(600, 400);
   await page.mouse.wheel(0, -600);
@@ -149,7 +149,7 @@ browserTest('zoom by keys, buttons, wheel, double click and two fingers; the pic
     { from: [620, 400], to: [800, 400] },
     { from: [580, 400], to: [400, 400] },
   ]);
-  assert.ok((await width()) > 2 * whole.picture.width, 'two fingers');
+  assert.ok((await width()) > 2 * whole.picture.width, 'two fingers enlarge the picture');
   await covers();
 });
 

@@ -119,7 +119,7 @@ test('accounts of all sources are listed with group, home, quota, last login and
   );
   assert.equal((await console.get('/api/accounts')).status, 401);
   const whole = JSON.stringify(await list.page());
-  assert.equal(whole.includes(password) || whole.includes('$scrypt'), false, 'no hash');
+  assert.equal(whole.includes(password) || whole.includes('$scrypt'), false, 'the list contains no password and no hash');
 });
 
 test('a changed accounts file is read again; the list shows last logins, and since when they are recorded', async (t) => {

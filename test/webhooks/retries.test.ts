@@ -25,7 +25,7 @@ test('linear waits grow by retry_increase, exponential ones double up to retry_m
   );
 });
 
-test('with retry_for, retries are unlimited unless retry_count is set, and have pauses; waiting uploads do not use it', () => {
+test('with retry_for, retries are unlimited unless retry_count is set, and have pauses; waiting uploads ignore retry_for', () => {
   assert.deepEqual(waits({ retry_for: '3d' }, 3), [1000, 2000, 3000]);
   assert.deepEqual(waits({ retry_for: '3d', retry_count: 2, retry_increase: 5 }, 3), [5000, 10_000, undefined]);
   assert.deepEqual(waits({ retry_for: '3d' }, 1, undefined, false), [undefined]);
@@ -94,7 +94,7 @@ test('after a 429 with Retry-After a delivery waits, regardless of retry_count, 
     receiver.events().map(({ data }) => data.path),
     ['/a', '/a', '/a', '/a', '/b'],
   );
-  await until('both are reported', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
+  await until('both deliveries are reported', async () => (await server.eventIds()).filter((id) => id === 20189).length === 2);
   assert.deepEqual(await failedFor(server), []);
 });
 
