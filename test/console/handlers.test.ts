@@ -124,7 +124,7 @@ test('a handler whose deliveries all fail is shown as failing, with their number
     return { ...rest, delivered: sum('delivered'), failed: sum('failed') };
   };
   for (let index = 0; index < 4; index++) await put(`${index}.txt`, index + 1);
-  await until('all are counted', async () => (await counted()).failed === 4);
+  await until('all failures are counted', async () => (await counted()).failed === 4);
   const failing = await counted();
   assert.deepEqual([failing.state, failing.is_failing, failing.delivered], ['running', true, 0]);
   assert.match(failing.last_error, /500/);

@@ -79,7 +79,7 @@ async function askOn(socket: TLSSocket): Promise<number> {
   return Number(reply.toString('latin1', 9, 12));
 }
 
-test('after a reload, an authority whose file was replaced is not trusted, even on open connections and in tickets', async (t) => {
+test('after a reload, an authority whose file was replaced is not trusted, even on open connections or with old tickets', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { folder, path, pair, web, read } = certificates(t);
   const account = { certificates: [read('alice.crt').toString()] };

@@ -29,7 +29,7 @@ const nameWithControl = fc
   .tuple(fc.string({ minLength: 1, maxLength: 8 }), fc.constantFrom(...controls), fc.string({ minLength: 1, maxLength: 8 }))
   .map(([before, control, behind]) => `x${before}${control}${behind}x`.replace(/[/\\"\0]/g, '_'));
 
-test('no interface creates a name with a control character: 400, an item of the 422, or FAILURE, and nothing changed', async (t) => {
+test('no interface creates a name with a control character: the reply is 400, 422 or FAILURE, and nothing changes', async (t) => {
   const { server, home, sftp } = await bothProtocols(t);
   const before = tree(home);
   for (const control of controls)

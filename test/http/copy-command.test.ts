@@ -116,7 +116,7 @@ test('copy of a folder with stop-when-gone: when the client leaves, it ends; cop
   outgoing.on('error', () => {});
   outgoing.on('response', (reply) => {
     reply.on('error', () => {});
-    // Once the first files exist.
+    // The client leaves once the first files exist.
     reply.on('data', () => existsSync(join(server.home, 'to/many/0')) && reply.destroy());
   });
   outgoing.end(JSON.stringify({ commands: [{ command: 'copy', target: 'many', destination: 'to' }] }));

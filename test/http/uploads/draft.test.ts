@@ -15,8 +15,8 @@ import { WatchedRequest } from '../../support/watched-request.ts';
  */
 
 // MUSTs: 104 has `Location`, and `Upload-Limit` where there is one (Creation); all replies to one request have one `Location`
-// (Creation); no internal information in the URL (Security Considerations); no 104 for a version that is missing or another, the version
-// in each.
+// (Creation); no internal information in the URL (Security Considerations); no 104 if the interop version is missing or unsupported;
+// each 104 has the interop version of its request.
 test('a whole PUT gets a 104 if its client understands it, and the usual reply', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1_000_000 }, service: { maximum_request_size: 500_000 } });
   for (const [version, isTold] of [
@@ -76,7 +76,7 @@ test('100 Continue is sent as usual, after the 104', async (t) => {
 });
 
 // MUSTs: the offset never decreases (Offset); HEAD and GET have offset, completeness, length and limits (Offset Retrieval); the length is
-// recorded and what was interrupted is not complete (Creation, Append); the reply that completes has `Upload-Complete: ?1` (Append).
+// recorded, and an interrupted upload is not complete (Creation, Append); the reply that completes has `Upload-Complete: ?1` (Append).
 test('data received before a cut is kept, and the rest completes the upload; its begin and end are reported once', async (t) => {
   const server = await startServer(t);
   const first = new WatchedRequest(server, 'PUT', '/home/a.bin', { ...whole, 'content-length': String(content.length) });
@@ -120,11 +120,11 @@ test('a PUT that breaks off leaves nothing if its client did not get the URL', a
   for (const headers of [{ 'upload-complete': '?1' }, { 'upload-complete': '?0' }, {}]) {
     const request = new WatchedRequest(server, 'PUT', '/home/a', { ...headers, 'content-length': '100000' });
     await request.write(content.subarray(0, 50_000));
-    await until('it has begun', () => hidden(server).length > 0);
+    await until('the upload has begun', () => hidden(server).length > 0);
     request.cut();
-    await until('nothing is left', () => hidden(server).length === 0);
+    await until('no hidden file is left', () => hidden(server).length === 0);
   }
-  await until('all are reported', async () => (await server.events()).filter(({ id }) => id === '40022').length === 3);
+  await until('all three ends are reported', async () => (await server.events()).filter(({ id }) => id === '40022').length === 3);
 });
 
 // MUSTs: the offset never decreases (Offset); the reply to an incomplete creation has `Location` and `Upload-Limit` (Creation).
@@ -151,7 +151,7 @@ test('an upload in parts: PUT, POST with a name, an empty last request, a length
   assert.equal((await server.send('POST', '/home/p', { headers: part })).status, 405, 'a file does not support POST');
 });
 
-// MUSTs: values of another form make a field count for nothing; lengths told in two ways match, in one request and in several (Length);
+// MUSTs: a field with a malformed value is ignored; lengths given in two ways match, in one request and in several (Length);
 // `Upload-Limit` in the reply to OPTIONS, `min-size=0` without limits (Limits); a wrong offset is 409 with the right one and `?0`
 // (Append).
 test('offsets, lengths and types that do not fit are refused, and change nothing', async (t) => {
