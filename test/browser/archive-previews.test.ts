@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { makeZip } from '../support/zips.ts';
 
-browserTest('an archive is listed; its texts can be previewed and its files saved, also by keyboard', async (t) => {
+browserTest('members of an archive are listed, previewed (also by keyboard) and saved; unreadable members are reported', async (t) => {
   const server = await startServer(t);
   const folder = temporaryFolder(t);
   const picture = Buffer.from([0x89, 1, 2, 3, 0, 255]);
@@ -68,7 +68,7 @@ browserTest('an archive is listed; its texts can be previewed and its files save
   }
 });
 
-browserTest('a connection that breaks while a member is read causes a message and nothing else', async (t) => {
+browserTest('if the connection breaks while a member of an archive is downloaded, the preview reports it', async (t) => {
   const server = await startServer(t);
   const member = { name: 'noise.bin', content: randomBytes(300_000), method: 0 };
   writeFileSync(join(server.home, 'some.zip'), makeZip([member]));
@@ -93,7 +93,7 @@ browserTest('a connection that breaks while a member is read causes a message an
 });
 
 browserTest(
-  'an archive of a million members shows the first ones at once and more on demand; a file without archive content is refused',
+  'of a million members of an archive, 500 are shown, and more on demand; a file that is not an archive is reported',
   async (t) => {
     const server = await startServer(t);
     const count = 1_000_000;
@@ -112,7 +112,7 @@ browserTest(
     await stage.getByText('1,000,000 items in this archive. The first 500 are shown.').waitFor();
     await stage.getByRole('button', { name: 'Show more' }).press('Enter');
     await stage.getByText('The first 1,000 are shown.').waitFor();
-    assert.ok(readBytes < 1_000_000, `${readBytes}`);
+    assert.ok(readBytes < 1_000_000, `${readBytes} bytes of the archive were read`);
     await page.keyboard.press('Escape');
     await stage.waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'none.zip' }).click();

@@ -24,7 +24,7 @@ async function openEvents(t: TestContext): Promise<{ page: Page; server: Client;
 
 const sessions = new WeakMap<ConsoleClient, Promise<Record<string, string>>>();
 
-/** Returns the headers of a session of the test: with a password, each request would cause an event, too. */
+/** Returns the headers of a session that the test began. With a password instead, each request would cause another event. */
 function ownSession(console: ConsoleClient): Promise<Record<string, string>> {
   const session = sessions.get(console) ?? console.session();
   sessions.set(console, session);
@@ -145,7 +145,7 @@ async function tellTail(page: Page): Promise<(...messages: string[]) => Promise<
 
 const uuidAt = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
-/** Returns messages for events with these numbers, which no journal has, the oldest first. */
+/** Returns live-tail messages for `count` invented events with the numbers from `from` on, the oldest first. */
 const messagesOf = (sample: ServiceEvent, from: number, count: number) =>
   Array.from(
     { length: count },
@@ -192,7 +192,7 @@ browserTest(
   },
 );
 
-browserTest('left-out events are one row, centred on narrow screens, and never the last row', async (t) => {
+browserTest('several reports of left-out events are shown as one row, centred on narrow screens, and never as the last row', async (t) => {
   const opened = await openToldEvents(t);
   if (!opened) return;
   const { page, tell, messages } = opened;

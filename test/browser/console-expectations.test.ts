@@ -57,7 +57,7 @@ browserTest('an operator sees what is due today, excuses a missing file and revo
   assert.match(facts, /Median\s+\d\d:\d\d \(\d+:\d\d h after due\)/);
   assert.match(await page.locator('.days li.good').first().innerText(), /: in time$/);
   assert.match(await page.locator('.days li.before').last().innerText(), /: not watched yet$/);
-  assert.equal(await page.locator('.days li.bad').count(), 0, 'occurrences before the configuration are not missing');
+  assert.equal(await page.locator('.days li.bad').count(), 0, 'due times before the expectation was configured are not shown as missing');
   const history = page.locator('.panel', { has: page.getByRole('heading', { name: 'History' }) });
   assert.deepEqual(
     await history.locator('.badge').allTextContents(),
@@ -88,7 +88,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   assert.equal(await rows.count(), 1);
   const [, told = ''] = /(\d+) × missing/.exec(await rows.first().innerText()) ?? [];
   const count = Number(told);
-  assert.ok(count > 42 && count <= 48, `${count} of seven days and of today`);
+  assert.ok(count > 42 && count <= 48, `${count} due times of the last seven days and of today`);
   assert.match(await rows.first().innerText(), /\d, 00:00 – Today, 00:\d0/);
   assert.equal(await panel('Today').locator('tbody tr', { hasText: 'Feed' }).count(), 1);
   await panel('Nothing missing').getByRole('link', { name: 'bills' }).waitFor();
@@ -115,7 +115,7 @@ browserTest('an expectation that fails again and again has one row, which unfold
   assert.equal(excused.filter(({ data }) => data.reason === 'The sender moved.').length, count - 1);
 });
 
-browserTest('the number of missing files on the overview leads to the board', async (t) => {
+browserTest('on the overview, the number of expectations with missing files leads to the page of due files', async (t) => {
   const { console } = await startConsole(t, { expectations: { bills: { every: '1h', path: '/bills' } } });
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await page.route('**/api/overview', async (route) => {

@@ -7,7 +7,7 @@ import { visible } from '../support/inspecting.ts';
 import { startInspector } from '../support/inspector.ts';
 import { until } from '../support/receiver.ts';
 
-browserTest('a reviewer sees uploaders and verdicts, and downloads, releases and discards uploads; a viewer only reads', async (t) => {
+browserTest('a reviewer sees, downloads, releases, discards and re-inspects held uploads; a viewer only reads', async (t) => {
   const inspector = await startInspector(t);
   const { server, console } = await startConsole(t, {
     inspections: { check: { type: 'http', url: inspector.url } },

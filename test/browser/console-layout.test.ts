@@ -3,14 +3,14 @@ import type { Locator } from 'playwright-core';
 import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 
-/** Returns the different tops of elements, that is, the number of lines that they take. */
+/** Returns the number of different bottom edges of elements, that is, the number of lines that they take. */
 async function lines(elements: Locator): Promise<number> {
   await elements.first().waitFor();
   const boxes = await Promise.all((await elements.all()).map((one) => one.boundingBox()));
   return new Set(boxes.map((box) => box && Math.round(box.y + box.height))).size;
 }
 
-browserTest('filters, date ranges and rows take one line where there is room; dialogs leave room for focus rings', async (t) => {
+browserTest('filters, date ranges and buttons of a row take one line where they fit; dialogs leave room for focus rings', async (t) => {
   const { server, console } = await startConsole(t, {
     group: { trash: { days: 30 } },
     expectations: { feed: { every: '1d', path: '/feed*', opens: '2d', grace: '1d' } },
@@ -27,13 +27,17 @@ browserTest('filters, date ranges and rows take one line where there is room; di
   for (const width of [768, 1024]) {
     await page.setViewportSize({ width, height: 900 });
     await page.goto(`${console.url}/#events`);
-    assert.equal(await lines(page.locator('.range input[type=datetime-local]')), 1, `${width}`);
+    assert.equal(await lines(page.locator('.range input[type=datetime-local]')), 1, `the date range at ${width} px`);
     const row = page.locator('.listed tbody tr').first();
     await row.waitFor();
     const [event, message] = [await row.locator('.kind').boundingBox(), await row.locator('.main-column').boundingBox()];
-    assert.ok(event && message && message.width > event.width, `the message has more room than the event at ${width}`);
+    assert.ok(event && message && message.width > event.width, `the message has more room than the event at ${width} px`);
     await page.goto(`${console.url}/#accounts`);
-    assert.equal(await lines(page.locator('tr', { hasText: '/a.txt' }).getByRole('button')), 1, `trash at ${width}`);
+    assert.equal(
+      await lines(page.locator('tr', { hasText: '/a.txt' }).getByRole('button')),
+      1,
+      `the buttons of a trash row at ${width} px`,
+    );
   }
 
   for (const width of [320, 375]) {
@@ -47,5 +51,5 @@ browserTest('filters, date ranges and rows take one line where there is room; di
   await page.goto(`${console.url}/#expectations`);
   await page.getByRole('button', { name: 'Entschuldigen' }).first().click();
   const [field, hint] = [await page.locator('dialog input').boundingBox(), await page.locator('dialog .hint').boundingBox()];
-  assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'room for the focus ring');
+  assert.ok(field && hint && hint.y - field.y - field.height >= 6, 'there is room for the focus ring between the field and the hint');
 });

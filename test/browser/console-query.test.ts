@@ -42,7 +42,7 @@ browserTest(
 );
 
 browserTest(
-  'a click on a value makes it a condition; a wrong condition is reported under the bar and blocks searching and sending',
+  'a click on a value adds it as a condition; a wrong condition is reported under the bar and disables Search and Replay',
   async (t) => {
     const { server, console } = await startConsole(t);
     await server.put('/home/a.txt', 'x');
@@ -59,7 +59,10 @@ browserTest(
     assert.ok(await page.getByRole('button', { name: 'Search', exact: true }).isDisabled());
     await server.put('/home/b.txt', 'x');
     await page.locator('main tbody tr', { hasText: '/b.txt' }).waitFor();
-    assert.ok(await page.getByRole('button', { name: 'Replay all that match' }).isDisabled(), 'after another event, too');
+    assert.ok(
+      await page.getByRole('button', { name: 'Replay all that match' }).isDisabled(),
+      'Replay stays disabled after another event has arrived',
+    );
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(`${console.url}/#events?status=broken`);
@@ -73,7 +76,7 @@ browserTest(
   },
 );
 
-browserTest('a range is selected on the histogram; events of the service itself are shown on demand', async (t) => {
+browserTest('a time range is selected on the histogram; routine events are shown on demand; an incomplete count is marked', async (t) => {
   const receiver = await startReceiver(t);
   const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: receiver.url, target: '40017' } } });
   await server.put('/home/a.txt', 'x');

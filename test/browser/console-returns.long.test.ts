@@ -6,7 +6,7 @@ import { consoleService, operatorPassword, signIn } from '../support/console.ts'
 import { writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-browserTest('after its server was killed, a console recovers by itself in the same view, and its live tail continues', async (t) => {
+browserTest('after the server was killed and restarted, the console asks for the login, and its live tail continues', async (t) => {
   const folder = temporaryFolder(t);
   const serve = async (ports: { web: number; console: number }) => {
     const services = { web: { type: 'http', port: ports.web }, console: await consoleService({ port: ports.console }) };

@@ -6,7 +6,7 @@ import { answerHostile } from '../support/console-replies.ts';
 
 const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
 
-browserTest('the question whether to cancel an upload has two different buttons, and closes with its view', async (t) => {
+browserTest('the question whether to cancel an upload has buttons with different labels, and closes when the view changes', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   await answerHostile(page);
@@ -20,7 +20,7 @@ browserTest('the question whether to cancel an upload has two different buttons,
 });
 
 browserTest(
-  'the configuration can be filtered and reduced to the options of the file; a changed secret is reported; a bad file cannot be reloaded',
+  'the configuration can be filtered and reduced to options of the file; changed secrets are reported; files with errors are not reloaded',
   async (t) => {
     const { console } = await startConsole(t);
     const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -45,7 +45,7 @@ browserTest(
   },
 );
 
-browserTest('on a phone the account menu can be pressed, and the filter of deliveries is collapsed', async (t) => {
+browserTest('on a phone the account menu can be pressed; the filter of deliveries is collapsed, and refuses a wrong ID', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 375, height: 700 } });
   await answerHostile(page);
@@ -64,7 +64,7 @@ browserTest('on a phone the account menu can be pressed, and the filter of deliv
   await page.getByRole('button', { name: 'Replay 3' }).waitFor();
 });
 
-browserTest('reasons with a code are shown in the language of the page; those with an unknown code are shown as they are', async (t) => {
+browserTest('errors with a known code are shown in the language of the page, others as the server wrote them', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /40[0149]/, locale: 'de-DE' });
   await signIn(page, console.url, '#events/0b5cad00-1111-4222-8333-000000000009');

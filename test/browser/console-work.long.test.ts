@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const expectedErrors = /401|INCOMPLETE_CHUNKED/;
 
-browserTest('a failing receiver: the operator reads its delivery, starts the handler again, and replays the delivery', async (t) => {
+browserTest('if a receiver fails, an operator reads the failed delivery, restarts the handler and replays the delivery', async (t) => {
   const receiver = await failingReceiver(t);
   const { server, console } = await startConsole(t, workConfig(receiver));
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -25,7 +25,7 @@ browserTest('an operator ends a session, whose client then gets 401, and lifts a
 });
 
 browserTest(
-  'on three nodes an operator repairs a fault of the installation, and sees the node that was killed',
+  'with three nodes, an operator replays a delivery, ends a session, lifts a ban, and sees that a node is gone',
   { timeout: 110_000 },
   async (t) => {
     if (!hasProgram(t, 'redis-server')) return;

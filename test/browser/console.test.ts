@@ -146,7 +146,7 @@ browserTest('a queued replay can be cancelled on its page', async (t) => {
   await page.getByText('cancelled', { exact: true }).waitFor();
 });
 
-browserTest('if a list cannot be read again after a session has ended, the page says so, and other sections are not delayed', async (t) => {
+browserTest('if the page cannot load the sessions again after one was ended, it says so; other sections can be opened', async (t) => {
   const { server, console } = await startConsole(t);
   for (let count = 0; count < 2; count++) await server.login();
   const page = await openBrowser(t, { expectedErrors: /401|ERR_FAILED/ });
@@ -204,7 +204,7 @@ browserTest('charts continue after the clock of the server was set back', async 
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
 });
 
-browserTest('live figures keep the focus and the selected text of a row while other rows come and go before it', async (t) => {
+browserTest('if live figures change, a row keeps its focus and selected text, even if rows above it come and go', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const handler = (name: string, waiting: number) => {

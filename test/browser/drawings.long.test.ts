@@ -1,4 +1,7 @@
 import { browserTest } from '../support/browser.ts';
 import { assertDrawingsBounded } from '../support/drawings.ts';
 
-browserTest('drawings too heavy for browsers are refused; those of drawing programs are shown, and load nothing', assertDrawingsBounded);
+browserTest(
+  'drawings too heavy for browsers are refused; those of drawing programs are shown, and no drawing loads foreign URLs',
+  assertDrawingsBounded,
+);

@@ -15,7 +15,7 @@ browserTest(
     const there = await server.get('/home/drop/', { headers: html });
     const missing = await server.get('/home/drop2/', { headers: html });
     assert.deepEqual([there.status, missing.status], [403, 403]);
-    assert.equal(there.text, missing.text.replaceAll('drop2', 'drop'), 'nothing reveals which of them exists');
+    assert.equal(there.text, missing.text.replaceAll('drop2', 'drop'), 'nothing reveals which of the two folders exists');
     assert.doesNotMatch(there.text, /secret/);
     assert.equal((await server.get('/home/drop/', { headers: { accept: 'application/json' } })).text.includes('<'), false);
 

@@ -6,7 +6,7 @@ import { assertAccessible, browserTest, openFolder, touch } from '../support/bro
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('films in the grid have a frame as their poster, a broken one has an icon; opened ones can be played', async (t) => {
+browserTest('in the grid a film shows one of its frames, a broken film none; an opened film loads, and a swipe changes it', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
@@ -29,7 +29,7 @@ browserTest('films in the grid have a frame as their poster, a broken one has an
   await dialog.getByText('5 of 9').waitFor();
   await page.keyboard.press('ArrowLeft');
   await dialog.getByText('4 of 9').waitFor();
-  // Once the sizes of the frames are known, the video element has their size.
+  // Once the first frame is loaded, the video element has the size of the frames.
   await until('the film can be shown', () => page.evaluate<boolean>("document.querySelector('dialog video')?.readyState >= 2"));
   const box = await dialog.locator('video').boundingBox();
   assert.ok(box);
@@ -70,7 +70,7 @@ browserTest(
     await page.keyboard.press('End');
     await player.getByText('1:00 / 1:00').waitFor();
     await player.getByRole('button', { name: 'Play' }).waitFor();
-    assert.equal(await player.getByRole('button', { name: 'Next' }).isDisabled(), true, 'it ends with the folder');
+    assert.equal(await player.getByRole('button', { name: 'Next' }).isDisabled(), true, 'no sound follows the last one of the folder');
     await player.getByRole('button', { name: 'Previous' }).click();
     await player.getByText('4 of 4').waitFor();
     await player.getByRole('button', { name: 'Close' }).click();

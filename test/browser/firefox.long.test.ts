@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
-/** Requests that Firefox makes by itself fail: no name resolves, and nobody answers at the proxy. Only this machine is reached. */
+/** With these settings, requests of Firefox to the internet fail: no name resolves, and nothing listens at the port of the proxy. */
 const nowhere = {
   'network.dns.disabled': true,
   'network.proxy.type': 1,
@@ -58,7 +58,7 @@ interface Inside {
   _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
 }
 
-/** Playwright sends this command to every new context, but the extended support release of Firefox does not know it. */
+/** Keeps `command` from Firefox: Playwright sends it for every new context, but the extended support release does not know it. */
 function leaveOut(browser: Browser, command: string): void {
   const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
   const { send } = session;
@@ -112,7 +112,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await page.getByText(/^Moved \S/).waitFor();
   assert.ok(existsSync(join(server.home, 'Folder/renamed.txt')));
-  // Then the rows have been replaced.
+  // Once this row is gone, all rows have been replaced.
   await page.getByRole('link', { name: 'renamed.txt' }).waitFor({ state: 'detached' });
 
   await page.getByLabel('Select beta.txt').check();
@@ -153,7 +153,7 @@ test('Firefox: all actions work without a mouse', async (t) => {
   if (page) await workByKeyboard(page, server);
 });
 
-test('Firefox: a large upload resumes by itself after a cut, and in the next page after the file was chosen again', async (t) => {
+test('Firefox: a large upload resumes by itself after a cut connection, and on a new page once the file is chosen again', async (t) => {
   const server = await startServer(t);
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openFirefox(t);

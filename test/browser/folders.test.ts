@@ -12,7 +12,7 @@ const heading = (page: Page) => page.evaluate<string>("document.querySelector('h
 const mark = (page: Page) => page.evaluate('window.isMarked = true');
 const isMarked = (page: Page) => page.evaluate<boolean>('window.isMarked === true');
 
-browserTest('a folder is shown without a page load, and Back restores it as it was left', async (t) => {
+browserTest('a folder opens without a page load, and Back restores the previous folder as it was left', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Reports #1?/inner'), { recursive: true });
   writeFileSync(join(server.home, 'Reports #1?/a.txt'), 'text of a');
@@ -30,11 +30,11 @@ browserTest('a folder is shown without a page load, and Back restores it as it w
   await page.getByRole('link', { name: 'a.txt' }).waitFor();
   assert.equal(await heading(page), 'Reports #1?');
   assert.match(await page.title(), /^Reports #1\? – /);
-  // Screen readers announce the new folder.
+  // The focus is on the heading, so that screen readers announce the new folder.
   await page.locator('h1:focus', { hasText: 'Reports #1?' }).waitFor({ state: 'attached' });
   assert.equal(await page.evaluate('scrollY'), 0);
   await page.waitForLoadState('networkidle');
-  await assertAccessible(page, 'a folder that was changed to');
+  await assertAccessible(page, 'a folder that was opened without a page load');
   for (const [name, count] of [
     ['Upload files', 1],
     ['New folder', 1],
@@ -131,7 +131,7 @@ browserTest('uploads continue while another folder is shown, and arrive in the f
   assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
 });
 
-browserTest('the folder clicked last opens; offline the page stays; without a session it asks for the password', async (t) => {
+browserTest('the folder clicked last opens; offline, the page stays as it is; without a session, it asks for the password', async (t) => {
   const server = await startServer(t);
   for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
   const page = await openFolder(t, server, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });
@@ -204,7 +204,7 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-browserTest('files and folders are copied, also to a new folder; rows are dragged to a folder and to the parent folder', async (t) => {
+browserTest('files and folders are copied, also to a new folder; rows dragged to a folder or a parent folder are moved', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   mkdirSync(join(server.home, 'Folder'));

@@ -13,7 +13,7 @@ browserTest('the row of a resumable upload says that it is held', async (t) => {
   assert.equal((await heldOf(server)).length, 1);
 });
 
-browserTest('the page of held uploads is found in the menu and works with and without scripts', async (t) => {
+browserTest('on the page of held uploads an upload can be withdrawn, with and without scripts; the menu leads to the page', async (t) => {
   const server = await inspecting(t);
   for (const javaScriptEnabled of [true, false]) {
     for (const name of ['kept', 'withdrawn']) await server.put(`/home/d/${name}`, 'odd');

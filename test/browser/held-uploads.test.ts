@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
 
 browserTest(
-  'the row of an upload says that it is inspected, refused with the message, or held, and links to the held uploads',
+  'the row of an upload says that the file is checked, refused (with the reason) or held, and links to the held uploads',
   async (t) => {
     const server = await inspecting(t, { answer_within: 60 }, { service: { public_error: true } });
     const page = await openFolder(t, server, { expectedErrors: /422/ }, '/home/d/');
@@ -14,7 +14,7 @@ browserTest(
     const line = (name: string) => page.locator('.queue li', { hasText: name });
     await field.setInputFiles([file('slow.txt', 'wait')]);
     await line('slow.txt').getByText('being checked').waitFor();
-    await until('the inspection is asked', () => server.inspector.requests.length === 1);
+    await until('the inspection is requested', () => server.inspector.requests.length === 1);
     server.inspector.answerWaiting(202);
     await line('slow.txt').getByText('held for review').waitFor();
     await page.getByText('One file is held for review.').waitFor({ state: 'attached' });

@@ -49,7 +49,7 @@ browserTest('hostile names run no script and can be opened, selected and deleted
   assert.deepEqual(dialogs, []);
 });
 
-browserTest('hostile names without scripts: the form deletes exactly the selected items', async (t) => {
+browserTest('without scripts, items with hostile names are selected and deleted by the form', async (t) => {
   const server = await startServer(t);
   for (const name of names) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server, { javaScriptEnabled: false });
@@ -61,7 +61,7 @@ browserTest('hostile names without scripts: the form deletes exactly the selecte
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-/** Opens a foreign page on another port: a different origin, but the same site. */
+/** Serves a foreign page at another port: a different origin, but the same site. @returns its URL */
 async function foreignPage(t: TestContext, html: string): Promise<string> {
   const server = createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(`<!doctype html><title>x</title>${html}`));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -69,7 +69,7 @@ async function foreignPage(t: TestContext, html: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-browserTest('uploaded pages and pictures with scripts are saved, never shown in the origin', async (t) => {
+browserTest('stored pages and pictures with scripts are downloaded, never shown in the origin of the service', async (t) => {
   const server = await startServer(t);
   const attack = '<script>fetch("/home/stolen/", { method: "PUT" })</script>';
   writeFileSync(join(server.home, 'page.html'), attack);
@@ -99,7 +99,7 @@ browserTest('a foreign page can neither frame the service nor send it forms or r
   );
   await page.waitForTimeout(300);
   const framed = await page.frames()[1]?.locator('#list').count();
-  assert.equal(framed ?? 0, 0, 'not framed');
+  assert.equal(framed ?? 0, 0, 'the frame does not show the service');
   const statuses = await page.evaluate<string[]>(`Promise.all([
     fetch('${target}evil.txt', { method: 'PUT', body: 'x', credentials: 'include' }),
     fetch('${target}', { method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams({ action: 'create-folder', 'new-folder': 'evil' }) }),
@@ -146,7 +146,7 @@ browserTest('a violation of the content security policy is recorded as a problem
   page.problems.splice(0);
 });
 
-browserTest('uploaded names of 255 bytes, with bidirectional text or quotes are shown and deleted exactly', async (t) => {
+browserTest('files with names of 255 bytes, bidirectional text or quotes are uploaded, shown and deleted under these names', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const uploaded = ['x'.repeat(255), 'ü'.repeat(127), 'a\u202efdp.exe', `"quoted' & <b>.txt`, '.hidden', 'ends with dot.'];

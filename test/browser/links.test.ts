@@ -37,7 +37,7 @@ browserTest('the visitor of a link downloads a file and browses a folder, on a p
   }
 });
 
-browserTest('a supplier drops three files, one of them large, and reads the receipt, with and without scripts', async (t) => {
+browserTest('a supplier drops three files, one of them large, and reads the receipt; without scripts, one file is dropped', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');
@@ -83,7 +83,7 @@ browserTest('a supplier drops three files, one of them large, and reads the rece
 });
 
 browserTest(
-  'the row menu creates a link with a password, a visitor enters it, and the page of shared items revokes the link',
+  'the row menu creates a link with a password, a visitor enters the password, and the page of shared items revokes the link',
   async (t) => {
     const server = await startServer(t);
     writeFileSync(join(server.home, 'plan.txt'), 'the plan');

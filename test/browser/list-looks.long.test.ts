@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('long names take two lines with a visible end at every window width, and their title is the whole name', async (t) => {
+browserTest('at 320 and 1280 px long names take at most two lines with a visible end, and their title is the whole name', async (t) => {
   const server = await startServer(t);
   const name = `${'A long name with many words '.repeat(7)}final 3.docx`;
   const solid = `${'x'.repeat(200)}end.tar.gz`;
@@ -66,7 +66,7 @@ browserTest('messages are at the bottom left, say what happened, and cover no ac
   assert.ok(told && actions && told.x < 20 && told.y > 600 && told.y + told.height <= actions.y, JSON.stringify({ told, actions }));
 });
 
-browserTest('passwords can be shown before they are changed', async (t) => {
+browserTest('on the page for a new password, the typed passwords can be shown', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const page = await openFolder(t, server);
   await page.goto(`${server.url}/home/__svc__/password-update`);

@@ -27,7 +27,7 @@ browserTest('new folder and rename: impossible names are refused; the new item i
   assert.equal(await page.getByLabel('Filter by name').inputValue(), '', 'the filter is cleared, so it does not hide the new folder');
 
   await page.keyboard.press('End');
-  assert.equal(await focused(), 'IMG_59.bin', 'as people sort');
+  assert.equal(await focused(), 'IMG_59.bin', 'names are in natural order');
   await page.keyboard.press('F2');
   await dialog.getByRole('heading', { name: 'Rename “IMG_59.bin”' }).waitFor();
   await page.keyboard.type('last');
@@ -98,7 +98,7 @@ browserTest(
   },
 );
 
-browserTest('rows at 320 px: folders are named as folders, the date is beside the size, with all kinds of names', async (t) => {
+browserTest('rows at 320 px: folders are named as folders, date and size do not overlap; a ZIP replaces backslashes', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));

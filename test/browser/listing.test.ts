@@ -132,7 +132,7 @@ browserTest('previews run no script: image, SVG, text, PDF, HTML', async (t) => 
   await page.getByRole('link', { name: 'b.txt' }).click();
   for (const content of ['pre:has-text("owned")', 'iframe[src$="/home/c.pdf?inline=frame"]', 'pre:has-text("<script>1</script>")']) {
     await dialog.locator(content).waitFor();
-    // A PDF in its frame can have taken the keyboard.
+    // The PDF in its frame may have the keyboard focus, so the test clicks a button.
     await dialog.getByRole('button', { name: 'Next' }).click();
   }
   assert.doesNotMatch(await page.title(), /owned/);

@@ -9,14 +9,14 @@ const count = 600;
 const nameAt = (index: number) => `file-${index}.${['txt', 'png', 'bin'][index % 3]}`;
 const last = nameAt(count - 1);
 
-/** Names that can be written in several ways. They sort last. */
+/** Names whose characters HTML can write in several ways. They are sorted last. */
 const strange = ['z "q" <b>&amp;.txt', 'z \u0007bell', 'z \u202egnp.exe', "z 'ä'"];
 const all = count + strange.length;
 
-/** More rows than a window of 800 px shows together with the rows that are kept ready. */
+/** Upper limit for the rows in the document: those in a window of 800 px, and those kept ready above and below it. */
 const maxPlaced = 60;
 
-/** Fills a folder whose page is sent without most of its rows. */
+/** Creates a folder with 604 files. Its page is sent without most of its rows. */
 function fill(server: TestServer): void {
   const folder = join(server.home, 'long');
   mkdirSync(folder);
@@ -24,7 +24,7 @@ function fill(server: TestServer): void {
   for (const name of strange) writeFileSync(join(folder, name), '');
 }
 
-/** Script that returns the rows in the document in one form, whether the service or the script wrote them. */
+/** Script that returns the rows of the document in a common form, to compare rows of the service with rows that the page adds. */
 const rowsInPage = `[...document.querySelectorAll('#list tbody tr')].map((row) => row.ariaRowIndex + [...row.cells].map((cell) =>
   cell.innerHTML.replace(/<\\/?bdi>/g, '').replace(/(<input|<a)([^>]*)>/g, (_, tag, rest) => tag + rest.trim().split(/ (?=[a-z-]+=)/).sort().join(' '))).join('|'))`;
 
@@ -53,7 +53,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   await page.keyboard.press('End');
   assert.match(await focused(), /^z/, 'the last row is there');
 
-  // Select all before most rows have arrived also selects these, except those that were deselected.
+  // "Select all" also selects the rows that arrive later. A row that was deselected afterwards stays deselected.
   let letRowsCome = () => {};
   const areLetCome = new Promise<void>((resolve) => {
     letRowsCome = resolve;
@@ -73,7 +73,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   const download = page.waitForEvent('request', (request) => request.method() === 'POST');
   await page.getByRole('button', { name: 'Download as ZIP' }).click();
   const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
-  assert.equal(names.length, all, 'the form sends the names of all');
+  assert.equal(names.length, all, 'the form sends the names of all rows');
   await page.keyboard.press('Escape');
 
   await page.getByLabel('Filter by name').fill('file-599');
@@ -94,7 +94,7 @@ browserTest('rows of a long folder that the script adds are like those of the se
   assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
 });
 
-browserTest('a long folder has only the rows near the window and the focused row in the document', async (t) => {
+browserTest('a long folder has only the rows near the window and the focused row in the document; Control+F adds all', async (t) => {
   const server = await startServer(t);
   fill(server);
   const page = await openFolder(t, server, {}, '/home/long/');
@@ -112,7 +112,7 @@ browserTest('a long folder has only the rows near the window and the focused row
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(1));
-  // When all are selected, all rows have arrived.
+  // Once this number is shown, all rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${all} selected`).waitFor();
   assert.equal(await page.locator('#list').getAttribute('aria-rowcount'), String(all + 1));
@@ -120,12 +120,12 @@ browserTest('a long folder has only the rows near the window and the focused row
     await scrollTo(part);
     // The rows arrive in parts.
     const awaited = part < 1 ? nameAt(Math.round(part * all)) : (strange.at(-1) as string);
-    await until(`rows are there at ${part}`, async () => {
+    await until(`the rows at ${part} of the height are shown`, async () => {
       const seen = await inSight();
       return seen.length > 10 && seen.includes(awaited);
     });
     assert.ok((await names()).length <= maxPlaced, `${(await names()).length} rows`);
-    assert.ok((await ofRows<boolean>('row.cells[0].firstChild.checked')).every(Boolean), 'each is selected');
+    assert.ok((await ofRows<boolean>('row.cells[0].firstChild.checked')).every(Boolean), 'each row is selected');
     assert.equal(await focused(), nameAt(1), 'the focus stays in its row');
   }
   await assertAccessible(page, 'a part of a long folder');

@@ -31,7 +31,7 @@ async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => voi
 }
 
 browserTest(
-  'many items are moved by one request to the folder shown at the start; a dialog cannot be closed while they are deleted',
+  'one request moves many items to the folder shown when "Move here" was pressed; while items are deleted, the dialog cannot be closed',
   async (t) => {
     const server = await startServer(t);
     for (const folder of ['Target', 'Target/Deep', 'Other']) mkdirSync(join(server.home, folder));
@@ -52,12 +52,16 @@ browserTest(
     await dialog.getByRole('button', { name: 'Move here' }).click();
     await dialog.locator('progress').waitFor();
     await dialog.getByText(`0 of ${many}`).waitFor();
-    await assertAccessible(page, 'while it runs');
+    await assertAccessible(page, 'the progress dialog');
     await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
     moving.go();
     await page.getByText(`Moved ${many} items`).waitFor();
     assert.equal(moving.held.length, 1, 'one request moves all items');
-    assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'items are moved to the folder that was shown at the start');
+    assert.deepEqual(
+      readdirSync(join(server.home, 'Target/Deep')),
+      [],
+      'items are moved to the folder that was shown when "Move here" was pressed',
+    );
     assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
 
     makeFiles(server, 'd');
@@ -76,7 +80,7 @@ browserTest(
   },
 );
 
-browserTest('Stop ends the work in the service, too; the page reports what was done, and asks before it is left', async (t) => {
+browserTest('Stop ends a move in the service, too, and the result is reported; leaving during a deletion must be confirmed', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   const total = 3_000;
@@ -90,7 +94,7 @@ browserTest('Stop ends the work in the service, too; the page reports what was d
   await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
   await dialog.getByRole('button', { name: 'Move here' }).click();
   await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
-  // The button has the focus.
+  // The Stop button has the focus.
   await page.keyboard.press('Enter');
   const said = await page.getByText(/^Stopped: /).innerText();
   const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
@@ -98,7 +102,7 @@ browserTest('Stop ends the work in the service, too; the page reports what was d
   assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
   const rows = () =>
     page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
-  // The member that is being moved can end at any moment: before the message, before the list, or after both. No other member follows.
+  // The item that was being moved may arrive before the message, before the list is read, or after both. No other item follows.
   const isNear = (count: number) => count === left || count === left - 1;
   await until('the list equals the folder', async () => isNear((await rows()) - 1));
   const onDisk = readdirSync(server.home).length - 1;
@@ -130,7 +134,7 @@ browserTest('a drag and its undo show progress and Stop if they take longer than
   const dragging = await holdChanges(page);
   await page.getByRole('link', { name: 'm1.bin' }).dragTo(page.getByRole('link', { name: 'Target' }));
   await dialog.getByText(`0 of ${many}`).waitFor();
-  await assertAccessible(page, 'while it runs');
+  await assertAccessible(page, 'the progress dialog');
   for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
   assert.ok(await dialog.isVisible(), 'the dialog stays while the work runs');
   dragging.go();

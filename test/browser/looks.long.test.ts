@@ -21,7 +21,7 @@ const dates = [
   { name: 'g', at: now + 5 * day, shown: '21 Mar 2026', german: '21.03.2026' },
 ] as const;
 
-browserTest('dates are relative; the pointer and screen readers get the whole date', async (t) => {
+browserTest('recent dates are relative; the pointer and screen readers get the whole date', async (t) => {
   const server = await startServer(t);
   for (const { name, at } of dates) {
     writeFileSync(join(server.home, name), '');
@@ -33,7 +33,7 @@ browserTest('dates are relative; the pointer and screen readers get the whole da
     ['de-DE', 'german'],
   ] as const) {
     const page = await openBrowser(t, { locale });
-    // The clock runs until the test pauses it, which can take a while on a busy machine.
+    // The clock runs until it is paused, which can take a while on a busy machine. So it starts an hour early.
     await page.clock.install({ time: now - 60 * minute });
     await page.clock.pauseAt(now);
     await login(page, server.url);
@@ -90,7 +90,7 @@ browserTest('the menu by keyboard: it opens, the arrow keys move in it, it close
   assert.equal(await page.locator('html').getAttribute('lang'), 'fr');
 });
 
-browserTest('a click anywhere on a row follows its link, and one near its check box ticks the box', async (t) => {
+browserTest('a click anywhere on a row follows its link, and a click near its check box ticks the box', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.txt', 'b.bin']) writeFileSync(join(server.home, name), 'x');
@@ -117,7 +117,7 @@ browserTest('tools, head and selection stay visible, and cover no focused elemen
   assertBarsInSight(t, { width: 320, height: 640 }),
 );
 
-browserTest('motion is shown only to readers who want it', async (t) => {
+browserTest('the menu has a transition, but none if the browser asks for reduced motion', async (t) => {
   const server = await startServer(t);
   for (const [reducedMotion, isMoving] of [
     ['reduce', false],
@@ -139,7 +139,7 @@ browserTest('the menu shows the used part of a quota', async (t) => {
   assert.equal(await meter.getAttribute('aria-valuenow'), '25');
 });
 
-browserTest('on a phone an icon opens the filter, which has room for a word and covers no focused element; dates are whole', async (t) => {
+browserTest('on a phone an icon opens the filter, which has room for a word and hides the button below; dates are not cut', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'letter.bin'), Buffer.alloc(999_900));
   utimesSync(join(server.home, 'letter.bin'), (now - day) / 1000, (now - day) / 1000);
@@ -185,7 +185,7 @@ browserTest('on a phone an icon opens the filter, which has room for a word and 
   );
 });
 
-browserTest('on a phone a preview fills the window, and its text nearly all of it', async (t) => {
+browserTest('on a phone the text of a preview takes nearly the whole width; a message keeps a distance from the edge', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'many words '.repeat(50));
   writeFileSync(join(server.home, 'none.zip'), 'no archive');
@@ -201,7 +201,7 @@ browserTest('on a phone a preview fills the window, and its text nearly all of i
   assert.ok(Number.parseFloat(padding) >= 16, 'the message keeps a distance from the edge');
 });
 
-browserTest('in the grid long names take three lines; an expanded archive has a row like others', async (t) => {
+browserTest('in the grid the height of long names is limited; the row of an archive that was opened is as high as others', async (t) => {
   const server = await startServer(t);
   for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');
   writeFileSync(join(server.home, 'a.zip'), zipSync({ 'b.txt': strToU8('text') }));

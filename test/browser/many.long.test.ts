@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { browserTest, drop, openFolder } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** More rows than a window shows together with the rows that are kept ready. */
+/** Upper limit for the rows in the document: those in the window, and those kept ready above and below it. */
 const maxPlaced = 60;
 
 /** Asserts that a listing of `count` entries, a thousand or more, stays smooth: filtered rows and any scroll position appear at once. */
@@ -15,11 +15,11 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   for (let index = 0; index < count; index++) writeFileSync(join(server.home, nameAt(index)), '');
   const lastName = nameAt(count - 1);
   const page = await openFolder(t, server);
-  // When all are selected, all rows have arrived.
+  // Once this number is shown, all rows have arrived.
   await page.keyboard.press('Control+a');
   await page.getByText(`${count.toLocaleString('en')} selected`).waitFor();
   await page.keyboard.press('Escape');
-  // Rows far below the window have never had a layout.
+  // The matching rows are far below the window, and have not been laid out before.
   const isInSight = await page.evaluate<boolean>(`(async () => {
     const field = document.querySelector('.filter');
     field.value = '${lastName.slice(0, -5)}';
@@ -30,7 +30,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   assert.ok(isInSight, 'the filtered rows appear in the next frame');
   await page.getByText('10 matches').waitFor();
   await page.getByLabel('Filter by name').fill('');
-  // The cost of a jump is that of the rows added to the document. `npm run bench -- pages` measures it.
+  // A jump costs as much as the rows that it adds to the document, so these are counted. `npm run bench -- pages` measures the time.
   const placed = await page.evaluate<number[]>(`(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const counts = [];

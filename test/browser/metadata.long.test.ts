@@ -7,7 +7,7 @@ const service = { metadata_fields: ['x-labels, required', 'project, required', '
 const file = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('x') };
 const viewport = { width: 320, height: 640 };
 
-browserTest('without scripts the form has a field for each metadata value', async (t) => {
+browserTest('without scripts the upload form has fields for metadata, and undeclared metadata is refused', async (t) => {
   const server = await startServer(t, { service });
   const page = await openFolder(t, server, { javaScriptEnabled: false, expectedErrors: /400/, viewport });
   const upload = async () => {
@@ -59,7 +59,11 @@ browserTest('with scripts a dialog asks for the metadata of each batch of files'
   await dialog.getByLabel('Value').last().fill('two');
   await dialog.getByRole('button', { name: 'Upload' }).click();
   await page.getByRole('link', { name: 'b.txt' }).waitFor();
-  assert.deepEqual(readdirSync(server.home), ['a.txt', 'b.txt'], 'cancelled requests were not sent, answered ones were');
+  assert.deepEqual(
+    readdirSync(server.home),
+    ['a.txt', 'b.txt'],
+    'nothing was sent when the question was cancelled, and both files when it was answered',
+  );
   await choose('c.txt');
   assert.equal(await project.inputValue(), 'one', 'the previous answer is shown');
   await dialog.getByLabel('Value').last().fill('');
@@ -70,7 +74,7 @@ browserTest('with scripts a dialog asks for the metadata of each batch of files'
   assert.deepEqual(stored, [both, both, { project: ['one'] }]);
 });
 
-browserTest('if the header is optional, required values are required only once any value is given', async (t) => {
+browserTest('if the metadata header is optional, required values are demanded only if another value is given', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: ['x-labels', 'project, required', 'note, optional'] } });
   const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');

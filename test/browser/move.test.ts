@@ -34,7 +34,7 @@ browserTest('a file and a folder are renamed, but not to a name that is taken', 
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
 });
 
-browserTest('items are moved down into folders and up again; an item whose name is taken there stays, and is reported', async (t) => {
+browserTest('items are moved into folders and up again; an item whose name is taken at the target stays, and is reported', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
   mkdirSync(join(server.home, 'Folder'));

@@ -6,7 +6,7 @@ import { pastedName } from '../../src/web/files/uploads/upload.ts';
 import { browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('a pasted picture without a name is named by the time', () => {
+browserTest('a pasted screenshot (a new image.png or image.jpeg) is named by the time; other files keep their names', () => {
   const nowMs = new Date(2026, 2, 4, 9, 5, 7).getTime();
   const named = (name: string, ageMs: number) => pastedName({ name, lastModified: nowMs - ageMs }, nowMs, 'Screenshot');
   assert.equal(named('image.png', 0), 'Screenshot 2026-03-04 09.05.07.png');

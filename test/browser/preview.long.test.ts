@@ -38,10 +38,10 @@ browserTest('after the session has ended and too many passwords were wrong, the 
   const until = new Date();
   until.setUTCHours(Number(hours), Number(minutes), 0, 0);
   const inSeconds = (((until.getTime() - Date.now()) / 1000 + 86_400) % 86_400) - 600;
-  assert.ok(inSeconds > -30 && inSeconds <= 60, `${words}: a full minute after the end`);
+  assert.ok(inSeconds > -30 && inSeconds <= 60, `the end of the ban, rounded up to a full minute: ${words}`);
 });
 
-browserTest('after the session has ended, a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
+browserTest('without a session, a picture and a ZIP of the selection ask for the password in the page; the selection stays', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.png', 'b.png']) writeFileSync(join(server.home, name), pixel);
   const page = await openBrowser(t, { expectedErrors: /401/ });
@@ -76,7 +76,7 @@ browserTest('after the session has ended, a picture asks for the password in the
 });
 
 browserTest(
-  'programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder unchanged',
+  'programs and texts of any name and encoding are shown as text; Back closes the preview and leaves the folder unchanged',
   async (t) => {
     const server = await startServer(t);
     mkdirSync(join(server.home, 'code'));
@@ -101,7 +101,7 @@ browserTest(
     await shows('windows.txt', 'Äpfel');
     await shows('film.ts', 'This file is not a text file.');
 
-    assert.ok(!(await server.eventIds()).includes(40005), 'nobody asks about a file before reading it');
+    assert.ok(!(await server.eventIds()).includes(40005), 'the page sends no HEAD before it reads a file');
     await page.getByRole('link', { name: 'a.js' }).click();
     await content.getByText('content of a.js').waitFor();
     await page.goBack();
@@ -152,11 +152,11 @@ browserTest('a preview reports that its file was deleted meanwhile, or that it i
   assert.doesNotMatch((await preview.textContent()) ?? '', /errors|\{/);
 });
 
-browserTest('a part of the script that cannot be loaded is reported, and the page continues', async (t) => {
+browserTest('a part of the script that cannot be loaded is reported, and the rest of the page works', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'some text');
   const page = await openBrowser(t, { expectedErrors: /404/ });
-  // The path before an update of the service, which then knows only the new names.
+  // As after an update: the page requests the old path of the script, but the service knows only the new one.
   const before = '**/assets/scripts.*/viewer.js';
   await page.route(before, (route) => route.fulfill({ status: 404 }));
   await login(page, server.url);

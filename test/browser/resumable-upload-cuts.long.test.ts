@@ -3,7 +3,7 @@ import { assertAccessible, browserTest } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage, reopen } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 
-browserTest('a large upload resumes by itself after cuts, an absent server and a lost reply', async (t) => {
+browserTest('a large upload resumes by itself after a cut connection, an unreachable server and a lost reply', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   const { path, content } = largeFile(server, 'large.bin');

@@ -31,7 +31,7 @@ function locationIn(page: Page): Promise<string> {
   return page.evaluate("JSON.parse(localStorage.getItem(Object.keys(localStorage).find((key) => key.startsWith('svc-upload:')))).location");
 }
 
-browserTest('two concurrent large uploads resume at their offsets after cuts, lost replies and an absent server', async (t) => {
+browserTest('two concurrent large uploads resume at their offsets after cuts, a lost reply and an unreachable server', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   const { server, proxy, page } = setting;
   const files = ['first.bin', 'second.bin'].map((name) => ({ name, ...largeFile(server, name, 20_000_000) }));
@@ -70,7 +70,7 @@ browserTest('all uploads are paused and continued together, including a small on
   await assertUploaded(server, 'small.bin', small.content);
 });
 
-browserTest('if the session ends during an upload, it resumes after the login', async (t) => {
+browserTest('if the session ends during an upload, the upload resumes after the next login', async (t) => {
   const setting = await openUploadPage(t, /409|401|ERR_/);
   const { server, proxy, page } = setting;
   const { content } = await holdUpload(setting);
@@ -129,7 +129,7 @@ browserTest('if a file changes on the disk during its upload, the upload fails, 
   const { server, proxy, page } = setting;
   const { path } = largeFile(server, 'large.bin');
   proxy.troubles.push({ holdAfterBytes: 3_000_000 });
-  // A dropped file is the file itself; one chosen by a test is a copy.
+  // The file is dropped, because the browser reads a dropped file itself, but only a copy of a file that a test chooses.
   await drop(page, [path]);
   await until('content arrives', () => proxy.offsets.length === 1);
   await proxy.goDown();
@@ -207,7 +207,7 @@ browserTest('another tab neither interrupts an upload nor offers to resume it', 
   await assertUploaded(server, 'large.bin', content);
 });
 
-browserTest('requests have the largest size that the service accepts, and metadata are sent from the beginning', async (t) => {
+browserTest('requests have the largest size that the service accepts; resumed on a new page, an upload keeps its metadata', async (t) => {
   const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
   const setting = await openUploadPage(t, /409|ERR_/, { service });
   const { server, proxy, page } = setting;

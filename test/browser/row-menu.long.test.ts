@@ -71,7 +71,7 @@ browserTest('the menu of a row opens by its button, the right mouse button and t
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
-  // Then all rows have been replaced.
+  // Once this row is gone, all rows have been replaced.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();
@@ -87,7 +87,7 @@ const inSight = `(() => {
   return [left >= 0 && right <= innerWidth, top >= 0 && bottom <= innerHeight];
 })()`;
 
-browserTest('the menu offers what the account may do, also in the grid; with Shift the browser shows its own menu', async (t) => {
+browserTest('in the grid the menu of a row offers only what the account may do; with Shift the browser shows its own menu', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-list']] } });
   writeFileSync(join(server.home, 'a.bin'), '');
   const page = await openFolder(t, server);

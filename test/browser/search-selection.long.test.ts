@@ -27,13 +27,13 @@ async function found(t: TestContext, files: readonly string[], config: TestConfi
 const trash = { group: { trash: { days: 30 } } };
 const files = ['a/report 1.bin', 'b/report 2.bin', 'b/c/report 3.bin', 'report 4.bin'];
 
-browserTest('results in several folders are deleted together, and one Undo restores all', async (t) => {
+browserTest('search results in several folders are deleted together, and one Undo restores all', async (t) => {
   const { page, exists, select, bar } = await found(t, files, trash);
   assert.ok(await bar.isHidden());
   await select('report 1.bin', 'report 2.bin');
   await bar.getByText('2 selected').waitFor();
   await assertAccessible(page, 'selected results');
-  assert.ok(await bar.getByRole('button', { name: 'Download as ZIP' }).isHidden(), 'one archive has members of one folder');
+  assert.ok(await bar.getByRole('button', { name: 'Download as ZIP' }).isHidden(), 'an archive contains items of one folder only');
   assert.ok(await bar.getByRole('button', { name: 'Show in its folder' }).isHidden(), 'this action is for one result');
   await bar.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were found.').waitFor();
@@ -45,7 +45,7 @@ browserTest('results in several folders are deleted together, and one Undo resto
   assert.deepEqual(files.map(exists), [true, true, true, true]);
 });
 
-browserTest('results in several folders are moved to one folder, except one that is already there; Undo moves them back', async (t) => {
+browserTest('search results in several folders are moved to one folder, except one already there; Undo moves them back', async (t) => {
   const { page, exists, select, bar, dialog } = await found(t, [...files, 'to/report 5.bin']);
   await select('report 1.bin', 'report 3.bin', 'report 5.bin');
   await bar.getByRole('button', { name: 'Move' }).click();
@@ -70,7 +70,7 @@ browserTest('results in several folders are moved to one folder, except one that
   assert.ok(['a/report 1.bin', 'to/report 1.bin', 'b/report 2.bin', 'to/report 2.bin'].every(exists));
 });
 
-browserTest('results that one folder refuses to delete are reported by name; those in other folders are deleted', async (t) => {
+browserTest('search results that may not be deleted are reported by name; results in other folders are deleted', async (t) => {
   const rules = [['allow-full-control'], ['/b/report*', 'allow-list', 'allow-read']];
   const { page, exists, bar, dialog } = await found(t, files, { account: { permissions: rules } });
   await page.getByLabel('Select all').check();
@@ -83,7 +83,7 @@ browserTest('results that one folder refuses to delete are reported by name; tho
   assert.deepEqual(files.map(exists), [false, true, false, false]);
 });
 
-browserTest('a folder that no longer exists is reported with the names of its results', async (t) => {
+browserTest('if the folder of a search result was removed, the result is reported by name; other results are deleted', async (t) => {
   const { server, page, exists, bar, select, dialog } = await found(
     t,
     ['a/x/report 1.bin', 'b/report 2.bin'],
@@ -100,7 +100,7 @@ browserTest('a folder that no longer exists is reported with the names of its re
   assert.equal(exists('b/report 2.bin'), false);
 });
 
-browserTest('a result inside a selected folder is included with the folder', async (t) => {
+browserTest('a search result inside a selected folder is deleted with the folder, and not counted separately', async (t) => {
   const inside = ['reports/report 1.bin', 'reports/deep/report 2.bin', 'report 3.bin'];
   const { page, exists, bar } = await found(t, inside, trash);
   await page.getByLabel('Select all').check();
@@ -111,7 +111,7 @@ browserTest('a result inside a selected folder is included with the folder', asy
   assert.ok(!exists('reports') && !exists('report 3.bin'));
 });
 
-browserTest('the keys of a folder work in results, and a selection in one folder is downloaded', async (t) => {
+browserTest('the shortcuts of a folder page work in search results; selected results of one folder are downloaded as a ZIP', async (t) => {
   const { page, exists, bar, dialog } = await found(t, ['b/report 1.bin', 'b/report 2.bin', 'c/report 3.bin'], trash);
   const focused = (name: string) => page.locator('a:focus', { hasText: name }).waitFor();
   await page.getByRole('button', { name: 'Name' }).click();
@@ -145,7 +145,7 @@ browserTest('the keys of a folder work in results, and a selection in one folder
   await page.locator('input[type=search]:focus').waitFor();
 });
 
-browserTest('on phones the selection of results is one row', async (t) => {
+browserTest('on phones the actions on selected search results are in one row', async (t) => {
   const { page, select, bar } = await found(t, files, trash, { viewport: { width: 320, height: 640 } });
   await select('report 1.bin', 'report 2.bin');
   await bar.getByRole('button', { name: 'Move' }).waitFor();
@@ -158,7 +158,7 @@ browserTest('on phones the selection of results is one row', async (t) => {
   assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
 });
 
-browserTest('the player plays the sounds of several folders in the results', async (t) => {
+browserTest('the player plays sounds that a search found in several folders, and the results stay', async (t) => {
   const { server, page } = await found(t, ['a/report 1.wav', 'b/report 2.wav', 'report 3.bin']);
   writeFileSync(join(server.home, 'a/report 1.wav'), silence(0.3));
   writeFileSync(join(server.home, 'b/report 2.wav'), silence(60));

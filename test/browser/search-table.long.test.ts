@@ -6,7 +6,7 @@ import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
 browserTest(
-  'results are a table with their folders, for this folder or everywhere, with marked matches, sorting and row menus',
+  'a search of this folder or everywhere shows a sortable table with the folders of results, marked matches and row menus',
   async (t) => {
     const server = await startServer(t);
     mkdirSync(join(server.home, 'in/deep'), { recursive: true });
@@ -57,7 +57,7 @@ browserTest(
   },
 );
 
-browserTest('results without scripts are the same table', async (t) => {
+browserTest('without scripts, search results are a table with the same folders and marked matches', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   writeFileSync(join(server.home, 'in/a report.txt'), 'x');
@@ -70,7 +70,7 @@ browserTest('results without scripts are the same table', async (t) => {
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['report', 'report']);
 });
 
-browserTest('results have the tools and actions of a folder, and show the effects of these', async (t) => {
+browserTest('search results have the tools and actions of a folder, and show the effects of the actions', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 }, links: { enabled: true } } });
   mkdirSync(join(server.home, 'in/deep'), { recursive: true });
   mkdirSync(join(server.home, 'to'));
@@ -90,7 +90,7 @@ browserTest('results have the tools and actions of a folder, and show the effect
   await ask.getByLabel('New name').fill('old report 2.bin');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'old report 2.bin' }).waitFor();
-  assert.ok(existsSync(join(server.home, 'in/deep/old report 2.bin')), 'in its own folder');
+  assert.ok(existsSync(join(server.home, 'in/deep/old report 2.bin')), 'the result is renamed in its own folder');
   await page.getByText('Renamed report 2.bin to old report 2.bin').waitFor();
 
   await choose('report 3.bin', 'Move');
@@ -131,7 +131,7 @@ browserTest('results have the tools and actions of a folder, and show the effect
   assert.ok(existsSync(join(server.home, 'new')));
 });
 
-browserTest('results offer nothing that the account may not do', async (t) => {
+browserTest('search results offer only actions that the account may use', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-list', 'allow-read']] } });
   writeFileSync(join(server.home, 'report.bin'), 'x');
   const page = await openFolder(t, server, {}, '/home/?search=report');

@@ -21,7 +21,7 @@ const feed = `(() => {
   };
 })()`;
 
-browserTest('a result leads to its place: a folder, a preview in its folder, a file; Back and Escape lead to the results', async (t) => {
+browserTest('a search result opens as a folder, a preview in its folder or a file; Back and Escape close the preview', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'a/report x'), { recursive: true });
   for (const name of ['a/report <b>.txt', 'a/report.bin', 'a/other.txt', 'a/report.wav'])
@@ -56,7 +56,7 @@ browserTest('a result leads to its place: a folder, a preview in its folder, a f
   await page.getByText('No name below this folder contains this.').waitFor();
 });
 
-browserTest('results are shown as they arrive; leaving the page ends the search', async (t) => {
+browserTest('search results are shown as they arrive; leaving the results ends the search', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), '');
   const page = await openBrowser(t);
@@ -66,7 +66,7 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
     await page.evaluate('window.feed = undefined');
     await page.getByRole('searchbox').fill('x');
     await page.keyboard.press('Enter');
-    // The content security policy forbids scripts in texts, so `waitForFunction` does not work here.
+    // The content security policy forbids code in strings (`eval`), so `waitForFunction` does not work here.
     await until('the search is requested', () => page.evaluate<boolean>('window.feed !== undefined'));
   };
   await search();
@@ -89,7 +89,7 @@ browserTest('results are shown as they arrive; leaving the page ends the search'
   assert.equal(await page.evaluate('isAborted'), true);
 });
 
-browserTest('the cross, Escape, an emptied field and Back lead from results to the folder', async (t) => {
+browserTest('the cross, Escape, an emptied field and Back lead from search results to the folder', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in'));
   for (const name of ['in/report.txt', 'in/paper.txt']) writeFileSync(join(server.home, name), 'x');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('select all, ranges with Shift by keys and clicks, and names by their first letters', async (t) => {
+browserTest('Control+A selects all, Shift with keys or clicks a range; typed letters focus a name that begins with them', async (t) => {
   const server = await startServer(t);
   const names = ['alpha', 'Äpfel', 'beta', 'bird', 'bison', 'gamma', 'great name'];
   for (const name of names) writeFileSync(join(server.home, name), '');
@@ -60,7 +60,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   await press('ArrowDown');
   assert.equal(await focused(), names[1 + columns]);
   await press('ArrowUp', 'ArrowLeft', 'Shift+ArrowDown');
-  assert.deepEqual(await selected(), names.slice(0, columns + 1), 'from tile to tile, in their order');
+  assert.deepEqual(await selected(), names.slice(0, columns + 1), 'the range has all tiles between its ends');
   await press('Escape');
 
   await page.getByRole('link', { name: 'Show as a list' }).click();
@@ -72,7 +72,7 @@ browserTest('select all, ranges with Shift by keys and clicks, and names by thei
   assert.equal(await focused(), 'bison');
   await page.clock.fastForward(1100);
   await press('A', 'a');
-  assert.equal(await focused(), 'Äpfel', 'the same letter moves on; accents and case are ignored');
+  assert.equal(await focused(), 'Äpfel', 'the same letter again moves to the next name; accents and case are ignored');
   await page.clock.fastForward(1100);
   await press('g', 'r', 'e', 'a', 't', 'Space', 'n');
   assert.equal(await focused(), 'great name');

@@ -82,7 +82,11 @@ browserTest(
     await preview(page, 'main.py', async (stage) => {
       await stage.locator('.c-comment', { hasText: '# so' }).waitFor();
       assert.deepEqual(await stage.locator('.c-keyword').allTextContents(), ['def', 'return']);
-      assert.deepEqual(await stage.locator('.c-string').allTextContents(), ['"""why', '    not"""'], 'constructs across lines');
+      assert.deepEqual(
+        await stage.locator('.c-string').allTextContents(),
+        ['"""why', '    not"""'],
+        'a string across two lines has its colour in both',
+      );
       assert.equal(await stage.locator('pre').textContent(), 'def answer():\n    """why\n    not"""\n    return 42  # so\n');
       await assertAccessible(page, 'a program');
     });
@@ -100,7 +104,11 @@ browserTest(
       assert.equal(await stage.getByText('100: ').count(), 0, 'only a part of a long list is shown');
       await stage.getByRole('button', { name: 'Show more' }).press('Enter');
       await stage.getByText('100: ').waitFor();
-      assert.match(await page.evaluate<string>('document.activeElement.textContent'), /^100: /, 'keyboard navigation continues there');
+      assert.match(
+        await page.evaluate<string>('document.activeElement.textContent'),
+        /^100: /,
+        'the focus is on the first item that was added',
+      );
       await assertAccessible(page, 'JSON');
     });
     await preview(page, 'broken.json', (stage) => stage.locator('pre', { hasText: '{"a": ' }).waitFor());
@@ -122,7 +130,7 @@ browserTest(
 );
 
 browserTest(
-  'texts of any size and shape have limits: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
+  'previews of texts are limited, for any size and shape: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
   async (t) => {
     const server = await startServer(t);
     const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);
@@ -149,7 +157,7 @@ browserTest(
     await preview(page, 'line.js', async (stage) => {
       await stage.getByText(/^524\.3 kB of 1\.2 MB$/).waitFor();
       await stage.locator('pre .lines').nth(40).waitFor({ state: 'attached' });
-      assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'no colours');
+      assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'a long line has no colours');
     });
     await preview(page, 'lines.txt', async (stage) => {
       await stage.locator('pre .lines').first().waitFor();
@@ -171,16 +179,16 @@ browserTest(
       await stage.getByText('Only the first 100 columns are shown.').waitFor();
       assert.equal(await stage.locator('th').count(), 100);
     });
-    assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`);
+    assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `sizes of the replies: ${sizes}`);
   },
 );
 
-browserTest('long logs and tables show a thousand lines at a time, with the total number once it is known', async (t) => {
+browserTest('long logs show a thousand lines at a time, and the total number once it is known; a changed file is reported', async (t) => {
   const server = await startServer(t);
   const lines = (count: number, width: number) => Array.from({ length: count }, (_, at) => `line ${at + 1} `.padEnd(width, '.')).join('\n');
   writeFileSync(join(server.home, 'short.log'), lines(1000, 20));
   writeFileSync(join(server.home, 'day.log'), `${lines(2500, 20)}\n`);
-  // The end of the file arrives later than its beginning.
+  // This file is read in parts, so its number of lines is not known at first.
   writeFileSync(join(server.home, 'year.log'), lines(3000, 300));
   const page = await openFolder(t, server);
   const more = (count: string) => page.getByRole('button', { name: `Show ${count} more` });
@@ -216,7 +224,7 @@ browserTest('long logs and tables show a thousand lines at a time, with the tota
   });
 });
 
-browserTest('a table takes the room of the window, and keeps its column names in sight', async (t) => {
+browserTest('a table in a preview takes the room of the window, and its column names stay in sight', async (t) => {
   const server = await startServer(t);
   const columns = Array.from({ length: 30 }, (_, index) => `column number ${index}`).join(',');
   writeFileSync(join(server.home, 'wide.csv'), `${columns}\n`.repeat(400));

@@ -5,7 +5,7 @@ import { assertAccessible, browserTest, openFolder } from '../support/browser.ts
 import { startServer } from '../support/server.ts';
 import { bearer } from '../support/tokens.ts';
 
-browserTest('an account creates a token on its page, copies it, replaces it and revokes it', async (t) => {
+browserTest('an access token is created on the page of tokens, copied and replaced; the old and the new one are revoked', async (t) => {
   const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
   writeFileSync(join(server.home, 'a.txt'), 'a');
   const page = await openFolder(t, server, { expectedErrors: /422/ });
@@ -18,7 +18,7 @@ browserTest('an account creates a token on its page, copies it, replaces it and 
   await page.getByLabel(/^Folders and files/).fill('out');
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByRole('alert').waitFor();
-  assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'the typed text stays');
+  assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'after a refusal the typed text stays');
   assert.equal(await page.getByLabel('Read files').isChecked(), true);
   await page.getByLabel(/^Folders and files/).fill('/a.txt');
   await page.getByRole('button', { name: 'Create token' }).click();
@@ -58,7 +58,7 @@ browserTest('an account creates a token on its page, copies it, replaces it and 
   for (const token of [first, second]) assert.equal((await server.get('/home/a.txt', bearer(token))).status, 401);
 });
 
-browserTest('the page of access tokens works without scripts, in each language, on a small phone', async (t) => {
+browserTest('an access token can be created without scripts, in each language, on a small phone', async (t) => {
   const server = await startServer(t);
   for (const [locale, create, ready] of [
     ['en', 'Create token', 'The token is ready'],

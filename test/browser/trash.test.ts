@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 import { trashOf } from '../support/trash.ts';
 
-browserTest('deleted items are restored by the message or by Ctrl+Z; an item that is no longer in the trash is reported', async (t) => {
+browserTest('deleted items are restored by Undo or by Ctrl+Z; an item that is no longer in the trash is reported', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   mkdirSync(join(server.home, 'A folder'));
   writeFileSync(join(server.home, 'A folder/inside'), 'inside');
@@ -54,7 +54,7 @@ browserTest('a question precedes the deletion of more than 100 items, also if th
   );
 });
 
-browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; Undo reverses a restoration', async (t) => {
+browserTest('the trash has the menu, filter and selection of a folder; a reload ticks no box; a restoration can be undone', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const name of ['one.txt', 'two.txt', 'three.bin']) {
     writeFileSync(join(server.home, name), name);
@@ -72,7 +72,7 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
   await page.getByText('1 selected').waitFor({ state: 'attached' });
   await page.reload();
   await page.getByRole('button', { name: 'Actions for three.bin' }).waitFor();
-  // The filter changed the order of the boxes, and browsers restore ticks by order.
+  // The filter changed the order of the boxes. Browsers restore ticks by order, so another item could be ticked.
   assert.equal(await page.locator('tbody input:checked').count(), 0);
   await page.getByRole('button', { name: 'Actions for three.bin' }).click();
   await page.getByRole('menuitem', { name: 'Restore' }).click();
@@ -86,7 +86,7 @@ browserTest('the trash has the menu, filter and selection of a folder; a reload 
 });
 
 browserTest(
-  'if a name is taken, a dialog asks for another one to restore to; an item that was removed meanwhile is reported',
+  'if the name of an item to restore is taken, a dialog asks for another; an item that was removed meanwhile is reported',
   async (t) => {
     const server = await startServer(t, { group: { trash: { days: 30 } } });
     mkdirSync(join(server.home, 'in ü'));
@@ -129,7 +129,7 @@ browserTest('without the right to delete, a restoration offers no Undo', async (
   assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0);
 });
 
-browserTest('the page of the trash is found in the menu, and works with and without scripts', async (t) => {
+browserTest('on the page of the trash an item is restored and another deleted for good, with and without scripts', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   for (const javaScriptEnabled of [true, false]) {
     for (const name of ['kept', 'ended']) {

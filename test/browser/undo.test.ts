@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-browserTest('a move and a rename are undone by their message and by Ctrl+Z; items changed since then stay', async (t) => {
+browserTest('a move is undone by its message or by Ctrl+Z, a rename by Ctrl+Z; items that were changed meanwhile stay', async (t) => {
   const server = await startServer(t);
   for (const folder of ['Target', 'Sub']) mkdirSync(join(server.home, folder));
   const inHome = (name: string) => join(server.home, name);
@@ -22,7 +22,7 @@ browserTest('a move and a rename are undone by their message and by Ctrl+Z; item
     await undo.waitFor();
   };
   await move('a.bin', 'b.bin', 'Sub');
-  // A message under the pointer stays.
+  // A message does not disappear while it is under the pointer.
   await undo.hover();
   await assertAccessible(page, 'a message with Undo');
   await undo.click();

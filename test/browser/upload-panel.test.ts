@@ -8,7 +8,7 @@ import { assertPanelApart } from '../support/window-sizes.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
-browserTest('the panel shows running uploads first, and progress by files and bytes from the beginning', async (t) => {
+browserTest('the upload panel shows running uploads first, and the progress of all files by number and by bytes', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   const field = page.locator('#tools input[type=file]').first();
@@ -34,7 +34,7 @@ browserTest('the panel shows running uploads first, and progress by files and by
   await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
 });
 
-browserTest('the panel stays until it is closed: in other folders, on the page of the trash and back, and uploads continue', async (t) => {
+browserTest('in other folders and on the trash page, the upload panel stays until it is closed, and uploads continue', async (t) => {
   const server = await startServer(t, { group: { trash: { days: 30 } } });
   mkdirSync(join(server.home, 'other'));
   const page = await openFolder(t, server);
@@ -69,7 +69,9 @@ browserTest('the panel stays until it is closed: in other folders, on the page o
   await page.locator('.queue').waitFor({ state: 'hidden' });
 });
 
-browserTest('the panel does not cover the actions of the selection, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
+browserTest('the upload panel does not cover the actions of the selection, 360 px', (t) =>
+  assertPanelApart(t, { width: 360, height: 640 }),
+);
 
 browserTest('without a connection an upload waits, and the page does not ask for a login', async (t) => {
   const server = await startServer(t);

@@ -69,7 +69,7 @@ browserTest('the question about a taken name shows the differences, and Enter ke
   await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
 });
 
-browserTest('on a phone the panel is one line, which expands and collapses', async (t) => {
+browserTest('on a phone the upload panel is one line, which expands and collapses', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { viewport: { width: 360, height: 640 } });
   await page

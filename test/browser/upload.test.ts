@@ -13,7 +13,7 @@ async function choose(page: Page, files: ReturnType<typeof file>[]): Promise<voi
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
 }
 
-browserTest('chosen files are uploaded with progress and appear in the listing', async (t) => {
+browserTest('chosen files are uploaded, are shown as done in the panel, and appear in the listing', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server);
   await choose(page, [file('a.txt', 'A'), file('b #?&.txt', 'B'), file('empty.txt', '')]);
@@ -29,7 +29,7 @@ browserTest('chosen files are uploaded with progress and appear in the listing',
 
 browserTest('dropped folders arrive whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
 
-browserTest('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
+browserTest('if the name of an upload is taken, the user can skip, keep both or overwrite, and answer once for all files', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) writeFileSync(join(server.home, name), 'old');
   const page = await openFolder(t, server, { expectedErrors: /412/ });
@@ -44,7 +44,7 @@ browserTest('a taken name: skip, keep both, overwrite, and the same for all', as
   };
   await answer('a.txt', 'Skip');
   await page.locator('.queue header p', { hasText: /^one skipped$/ }).waitFor();
-  assert.ok(await page.getByLabel('All uploads').isHidden(), 'nothing is under way');
+  assert.ok(await page.getByLabel('All uploads').isHidden(), 'no total progress is shown while nothing is uploaded');
   await answer('b.txt', 'Keep both');
   await page.getByRole('link', { name: 'b (2).txt' }).waitFor();
   await answer('c.txt', 'Overwrite');
@@ -74,7 +74,7 @@ browserTest('a taken name is also reported if the refusal arrives during the upl
   assert.equal(readFileSync(join(server.home, 'large.bin')).length, 8_000_000);
 });
 
-browserTest('a small upload is retried automatically; a failed one shows the reason and can be retried', async (t) => {
+browserTest('after a broken connection a small upload is repeated; a refused upload shows the reason and can be repeated', async (t) => {
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_|404|507/ });
   let attempts = 0;
@@ -86,7 +86,7 @@ browserTest('a small upload is retried automatically; a failed one shows the rea
   await page.locator('.queue li.failed', { hasText: 'The disk is full.' }).waitFor();
   await page.getByRole('link', { name: 'flaky.txt' }).waitFor();
   await page.getByText('One upload failed.').waitFor({ state: 'attached' });
-  assert.equal(attempts, 3, 'after a break it is sent again');
+  assert.equal(attempts, 3, 'the file is sent again after each broken connection');
   await page.unroute('**/full.txt');
   await page.getByRole('button', { name: 'Try again: full.txt' }).click();
   await page.getByRole('link', { name: 'full.txt' }).waitFor();

@@ -25,13 +25,13 @@ async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
 }
 
 browserTest(
-  'keys, buttons and swipes change the picture; each has a URL, neighbours are prefetched, deletion shows the next one',
+  'keys, buttons and swipes change the picture; each picture has a URL, neighbours are prefetched, and a deletion shows a neighbour',
   async (t) => {
     const server = await startServer(t);
     for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
     writeFileSync(join(server.home, 'between.txt'), 'text');
     const page = await openFolder(t, server);
-    // The thumbnails request the same URLs.
+    // Thumbnails request the same URLs, so they must be loaded before requests are recorded.
     await page.locator('.thumbnail').nth(4).waitFor();
     const asked = new Set<string>();
     page.on('request', (request) => {
@@ -201,7 +201,7 @@ browserTest('names with markup are shown as text, no script runs, and missing, h
   await dialog.getByText('30,000').waitFor();
   assert.ok(
     bomb.every((range) => range === 'bytes=0-131071'),
-    `asked for ${bomb}`,
+    `requested ranges: ${bomb}`,
   );
   await assertAccessible(page, 'the viewer with a message');
   await open('none.jpg');

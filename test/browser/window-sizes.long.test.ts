@@ -6,11 +6,13 @@ import { assertBarsInSight, assertFoldersDropped, assertPanelApart } from '../su
 const wide = { width: 1280, height: 800 };
 
 browserTest('tools, head and selection stay visible, and cover no focused element: 1280 px', (t) => assertBarsInSight(t, wide));
-browserTest('the panel does not cover the actions of the selection, 1280 px', (t) => assertPanelApart(t, { width: 1280, height: 640 }));
+browserTest('the upload panel does not cover the actions of the selection, 1280 px', (t) =>
+  assertPanelApart(t, { width: 1280, height: 640 }),
+);
 browserTest('dropped folders arrive whole, 1280 px', (t) => assertFoldersDropped(t, wide));
-browserTest('without scripts, wide and light: everything works with forms', (t) =>
+browserTest('without scripts all actions work by forms: wide window, light colours', (t) =>
   assertAllByForms(t, { viewport: wide, colorScheme: 'light' }),
 );
-browserTest('without scripts, narrow and dark: everything works with forms', (t) =>
+browserTest('without scripts all actions work by forms: narrow window, dark colours', (t) =>
   assertAllByForms(t, { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }),
 );
