@@ -70,3 +70,29 @@ browserTest(
     }
   },
 );
+
+browserTest('the dialog for failed deliveries offers those that were never sent only if asked, with both numbers', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const crm = { type: 'http', name: 'CRM', target: '40017', url: receiver.url, fail_after_errors: 1 };
+  const { server, console } = await startConsole(t, { event_handlers: { crm } });
+  await server.put('/home/failed.txt', 'x');
+  const state = async () => (await console.get('/api/handlers', asOperator)).json<{ handlers: { state: string }[] }>().handlers[0]?.state;
+  await until('the handler has stopped', async () => (await state()) === 'stopped');
+  for (const name of ['never', 'neither']) await server.put(`/home/${name}.txt`, 'x');
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  await signIn(page, console.url, '#deliveries');
+  await page.getByRole('button', { name: 'Replay all failed' }).click();
+  const dialog = page.getByRole('dialog');
+  const neverSent = dialog.getByRole('checkbox', { name: 'Include those never sent: 2 (failed: 1)' });
+  await neverSent.waitFor();
+  assert.equal(await neverSent.isChecked(), false);
+  await dialog.getByRole('checkbox', { name: 'Dry run' }).uncheck();
+  await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).waitFor();
+  await neverSent.check();
+  const send = dialog.getByRole('button', { name: 'Send 3 requests to 1 handler' });
+  await send.waitFor();
+  await neverSent.uncheck();
+  await dialog.getByRole('button', { name: 'Send 1 request to 1 handler' }).click();
+  await page.getByRole('heading', { name: 'Replay', exact: true }).waitFor();
+  await until('only the failed delivery was sent again', async () => receiver.requests.length === 2);
+});

@@ -40,3 +40,24 @@ test('a replay shows its number of requests and handlers, and stops after the ch
     assert.equal(reply.status, 400, String(wrong));
   }
 });
+
+test('a replay of failed deliveries leaves out events that were never sent, if the request says so', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const crm = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 1 };
+  const { server, console } = await startConsole(t, { event_handlers: { crm } });
+  await server.put('/home/failed.txt', 'x');
+  const state = async () => (await console.get('/api/handlers', asOperator)).json<{ handlers: { state: string }[] }>().handlers[0]?.state;
+  await until('the handler has stopped', async () => (await state()) === 'stopped');
+  for (const name of ['never', 'neither']) await server.put(`/home/${name}.txt`, 'x');
+  const total = async (body: object) => {
+    const begun = await console.post('/api/replays', { ...body, dry_run: true }, asOperator);
+    const path = `/api/replays/${begun.json<{ id: string }>().id}`;
+    const progress = async () => (await console.get(path, asOperator)).json<{ state: string; total: number }>();
+    await until('the dry run has ended', async () => (await progress()).state === 'done');
+    return (await progress()).total;
+  };
+  assert.equal(await total({ failed: true }), 3);
+  assert.equal(await total({ failed: true, never_sent: true }), 3);
+  assert.equal(await total({ failed: true, never_sent: false }), 1);
+  assert.equal((await console.post('/api/replays', { failed: true, never_sent: 'no' }, asOperator)).status, 400);
+});

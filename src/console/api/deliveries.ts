@@ -59,6 +59,7 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     'events',
     'filter',
     'failed',
+    'never_sent',
     'force',
     'handlers',
     'dry_run',
@@ -70,7 +71,8 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
   const filter = readFilter(body.filter);
   if (deliveries.length > 0 === (uuid.length > 0 || filter !== undefined || failed))
     throw new ServiceError('bad-request', 'Select what to send: either "deliveries", or "events", "filter" or "failed".');
-  const selection = { id: [], ...filter, uuid, failed, force: parameters.flag('force') };
+  const neverSent = body.never_sent === undefined || parameters.flag('never_sent');
+  const selection = { id: [], ...filter, uuid, failed, neverSent, force: parameters.flag('force') };
   const isDryRun = parameters.flag('dry_run');
   const stopAfterFailures = parameters.count('stop_after_failures', 10_000);
   const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun, stopAfterFailures };

@@ -8,7 +8,7 @@ import { ask, errorText } from './request.ts';
 import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
-import { clear } from './shown.ts';
+import { clear, numberText } from './shown.ts';
 
 /** The body of `POST /api/replays`. Each member of its filter is a list. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
@@ -92,20 +92,39 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     ['0', text('stopNever')],
   ]);
   const tick = make('label.tick', dryRun, make('span', text('dryRunFirst')));
+  const neverSent = make('input', { type: 'checkbox' });
+  const neverSentText = make('span');
   const status = make('p.hint', { role: 'status' });
   const content = [
     make('p', text('replayHint')),
     choosesHandler && field(text('handler'), handler),
     field(text('stopWhen'), stop),
+    request.failed && make('label.tick', neverSent, neverSentText),
     tick,
     status,
   ];
-  const wanted = (): ReplayRequest => {
+  const wanted = (never_sent = neverSent.checked): ReplayRequest => {
     const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
-    return { ...request, ...chosen, stop_after_failures: Number(stop.value) };
+    return { ...request, ...chosen, ...(request.failed && { never_sent }), stop_after_failures: Number(stop.value) };
   };
+  const countAll = () => {
+    const failed = countRequests(wanted(false), () => show());
+    return { failed, all: request.failed ? countRequests(wanted(true), () => show()) : failed };
+  };
+  const end = () => {
+    counts.failed.end();
+    counts.all.end();
+  };
+  const count = () => (neverSent.checked ? counts.all : counts.failed);
   const show = () => {
-    const { replay, problem } = count;
+    const { replay, problem } = count();
+    const failed = counts.failed.replay?.total;
+    const all = counts.all.replay?.total;
+    const isKnown = typeof failed === 'number' && typeof all === 'number';
+    neverSentText.textContent = text('neverSentToo', {
+      count: isKnown ? numberText(all - failed) : '…',
+      failed: isKnown ? numberText(failed) : '…',
+    });
     const isEmpty = replay?.requests === 0;
     status.textContent = problem || (isEmpty ? text('noResults') : replay ? '' : text('countingRequests'));
     const button = tick.closest('dialog')?.querySelector<HTMLButtonElement>('button[value="ok"]');
@@ -114,24 +133,25 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
     if (dryRun.checked) button.textContent = replay ? text('compareRequests', { count: replay.requests }) : text('compare');
     else button.textContent = replay ? sendText(replay) : text('countingRequests');
   };
-  let count = countRequests(wanted(), show);
+  let counts = countAll();
   handler.addEventListener('change', () => {
-    count.end();
-    count = countRequests(wanted(), show);
+    end();
+    counts = countAll();
     show();
   });
+  neverSent.addEventListener('change', show);
   dryRun.addEventListener('change', show);
-  let isShown = false;
+  let shown: ReturnType<typeof countRequests> | undefined;
   const act = async () => {
     if (!dryRun.checked) await startReplay({ ...wanted(), dry_run: false });
-    else if (count.id === undefined) await startReplay({ ...wanted(), dry_run: true });
     else {
-      isShown = true;
-      openReplay(count.id, { ...wanted(), dry_run: true });
+      shown = count();
+      if (shown.id === undefined) await startReplay({ ...wanted(), dry_run: true });
+      else openReplay(shown.id, { ...wanted(), dry_run: true });
     }
   };
   const answer = confirm(title, content, { label: text('compare'), kind: 'primary' }, act);
   show();
   await answer;
-  if (!isShown) count.end();
+  for (const ended of [counts.failed, counts.all]) if (ended !== shown) ended.end();
 }

@@ -157,6 +157,8 @@ export interface ReplaySelection extends EventSelection {
   end?: LogPosition;
   /** Whether only events that were not delivered are selected. */
   failed?: boolean;
+  /** Whether `failed` includes events that were never sent to a handler; the default is true. */
+  neverSent?: boolean;
   /** Limits for reading the records; used with `failed`. */
   history?: HistoryBounds;
   /** Maximum number of events. */
@@ -190,6 +192,7 @@ export async function* selectedEvents(
   const undelivered = options.failed
     ? await readUndelivered(journal, source !== undefined, (reason) => bad.add('records', reason), options.history)
     : undefined;
+  const isMissing = options.neverSent === false ? undelivered?.hasFailed : undelivered?.isMissing;
   let matched = 0;
   for await (const sent of events) {
     if (signal.aborted || isBehind(sent.position, options.end)) break;
@@ -197,7 +200,7 @@ export async function* selectedEvents(
     const takers = handlers.filter((handler) => {
       if (handler.uuid === plainHandler) return undelivered?.isMissingSomewhere(sent.event, sent.group, sent.position) ?? true;
       if (!options.force && !handler.wants(sent.event, sent.group)) return false;
-      return undelivered?.isMissing(handler.uuid, sent.event, sent.position) ?? true;
+      return isMissing?.(handler.uuid, sent.event, sent.position) ?? true;
     });
     if (takers.length === 0) continue;
     yield { sent, takers };

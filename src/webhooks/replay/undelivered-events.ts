@@ -17,6 +17,8 @@ export interface ReplayedJournal extends SearchedJournal {
 
 /** Decides which events the option `--failed` selects. */
 export interface UndeliveredEvents {
+  /** Like `isMissing`, but without events that were never sent to the handler. */
+  hasFailed(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
   /** Whether an event was not delivered to a handler, and the handler will not deliver it by itself. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
   /** Whether an enabled handler that wants the event did not receive it, or any handler, even a removed one, failed to deliver it. */
@@ -46,6 +48,7 @@ export async function readUndelivered(
   };
   return {
     isMissing,
+    hasFailed: (handler, event, position) => isMissing(handler, event, position) && history.isUndelivered(handler, event.uuid, position),
     isMissingSomewhere: (event, group, position) =>
       subscriptions.some(({ uuid, wants }) => wants(event, group) && isMissing(uuid, event, position)) ||
       history.handlers.some((handler) => history.isUndelivered(handler, event.uuid, position)),

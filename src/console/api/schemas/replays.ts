@@ -32,6 +32,7 @@ export const replayRequest = z
       .describe(
         'Only events whose delivery failed, was discarded or was never tried, and that no running or paused handler will still send.',
       ),
+    never_sent: z.boolean().optional().describe('With `failed`: also events whose delivery was never tried; the default is `true`.'),
     force: z.boolean().optional().describe('Also send events that the filters of a handler exclude.'),
     handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
     stop_after_failures: z
