@@ -141,3 +141,23 @@ browserTest('a shared folder has a special icon, at once and on the next visit',
   await shared.click();
   await page.waitForURL('**/home/given/');
 });
+
+browserTest('a visitor who opens the page of a folder with pictures uses up no download', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'out'));
+  const picture = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=', 'base64');
+  writeFileSync(join(server.home, 'out/a.png'), picture);
+  for (const limit of [{}, { maximum_downloads: 1 }]) {
+    const link = await makeLink(server, { path: '/out', ...limit });
+    const page = await openBrowser(t);
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(new URL(request.url()).pathname));
+    await page.goto(link.url);
+    // The script adds the cell of the menu, and then begins with thumbnails.
+    await page.getByRole('button', { name: 'Actions for a.png' }).waitFor();
+    await page.waitForLoadState('networkidle');
+    assert.ok(!requested.includes(`${link.at}a.png`), 'no thumbnail is loaded');
+    const reply = await server.send('GET', '/home/__svc__/links', { headers: { accept: 'application/json' } });
+    assert.ok(reply.text.includes('"downloads":0') && !/"downloads":[1-9]/.test(reply.text), reply.text);
+  }
+});

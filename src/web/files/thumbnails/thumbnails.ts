@@ -62,9 +62,11 @@ function watchForThumbnail(row: Element, pictured: Pictured): void {
   observer.observe(row);
 }
 
-/** Adds thumbnails to the rows of the current folder. */
+/** Adds thumbnails to the rows of the current folder, except on pages of shared links. */
 export function startThumbnails(): void {
   forgetRows();
+  // A thumbnail of a shared file would count as a download of the link, although its visitor has only looked at the list.
+  if (!location.pathname.startsWith('/home/')) return;
   whenRowIsWritten((row) => {
     const { name, isFolder, folder, sizeBytes, modified } = rowMember(row);
     const url = memberUrl(name, isFolder, folder);
