@@ -81,14 +81,19 @@ browserTest('Shift selects a range, and a check box all rows; rows that a filter
   await page.getByText('1 selected').waitFor();
 });
 
-browserTest('a selection is downloaded as an archive, and sent to a trigger', async (t) => {
+browserTest('one selected file is downloaded itself, several as an archive, and a selection is sent to a trigger', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
   const page = await openFolder(t, server);
   await page.getByLabel('Select a.bin').check();
+  const alone: Promise<Download> = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download', exact: true }).click();
+  assert.equal((await alone).suggestedFilename(), 'a.bin');
+  await page.getByLabel('Select b.bin').check();
   const saved: Promise<Download> = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download as ZIP' }).click();
   assert.match((await saved).suggestedFilename(), /\.zip$/);
+  await page.getByLabel('Select b.bin').uncheck();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByText('Done for one item.').waitFor();
   assert.deepEqual((await server.events()).find((event) => event.id === '40043')?.data.files, ['a.bin']);

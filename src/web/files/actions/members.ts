@@ -6,6 +6,7 @@ import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { focusRow, type Member, type Row, refreshRows, rowKey, rowMember, shownRows } from '../rows/rows.ts';
+import { onlyFile, selectedRows } from '../rows/selection.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, type Outcome, outermost, runAtOnce, showOutcome } from './commands.ts';
 import { markShared } from './shared-marks.ts';
@@ -105,6 +106,14 @@ export async function shareMember(member: Member): Promise<void> {
   if (member.isFolder) void markShared(true);
 }
 
+/** Downloads a file as it is. It checks the session first, because the browser's own request would not let the user sign in. */
+export async function downloadFile({ name, folder }: Member): Promise<void> {
+  const href = memberUrl(name, false, folder);
+  const problem = await obstacle(href);
+  if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
+  else make('a', { href, download: '' }).click();
+}
+
 /**
  * Checks the session before an archive is downloaded or a trigger (an action from the configuration) is run. Without this check, a redirect
  * to the login would lose the selection.
@@ -115,11 +124,14 @@ export function startMemberForm(): void {
   form.addEventListener('submit', async (event) => {
     if (isChecked || event.defaultPrevented) return;
     event.preventDefault();
+    const { submitter } = event as SubmitEvent;
+    const file = onlyFile(selectedRows());
+    if (file && submitter?.getAttribute('value') === 'download-members') return downloadFile(file);
     // If the form has a URL of its own, it downloads search results, which can be in another folder.
     const problem = await obstacle(form.getAttribute('action') ?? folderUrl());
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
     isChecked = true;
-    form.requestSubmit((event as SubmitEvent).submitter);
+    form.requestSubmit(submitter);
     isChecked = false;
   });
 }

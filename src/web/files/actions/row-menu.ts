@@ -3,10 +3,9 @@ import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowMember, rowName, whenRowIsWritten } from '../rows/rows.ts';
-import { actionsFor, areInOneFolder, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
-import { memberUrl } from '../server.ts';
-import { deleteRows } from './members.ts';
+import { canPreview, isFolder, isLinked, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
+import { actionsFor, areInOneFolder, isSelected, onlyFile, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
+import { deleteRows, downloadFile } from './members.ts';
 
 interface Item {
   label: string;
@@ -100,13 +99,9 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
 
 /** Downloads a single file directly, and anything else as an archive through the form of the selection. */
 function download(rows: readonly Row[]): void {
-  const [row, ...others] = rows;
-  if (row && others.length === 0 && !isFolder(row)) {
-    const { name, folder } = rowMember(row);
-    make('a', { href: memberUrl(name, false, folder), download: '' }).click();
-    return;
-  }
-  submit(rows, byId('actions').querySelector('[value=download-members]'));
+  const file = onlyFile(rows);
+  if (file) void downloadFile(file);
+  else submit(rows, byId('actions').querySelector('[value=download-members]'));
 }
 
 /** Selects the rows, then submits the form of the selection. */

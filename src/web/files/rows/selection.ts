@@ -7,6 +7,7 @@ import {
   areRowsComing,
   focusedRow,
   focusRow,
+  isFolder,
   isThere,
   type Member,
   memberKey,
@@ -137,7 +138,16 @@ export function updateSelection(): void {
   all.indeterminate = count > 0 && !all.checked;
   for (const button of [...forOne, ...bar.querySelectorAll<HTMLElement>('[data-one]')]) button.hidden = count !== 1;
   const archive = bar.querySelector<HTMLElement>('[value=download-members]');
-  if (archive) archive.hidden = !areInOneFolder([...selected]);
+  if (!archive) return;
+  archive.hidden = !areInOneFolder([...selected]);
+  archive.dataset.many ??= archive.title;
+  archive.title = onlyFile([...selected]) ? text('download') : archive.dataset.many;
+  archive.querySelector('.wide')?.replaceChildren(archive.title);
+}
+
+/** Returns the file if the rows are a single file. It is downloaded as it is, and anything else as an archive. */
+export function onlyFile([row, ...others]: readonly Row[]): Member | undefined {
+  return row && others.length === 0 && !isFolder(row) ? rowMember(row) : undefined;
 }
 
 /** Returns whether rows are in one folder, so that one archive can contain them. Search results can be in several folders. */
