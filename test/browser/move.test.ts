@@ -65,6 +65,8 @@ browserTest('items are moved into folders and up again; an item whose name is ta
   await page.goto(`${server.url}/home/Target/Deep/`);
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Move' }).click();
+  await dialog.getByRole('heading', { name: 'Move a.bin to a folder' }).waitFor();
+  await dialog.getByText('The item is already in this folder.').waitFor();
   await dialog.getByRole('button', { name: 'Up to Target' }).click();
   await dialog.getByRole('button', { name: 'Up to Files' }).click();
   await dialog.getByRole('button', { name: 'Target' }).waitFor();

@@ -1,4 +1,4 @@
-import { displayName } from '../../../lib/display-name.ts';
+import { displayName, nameInText } from '../../../lib/display-name.ts';
 import type { IconName } from '../../../lib/icon-shapes.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { formatTag, partTexts } from '../../shared/locale.ts';
@@ -34,9 +34,9 @@ const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const { title, here } = words[kind];
   const moved = members.filter(({ isFolder }) => isFolder).map(({ name, folder }) => memberUrl(name, true, folder));
-  const browser = new FolderBrowser(new Set(members.map(({ folder }) => folder)), new Set(moved));
+  const browser = new FolderBrowser(new Set(members.map(({ folder }) => folder)), new Set(moved), members.length);
   const asked = askAndRun(
-    transferText(title),
+    transferText(title, { count: members.length, name: nameInText(members[0]?.name ?? '') }),
     [browser.element],
     { label: transferText(here), kind: 'primary' },
     members,
@@ -57,7 +57,7 @@ class FolderBrowser {
   readonly element: HTMLElement;
   readonly #from: ReadonlySet<string>;
   readonly #moved: ReadonlySet<string>;
-  readonly #isHere = make('span.hint', { id: 'is-here', hidden: true }, transferText('isHere'));
+  readonly #isHere = make('span.hint', { id: 'is-here', hidden: true });
   readonly #place = make('p.place-here', { role: 'status' });
   readonly #problem = make('p.notice.error', { hidden: true, role: 'alert' });
   readonly #filter = make('input', { type: 'search', ariaLabel: text('filterHint'), placeholder: text('filter'), autocomplete: 'off' });
@@ -76,12 +76,14 @@ class FolderBrowser {
   /**
    * @param from URL paths of the folders that contain the members. If there is only one such folder, it cannot be the destination
    * @param moved URL paths of the moved or copied folders. They cannot be the destination, either
+   * @param count number of members
    */
-  constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>) {
+  constructor(from: ReadonlySet<string>, moved: ReadonlySet<string>, count: number) {
     const [only = folderUrl()] = from.size === 1 ? from : [];
     this.chosen = only;
     this.#from = from;
     this.#moved = moved;
+    this.#isHere.textContent = transferText('isHere', { count });
     this.#filter.addEventListener('input', () => this.#draw());
     // By default, Enter would press the button of the dialog, which chooses the current folder.
     this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
