@@ -65,7 +65,7 @@ function leaveOut(browser: Browser, command: string): void {
   session.send = (method, parameters) => (method === command ? Promise.resolve({}) : send.call(session, method, parameters));
 }
 
-test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign out', async (t) => {
+test('Firefox: sign in, filter, preview, upload, download, rename, move, delete, sign out', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['alpha.txt', 'beta.txt', 'Übersicht.txt']) writeFileSync(join(server.home, name), `content of ${name}`);
