@@ -113,7 +113,7 @@ async function middleOf(locator: ReturnType<Page['locator']>): Promise<[number, 
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-browserTest('tools, head and selection stay visible, and cover no focused element: 320 px', (t) =>
+browserTest('toolbar, table head and selection bar stay visible, and cover no focused element: 320 px', (t) =>
   assertBarsInSight(t, { width: 320, height: 640 }),
 );
 

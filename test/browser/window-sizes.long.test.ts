@@ -5,7 +5,7 @@ import { assertBarsInSight, assertFoldersDropped, assertPanelApart } from '../su
 // Other files run the first three tests in a narrow window.
 const wide = { width: 1280, height: 800 };
 
-browserTest('tools, head and selection stay visible, and cover no focused element: 1280 px', (t) => assertBarsInSight(t, wide));
+browserTest('toolbar, table head and selection bar stay visible, and cover no focused element: 1280 px', (t) => assertBarsInSight(t, wide));
 browserTest('the upload panel does not cover the actions of the selection, 1280 px', (t) =>
   assertPanelApart(t, { width: 1280, height: 640 }),
 );
